@@ -1,0 +1,142 @@
+"""Notification: a notification event's job, and the stages and states of its scheduler row.
+
+Nothing here reads or writes anything. The keys of a job live in `key.py`, the Ensure contract in `dispatch`.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.identity import Lane
+from clarion.domain.machine import Cause, Machine, by
+
+
+class Stage(StrEnum):
+    """What is to be done for the job next: decide who and whether, then make the rows."""
+
+    SCHEDULE = "schedule"
+    GENERATE = "generate"
+
+
+class NotificationStatus(StrEnum):
+    """Where the present stage of a job stands."""
+
+    READY = "Ready"
+    PROCESSING = "Processing"
+    DONE = "Done"
+    SKIPPED = "Skipped"
+    FAILED = "Failed"
+    CANCELED = "Canceled"
+
+
+NOTIFICATION_SCHEDULER = Machine(
+    name="NotificationScheduler",
+    initial=frozenset({NotificationStatus.READY}),
+    table={
+        NotificationStatus.READY: {
+            NotificationStatus.PROCESSING: by(Cause.CLAIM),
+            NotificationStatus.SKIPPED: by(Cause.RULE),
+            NotificationStatus.CANCELED: by(Cause.CANCEL),
+        },
+        NotificationStatus.PROCESSING: {
+            NotificationStatus.DONE: by(Cause.RECORD, note="the last stage is finished"),
+            NotificationStatus.READY: by(
+                Cause.RECORD, Cause.RESCUE, note="the next stage, a retry, or the lease ran out"
+            ),
+            NotificationStatus.SKIPPED: by(Cause.RULE),
+            NotificationStatus.FAILED: by(
+                Cause.RECORD, Cause.RESCUE, note="a permanent error, or rescued too often: a support case opens"
+            ),
+            NotificationStatus.CANCELED: by(Cause.CANCEL),
+        },
+        NotificationStatus.DONE: {},
+        NotificationStatus.SKIPPED: {},
+        NotificationStatus.FAILED: {NotificationStatus.READY: by(Cause.AUDITED)},
+        NotificationStatus.CANCELED: {},
+    },
+)
+
+
+class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification event: what to send, to whom, about what. Its row key is unique per tenant by itself."""
+
+    GIVEN: ClassVar[tuple[str, ...]] = (
+        "partition_key",
+        "event_type",
+        "operation",
+        "source_type",
+        "source",
+        "automation_key",
+        "run_key",
+        "template_key",
+        "asked_template_version",
+        "payload_hash",
+    )
+
+    partition_key: str
+    row_key: str
+    guid: UUID
+    event_type: str
+    operation: str
+    source_type: str | None = None
+    source: str | None = None
+    automation_key: str | None = None
+    run_key: str | None = None
+    template_key: str | None = None
+    asked_template_version: int | None = None
+    template_version: int | None = None
+    payload_hash: Fingerprint
+    payload: bytes | None = None
+    recipients: str | None = None
+    source_at: datetime
+    bucket: int
+    key_version: int
+    actor: str | None = None
+    correlation_id: str
+    traceparent: str | None = None
+    id: int | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is unique within the tenant."""
+        return (self.row_key,)
+
+
+class ArtifactType(StrEnum):
+    """What a scheduler row is pending for."""
+
+    NOTIFICATION_JOB = "NotificationJob"
+    MESSAGING_JOB = "MessagingJob"
+
+
+class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):
+    """One pending job. Its key is the dispatch guard: one row for an artifact and an event type, ever."""
+
+    GIVEN: ClassVar[tuple[str, ...]] = ()
+
+    artifact_type: ArtifactType
+    artifact_pk: str
+    artifact_rk: str
+    event_type: str
+    lane: Lane
+    stage: Stage = Stage.SCHEDULE
+    status: NotificationStatus = NotificationStatus.READY
+    version: int = 1
+    due_at: datetime | None = None
+    lease_until: datetime | None = None
+    retry_count: int = 0
+    rescue_count: int = 0
+    reason: str | None = None
+    diagnostics: str | None = None
+    correlation_id: str
+    traceparent: str | None = None
+    id: int | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is unique within the tenant."""
+        return (self.artifact_type, self.artifact_pk, self.artifact_rk, self.event_type)

@@ -1,0 +1,177 @@
+"""Outgoing: one recipient on one channel, the states of its row, and how evidence is merged into them.
+
+Nothing here reads or writes anything. What a provider call came to is in `attempt.py`; the keys live in `key.py`.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.machine import Cause, Machine, Move, by
+from clarion.errors import BrokenInvariant
+
+
+class OutgoingStatus(StrEnum):
+    """Where a message to one recipient on one channel stands."""
+
+    CREATED = "Created"
+    RETRY_READY = "RetryReady"
+    SENDING = "Sending"
+    UNCERTAIN = "Uncertain"
+    SENT_TO_PROVIDER = "SentToProvider"
+    BLOCKED = "Blocked"
+    DELIVERED = "Delivered"
+    OPENED = "Opened"
+    BOUNCED = "Bounced"
+    COMPLAINED = "Complained"
+    FAILED_FINAL = "FailedFinal"
+    NOT_SUPPORTED = "NotSupported"
+    SUPPRESSED = "Suppressed"
+    EXPIRED = "Expired"
+    CANCELED = "Canceled"
+
+
+class ReasonClass(StrEnum):
+    """The reasons that counts and recipient codes tell apart; any other reason is only shown."""
+
+    THROTTLED = "throttled"
+    RECIPIENT_NOT_FOUND = "recipient-not-found"
+
+
+# What evidence can show, lowest first. The order is total, so that receipts in any order end in the same state (I-31).
+EVIDENCE_ORDER = (
+    OutgoingStatus.SENT_TO_PROVIDER,
+    OutgoingStatus.BLOCKED,
+    OutgoingStatus.DELIVERED,
+    OutgoingStatus.OPENED,
+    OutgoingStatus.BOUNCED,
+    OutgoingStatus.COMPLAINED,
+)
+RANK: Mapping[OutgoingStatus, int] = {status: rank for rank, status in enumerate(EVIDENCE_ORDER, start=1)}
+
+_BEFORE_A_CALL: Mapping[OutgoingStatus, Move] = {
+    OutgoingStatus.SENDING: by(Cause.CLAIM),
+    OutgoingStatus.CANCELED: by(Cause.CANCEL),
+    OutgoingStatus.EXPIRED: by(Cause.RULE),
+    OutgoingStatus.SUPPRESSED: by(Cause.RULE),
+    OutgoingStatus.NOT_SUPPORTED: by(Cause.RULE),
+    OutgoingStatus.FAILED_FINAL: by(Cause.RULE, note="cannot be rendered, or no destination"),
+}
+
+_OWN_MOVES: Mapping[OutgoingStatus, Mapping[OutgoingStatus, Move]] = {
+    OutgoingStatus.CREATED: _BEFORE_A_CALL,
+    OutgoingStatus.RETRY_READY: _BEFORE_A_CALL,
+    OutgoingStatus.SENDING: {
+        OutgoingStatus.SENT_TO_PROVIDER: by(Cause.RECORD),
+        OutgoingStatus.RETRY_READY: by(
+            Cause.RECORD, note="provably refused, or not called (then the attempt does not count)"
+        ),
+        OutgoingStatus.FAILED_FINAL: by(Cause.RECORD),
+        OutgoingStatus.UNCERTAIN: by(Cause.RECORD, Cause.RESCUE, note="the outcome is unknown, or the lease ran out"),
+    },
+    OutgoingStatus.UNCERTAIN: {
+        OutgoingStatus.RETRY_READY: by(Cause.REPLAY, Cause.AUDITED, Cause.LATE_REPLY),
+        OutgoingStatus.FAILED_FINAL: by(Cause.AUDITED, Cause.LATE_REPLY),
+    },
+    OutgoingStatus.FAILED_FINAL: {OutgoingStatus.RETRY_READY: by(Cause.AUDITED)},
+}
+
+_EVIDENCE_NOTE = "the row has an attempt, and this is higher in rank"
+
+
+def _with_evidence(from_: OutgoingStatus) -> dict[OutgoingStatus, Move]:
+    """Add to a state's own moves those that evidence makes: from any state that can have an attempt, up in rank."""
+    exits = dict(_OWN_MOVES.get(from_, {}))
+    if from_ is OutgoingStatus.CREATED:
+        return exits  # the only state before the first claim, so the only one that no attempt can belong to
+    for to in EVIDENCE_ORDER[RANK.get(from_, 0) :]:
+        own = exits.get(to)
+        exits[to] = by(*own.by, Cause.EVIDENCE, note=own.note) if own else by(Cause.EVIDENCE, note=_EVIDENCE_NOTE)
+    return exits
+
+
+OUTGOING_MESSAGE = Machine(
+    name="OutgoingMessage",
+    initial=frozenset({OutgoingStatus.CREATED}),
+    table={status: _with_evidence(status) for status in OutgoingStatus},
+)
+
+# A row has a `due_at` exactly while it can be claimed and a `lease_until` exactly while it is claimed.
+DUE = OUTGOING_MESSAGE.sources(Cause.CLAIM)
+LEASED = OUTGOING_MESSAGE.targets(Cause.CLAIM)
+OPEN = DUE | LEASED
+# `Uncertain` is in neither set: nobody works on it, but a replay or a late reply may bring it back.
+FINAL = OUTGOING_MESSAGE.final
+
+
+def merge(*, current: OutgoingStatus, evidence: OutgoingStatus) -> OutgoingStatus:
+    """Give the higher of the two in rank: what evidence can show is above every other state."""
+    if evidence not in RANK:
+        raise BrokenInvariant(f"{evidence} is no state that evidence can show")
+    if RANK.get(current, 0) >= RANK[evidence]:
+        return current
+    OUTGOING_MESSAGE.require(from_=current, to=evidence)
+    return evidence
+
+
+class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One row to ensure: the address version says who, where and on which channel; the parent says the rest."""
+
+    address_id: int
+    message_id: UUID
+    route: str
+    attempt_no: int | None = None
+    order_key: str | None = None
+    due_at: datetime | None = None
+    expires_at: datetime | None = None
+
+
+class OutgoingBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of one parent, ensured together.
+
+    The parent is a notification job (by row key) or a messaging job (by guid), whichever is given; its key is the rows'
+    partition key. `hold` is the scheduler row (id, version) whose claim allows these rows to be made: once that row is
+    canceled or taken over, none is inserted.
+    """
+
+    notification_job: str | None = None
+    messaging_job: UUID | None = None
+    lane: Lane
+    source: str = ""
+    hold: tuple[int, int] | None = None
+    items: tuple[OutgoingItem, ...]
+
+    @property
+    def pk(self) -> str:
+        """The partition key of every row of the batch."""
+        if (self.notification_job is None) == (self.messaging_job is None):
+            raise BrokenInvariant("outgoing rows have exactly one parent")
+        return self.notification_job if self.notification_job is not None else str(self.messaging_job)
+
+
+class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """The identity of one row: what an ensure compares and hands back. What happens to the row is the queue's."""
+
+    GIVEN: ClassVar[tuple[str, ...]] = ("message_id", "address_id")
+
+    bucket: int
+    pk: str
+    rk: str
+    message_id: UUID
+    address_id: int
+    channel: Channel
+    attempt_no: int | None = None
+    status: OutgoingStatus = OutgoingStatus.CREATED
+    version: int = 1
+    correlation_id: str
+    id: int | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is unique within the tenant."""
+        return (str(self.bucket), self.pk, self.rk)

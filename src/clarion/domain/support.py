@@ -1,0 +1,110 @@
+"""Support: what a person should look at, one case per cause, and whether it is still open.
+
+Nothing here reads or writes anything. A case's id derives from its cause, so that the same trouble is one case however
+often it is seen.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Protocol
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain import derived_id
+from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.machine import Cause, Machine, by
+
+
+class SupportStatus(StrEnum):
+    """Whether anyone still has to look."""
+
+    OPEN = "Open"
+    RESOLVED = "Resolved"
+
+
+SUPPORT_CASE = Machine(
+    name="SupportCase",
+    initial=frozenset({SupportStatus.OPEN}),
+    table={
+        SupportStatus.OPEN: {SupportStatus.RESOLVED: by(Cause.REQUEST)},
+        SupportStatus.RESOLVED: {SupportStatus.OPEN: by(Cause.ENSURE, note="seen again: count + 1")},
+    },
+)
+
+DETAILS_BYTES_MAX: Final = 4096
+"""As for every diagnostic (domain.md)."""
+
+_VALUE_CHARS = (120, 40, 12)
+"""How much of a long value is shown: the first of these with which all differing fields fit into the details."""
+
+
+class SupportKind(StrEnum):
+    """What kind of trouble a case is."""
+
+    CONFLICT = "Conflict"
+    HOLD = "Hold"
+    UNCERTAIN = "Uncertain"
+    DEAD_LETTER = "DeadLetter"
+    MISCONFIGURATION = "Misconfiguration"
+
+
+class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause that a person should look at, and how often it was seen."""
+
+    case_id: UUID
+    kind: SupportKind
+    status: SupportStatus = SupportStatus.OPEN
+    record: str
+    record_key: str
+    details: str
+    seen_count: int = 1
+    correlation_id: str
+    first_seen_at: datetime | None = None
+    last_seen_at: datetime | None = None
+
+
+class Keyed(Protocol):
+    """A record that an ensure can be in conflict about."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is unique within the tenant."""
+        ...
+
+
+def conflict_case(
+    *, tenant_id: str, given: Keyed, found: object, fields: Sequence[str], correlation_id: str
+) -> SupportCase:
+    """Make the case for an ensure that found other content under its key: which fields differ, and how."""
+    record = type(given).__name__
+    return SupportCase(
+        case_id=derived_id.support_case_id(tenant_id=tenant_id, kind=SupportKind.CONFLICT, parts=[record, *given.key]),
+        kind=SupportKind.CONFLICT,
+        record=record,
+        record_key=msgspec.json.encode(given.key).decode(),
+        details=_details(given, found, fields),
+        correlation_id=correlation_id,
+    )
+
+
+def _details(given: object, found: object, fields: Sequence[str]) -> str:
+    """Write both values of each differing field, cut so that the whole fits."""
+    for chars in _VALUE_CHARS:
+        pairs = {
+            name: {"stored": _shown(getattr(found, name), chars), "given": _shown(getattr(given, name), chars)}
+            for name in fields
+        }
+        details = msgspec.json.encode({"differing": pairs})
+        if len(details) <= DETAILS_BYTES_MAX:
+            return details.decode()
+    return msgspec.json.encode({"differing": list(fields)}).decode()
+
+
+def _shown(value: object, chars: int) -> str | None:
+    """Give a value as a person reads it, cut where it is long."""
+    if value is None:
+        return None
+    text = value.text if isinstance(value, Fingerprint) else str(value)
+    return text if len(text) <= chars else text[: chars - 1] + "…"

@@ -1,0 +1,239 @@
+"""Every error that Clarion raises on purpose, in one tree, grouped by whose fault it is.
+
+The group says who can end the trouble: the caller by asking differently, the operator by repairing the installation,
+or we by repairing the program; what is superseded needs nobody. Expected outcomes (a conflict found by an ensure, a
+refusal by a provider) are values; what is raised is a surprise to the code that raises it.
+
+    ClarionError
+        CallerError
+            InvalidInput
+                InvalidKey
+                InvalidAddress
+                UnknownVersion
+            Conflict
+            Gone
+            RenderFailed
+        OperatorError
+            StoreUnreachable
+            StoreBusy
+            StoreReadOnly
+            StoreFull
+            SchemaMissing
+                SchemaOutdated
+            SchemaUnknown
+            ProgramTooOld
+            BlobMissing
+            Misconfigured
+            SealBroken
+        Superseded
+        Bug
+            IllegalMove
+            BrokenInvariant
+
+`code` is public and stable: a program may compare it, and a changed code is a breaking change. The text is for people
+and may change. Messages never hold an address, a secret or a key.
+
+This module reads and writes nothing. The mappings to HTTP statuses and to exit codes live in `api` and `cli`.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+
+class ClarionError(Exception):
+    """Something that Clarion refuses or cannot do, with a sentence on what to do about it."""
+
+    code: ClassVar[str] = "clarion-error"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        """Keep what happened (`message`) apart from what to do about it (`hint`)."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Say on one line what happened and what to do, whatever line breaks the parts hold."""
+        return " ".join(f"{self.message}: {self.hint}".split())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive the way between processes: by default pickle calls the class without its keyword arguments."""
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[ClarionError], args: tuple[object, ...], state: dict[str, object]) -> ClarionError:
+    """Make an error again from its pickled parts."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class CallerError(ClarionError):
+    """The request is at fault; the same request will fail again."""
+
+    code = "caller-error"
+
+
+class InvalidInput(CallerError):
+    """A value in the request cannot be accepted; `field` names it."""
+
+    code = "invalid-input"
+
+    def __init__(self, message: str, *, field: str, hint: str) -> None:
+        """Name the field, as the caller spelled it, that must change."""
+        super().__init__(message, hint=hint)
+        self.field = field
+
+    def __str__(self) -> str:
+        """Put the field first, so that a list of such lines can be read by field."""
+        return f"{self.field}: {super().__str__()}"
+
+
+class InvalidKey(InvalidInput):
+    """A key, or a part of one, is empty, too long or of the wrong form."""
+
+    code = "invalid-key"
+
+
+class InvalidAddress(InvalidInput):
+    """A destination is not one well-formed address of its channel."""
+
+    code = "invalid-address"
+
+
+class UnknownVersion(InvalidInput):
+    """The request names a schema version that this program does not know."""
+
+    code = "unknown-version"
+
+
+class Conflict(CallerError):
+    """The key is already taken by a request with different content."""
+
+    code = "conflict"
+
+
+class Gone(CallerError):
+    """The key was used and its record has since been removed by retention, so it cannot be used again."""
+
+    code = "gone"
+
+
+class RenderFailed(CallerError):
+    """A template cannot be merged with its data: a variable is missing, or a limit was reached."""
+
+    code = "render-failed"
+
+
+class OperatorError(ClarionError):
+    """The installation is at fault; the same request can succeed once it is repaired."""
+
+    code = "operator-error"
+
+
+class StoreUnreachable(OperatorError):
+    """The database or blob store does not answer."""
+
+    code = "store-unreachable"
+
+
+class StoreBusy(OperatorError):
+    """The store is held by others for longer than the time allowed for waiting."""
+
+    code = "store-busy"
+
+
+class StoreReadOnly(OperatorError):
+    """The store can be read but not written."""
+
+    code = "store-read-only"
+
+
+class StoreFull(OperatorError):
+    """The store has no space left for the write."""
+
+    code = "store-full"
+
+
+class SchemaMissing(OperatorError):
+    """The database has no Clarion schema yet."""
+
+    code = "schema-missing"
+
+
+class SchemaOutdated(SchemaMissing):
+    """The database's schema lacks steps that this program needs."""
+
+    code = "schema-outdated"
+
+
+class SchemaUnknown(OperatorError):
+    """The database holds something else than a schema that this program can read."""
+
+    code = "schema-unknown"
+
+
+class ProgramTooOld(OperatorError):
+    """The database asks for a newer program than this one."""
+
+    code = "program-too-old"
+
+
+class BlobMissing(OperatorError):
+    """A record refers to a blob that the blob store does not hold."""
+
+    code = "blob-missing"
+
+
+class Misconfigured(OperatorError):
+    """A setting or a file of the installation is missing or unusable."""
+
+    code = "misconfigured"
+
+
+class SealBroken(OperatorError):
+    """A ciphertext does not belong where it was found, was altered, or was sealed under another key."""
+
+    code = "seal-broken"
+
+
+class Superseded(ClarionError):
+    """Nobody's fault: the row was canceled or taken over while this worker held it, so the worker must stop."""
+
+    code = "superseded"
+
+
+class Bug(ClarionError):
+    """Clarion itself is at fault."""
+
+    code = "bug"
+
+    def __init__(
+        self, message: str, *, hint: str = "this is a defect in Clarion, please report it with this line"
+    ) -> None:
+        """Ask for a report unless there is something better to do."""
+        super().__init__(message, hint=hint)
+
+
+class IllegalMove(Bug):
+    """A state machine was asked for a move that its table does not have."""
+
+    code = "illegal-move"
+
+
+class BrokenInvariant(Bug):
+    """Something that must always hold was found not to hold."""
+
+    code = "broken-invariant"
+
+
+def every_error() -> Iterator[type[ClarionError]]:
+    """Walk the tree, parents before children and in the order of the module, for docs and checks."""
+    return _walk(ClarionError)
+
+
+def _walk(kind: type[ClarionError]) -> Iterator[type[ClarionError]]:
+    """Yield a class and all below it that are defined here; a plugin's own subclass is not ours to document."""
+    yield kind
+    for child in kind.__subclasses__():
+        if child.__module__ == __name__:
+            yield from _walk(child)
