@@ -1,0 +1,44 @@
+"""The one place that asks the machine for the time, for chance and for new ids.
+
+Everything else takes them as arguments or derives them from keys, so that a seed replays a run; a lint rule forbids
+these calls everywhere but here. Reads the host's clocks and the kernel's randomness; writes nothing.
+"""
+
+import os
+import random
+import time
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+
+class HostClock:
+    """The clocks of this machine."""
+
+    def now(self) -> datetime:
+        """Return the wall clock in UTC; it jumps when the host's clock is set."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return seconds since some point, which never go back."""
+        return time.monotonic()
+
+
+class HostIds:
+    """Random guids."""
+
+    def new_guid(self) -> UUID:
+        """Mint a random guid."""
+        return uuid4()
+
+
+class HostJitter:
+    """Chance for spreading out waits; not for secrets."""
+
+    def fraction(self) -> float:
+        """Return a number from 0 up to, but not including, 1."""
+        return random.random()  # noqa: S311  (it spreads waits; secrets come from random_bytes)
+
+
+def random_bytes(length: int) -> bytes:
+    """Return unpredictable bytes from the kernel, for keys and nonces."""
+    return os.urandom(length)

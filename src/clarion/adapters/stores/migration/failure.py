@@ -1,0 +1,104 @@
+"""What an engine's error means to an operator: one table an engine, from the engine's code to ours.
+
+It reads errors and raises ours; what to do about them stands in their hints. An error that no line of a table knows is
+a step that does not fit the database, which is our fault until shown otherwise. Messages name the store without its
+password.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from typing import TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import asyncpg
+
+from clarion.errors import (
+    BrokenInvariant,
+    ClarionError,
+    Misconfigured,
+    SchemaUnknown,
+    StoreBusy,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+)
+
+Row: TypeAlias = tuple[type[ClarionError], str, str]
+
+UNREACHABLE: Row = (StoreUnreachable, "does not answer", "see that the server runs and can be reached, then try again")
+
+# By SQLSTATE, or by its class (the first two characters) where the whole class means the same.
+POSTGRES: dict[str, Row] = {
+    "08": UNREACHABLE,
+    "57": UNREACHABLE,
+    "53300": (StoreUnreachable, "has no connection left", "raise its max_connections or stop a client, then try again"),
+    "3D000": (StoreUnreachable, "has no such database", "create the database, or correct its name"),
+    "28": (Misconfigured, "refuses the user or the password", "correct the credentials of the store"),
+    "42501": (Misconfigured, "forbids it", "grant the role CREATE on the schema, or migrate as the owner"),
+    "3F000": (Misconfigured, "has no schema to create tables in", "create the first schema of the role's search_path"),
+    "25006": (StoreReadOnly, "is read-only", "name the primary server, not a standby"),
+    "53100": (StoreFull, "has no space left", "make space on its disk, then try again"),
+    "55P03": (StoreBusy, "holds locks for longer than we wait", "end its long transactions, then try again"),
+    "40P01": (StoreBusy, "holds locks against ours", "try again when it has less to do"),
+}
+
+# By primary result code; extended codes carry it in their low byte.
+SQLITE: dict[int, Row] = {
+    sqlite3.SQLITE_BUSY: (StoreBusy, "is locked by another process", "stop the process that holds it, then try again"),
+    sqlite3.SQLITE_LOCKED: (StoreBusy, "is locked by this process", "close its other connection, then try again"),
+    sqlite3.SQLITE_READONLY: (StoreReadOnly, "is read-only", "make the file and its folder writable for this user"),
+    sqlite3.SQLITE_PERM: (StoreReadOnly, "is not ours to write", "make the file and its folder writable for this user"),
+    sqlite3.SQLITE_CANTOPEN: (StoreUnreachable, "cannot be opened", "see that it is a file that this user may open"),
+    sqlite3.SQLITE_IOERR: (StoreUnreachable, "cannot be read or written", "see to its disk, then try again"),
+    sqlite3.SQLITE_FULL: (StoreFull, "has no space left", "make space on its disk, then try again"),
+    sqlite3.SQLITE_NOTADB: (SchemaUnknown, "is not an SQLite database", "name another file; this is left as it was"),
+    sqlite3.SQLITE_CORRUPT: (SchemaUnknown, "is a damaged SQLite database", "restore it from a backup"),
+}
+
+
+@contextlib.contextmanager
+def postgres_failures(store: str) -> Iterator[None]:
+    """Turn what asyncpg raises inside the block into ours; `store` is named in the message and holds no password."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        state = error.sqlstate or ""
+        raise _ours(POSTGRES.get(state) or POSTGRES.get(state[:2]), store, error) from error
+    except (OSError, asyncpg.InternalClientError, asyncpg.InterfaceError) as error:
+        if isinstance(error, ValueError):  # asyncpg's word for an address or option that it cannot read
+            raise _ours((Misconfigured, "has an address that cannot be read", "correct it"), store, error) from error
+        raise _ours(UNREACHABLE, store, error) from error
+
+
+@contextlib.contextmanager
+def sqlite_failures(store: str) -> Iterator[None]:
+    """Turn what sqlite3 raises inside the block into ours; `store` is named in the message."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # Errors that the module raises by itself (a closed connection, wrong use) carry no code.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+        raise _ours(SQLITE.get(code & 0xFF), store, error) from error
+
+
+def without_password(url: str) -> str:
+    """Return the address of a server as it may be shown, without its password and without options."""
+    try:
+        parts = urlsplit(url)
+        options = [(name, value) for name, value in parse_qsl(parts.query) if name in ("host", "port")]
+    except ValueError:
+        return "the store"  # an address that cannot be read may have its password anywhere
+    user, _, place = parts.netloc.rpartition("@")
+    name = user.partition(":")[0]
+    netloc = f"{name}@{place}" if name else place
+    return urlunsplit((parts.scheme, netloc, parts.path, urlencode(options, safe="/"), ""))
+
+
+def _ours(row: Row | None, store: str, error: Exception) -> ClarionError:
+    """Make our error of a row of a table; an error without a row is a defect of a step."""
+    if row is None:
+        step = " ".join(["schema step", *getattr(error, "__notes__", [])])  # `ledger` notes the file's name
+        return BrokenInvariant(f"{step} does not fit {store}, which said: {error}")
+    kind, what, hint = row
+    return kind(f"{store} {what} ({error})", hint=hint)

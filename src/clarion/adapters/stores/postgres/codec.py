@@ -1,0 +1,73 @@
+"""Records as the parameters of a statement, and rows as records.
+
+A set of records travels as one JSON text, whatever its size: enumerations by value, hashes as their tagged text, bytes
+in base64, instants in ISO 8601. What comes back is made into the domain's own types again. Reads and writes nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from functools import cache, partial
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import asyncpg
+import msgspec
+
+from clarion.domain.fingerprint import Fingerprint
+from clarion.errors import ProgramTooOld
+
+S = TypeVar("S", bound=msgspec.Struct)
+E = TypeVar("E", bound=Enum)
+
+
+def parameter(items: Iterable[msgspec.Struct]) -> str:
+    """Write a set of records as the JSON parameter of one statement."""
+    return as_json(fields(item) for item in items)
+
+
+def fields(item: msgspec.Struct) -> dict[str, object]:
+    """Give the values of one record by column, as `as_json` takes them."""
+    return {
+        name: value.text if isinstance(value, Fingerprint) else value
+        for name, value in msgspec.structs.asdict(item).items()
+    }
+
+
+def as_json(rows: Iterable[Mapping[str, object]]) -> str:
+    """Write rows of plain values as JSON."""
+    return msgspec.json.encode(list(rows)).decode()
+
+
+def reader(kind: type[S]) -> Callable[[asyncpg.Record], S]:
+    """Make the function that turns a row, whose columns are named like the fields, into a record of this kind."""
+    conversions = {name: convert for name, hint in get_type_hints(kind).items() if (convert := _conversion(hint))}
+
+    def read(row: asyncpg.Record) -> S:
+        values: dict[str, Any] = dict(row)  # as many types as there are columns
+        for name, convert in conversions.items():
+            if values[name] is not None:
+                values[name] = convert(values[name])
+        return kind(**values)
+
+    return read
+
+
+@cache  # asking the enumeration itself is the dearest thing done to a row; only values that are known are kept
+def member(of: type[E], value: str) -> E:
+    """Read a stored name as a member of its enumeration."""
+    try:
+        return of(value)
+    except ValueError:
+        raise ProgramTooOld(
+            f"a row holds the {of.__name__} {value!r}, which this program does not know",
+            hint="a newer program wrote it: update this one",
+        ) from None
+
+
+def _conversion(hint: object) -> Callable[[Any], object] | None:  # a column's value, of whichever type
+    """Tell how the stored form of a field becomes its own type; None where they are the same."""
+    for kind in (hint, *get_args(hint)):
+        if kind is Fingerprint:
+            return Fingerprint.stored
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return partial(member, kind)
+    return None

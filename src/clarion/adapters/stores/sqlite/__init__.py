@@ -1,0 +1,45 @@
+"""The SQLite store: every port of storage over one file and one connection.
+
+`store` is the asynchronous surface and `core` the synchronous work, one transaction a method; a `runner` brings the one
+to the other: a writer thread in production, inline in a simulation. `ensure/` holds what happens inside those
+transactions and its SQL, `insights` the read side; `session` keeps the connection, `clock` the store's time, `location`
+the address and the file, `failure` says what SQLite's errors mean, `codec` turns records into parameters and rows into
+records.
+
+A store opens a database that `migration` has prepared and refuses one that it may not use.
+"""
+
+from datetime import timedelta
+
+from clarion.adapters.stores.migration import migrate_sqlite
+from clarion.adapters.stores.sqlite.core import SqliteCore
+from clarion.adapters.stores.sqlite.location import Location
+from clarion.adapters.stores.sqlite.runner import InlineRunner, Runner, WriterThread
+from clarion.adapters.stores.sqlite.session import BUSY_TIMEOUT, Session
+from clarion.adapters.stores.sqlite.store import SqliteStore
+from clarion.ports.clock import Clock
+from clarion.ports.store import Migrated
+
+__all__ = ["InlineRunner", "Runner", "SqliteStore", "WriterThread", "migrate", "open_store"]
+
+
+async def open_store(
+    url: str, *, clock: Clock, runner: Runner | None = None, busy_timeout: timedelta = BUSY_TIMEOUT
+) -> SqliteStore:
+    """Open the file at `url`, for example `sqlite:///clarion.db`, or a new database in memory, `sqlite://:memory:`.
+
+    The clock is the store's own from now on; see `clock`. The store closes the runner, by default a writer thread.
+    """
+    session = Session(Location.parse(url), clock=clock, busy_timeout=busy_timeout)
+    store = SqliteStore(SqliteCore(session), runner=runner or WriterThread())
+    await store.open()
+    return store
+
+
+async def migrate(url: str) -> Migrated:
+    """Bring the file at `url` up to date, making it where there is none."""
+    path, runner = Location.parse(url).file, WriterThread()
+    try:
+        return await runner.run(lambda: migrate_sqlite(path))
+    finally:
+        await runner.close()

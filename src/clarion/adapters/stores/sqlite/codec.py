@@ -1,0 +1,120 @@
+"""Records as the one JSON parameter of a statement, and rows as records.
+
+Built from the types of a record's fields. Stored are instants as microseconds since 1970, fingerprints as their tagged
+text, guids and dates as text, enumerations by value, truth as 0 or 1, bytes as blobs. JSON knows no bytes: they travel
+in base64, and the SQL unpacks them with the function `clarion_bytes`. Reads and writes nothing.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, get_args
+from uuid import UUID
+
+import msgspec
+
+from clarion.adapters.stores.sqlite.clock import EPOCH_AT, MICROSECOND, microseconds
+from clarion.domain.fingerprint import Fingerprint
+from clarion.errors import InvalidInput, ProgramTooOld
+
+S = TypeVar("S", bound=msgspec.Struct)
+Convert = Callable[[Any], object]  # from a value of whichever type the field has
+Columns = tuple[str, ...]
+
+
+def parameter(items: Iterable[msgspec.Struct]) -> str:
+    """Write a set of records as the JSON parameter of one statement."""
+    return as_json([_values(item) for item in items])
+
+
+def as_json(rows: Sequence[Mapping[str, object] | str]) -> str:
+    """Write plain values as JSON: guids, dates and enumerations as text, bytes in base64."""
+    try:
+        text = msgspec.json.encode(rows).decode()
+    except UnicodeEncodeError:
+        raise unstorable("half of a surrogate pair") from None
+    # SQLite ends a JSON string at its first NUL without a word. A backslash of the caller's own is written as two.
+    if r"\u0000" in text.replace(r"\\", ""):
+        raise unstorable("a NUL character")
+    return text
+
+
+def record(kind: type[S], columns: Columns, row: Sequence[object]) -> S:
+    """Make a record of a row whose columns are named like its fields."""
+    values = dict(zip(columns, row, strict=True))
+    for name, convert in _reading(kind):
+        if (value := values[name]) is not None:
+            values[name] = convert(value)
+    return kind(**values)
+
+
+def unpack_bytes(text: str | None) -> bytes | None:
+    """Turn base64 back into bytes: the SQL function `clarion_bytes`."""
+    return None if text is None else b64decode(text, validate=True)
+
+
+def unstorable(what: str) -> InvalidInput:
+    """Refuse what no column can hold: the caller's value came to us unchecked."""
+    return InvalidInput(
+        f"the set holds {what}", field="items", hint="send well-formed text without NUL and sane numbers"
+    )
+
+
+def _values(item: msgspec.Struct) -> dict[str, object]:
+    """Give the values of one record by column, as `as_json` takes them."""
+    values = msgspec.structs.asdict(item)
+    for name, convert in _writing(type(item)):
+        if (value := values[name]) is not None:
+            values[name] = convert(value)
+    return values
+
+
+@cache
+def _writing(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
+    """Name the fields that JSON would write in another way than they are stored, and how to write them."""
+    return _conversions(kind, {datetime: microseconds, Fingerprint: lambda value: value.text})
+
+
+@cache
+def _reading(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
+    """Name the fields whose type is not the stored one, and how to make it."""
+    known: dict[type, Convert] = {
+        datetime: lambda value: EPOCH_AT + value * MICROSECOND,
+        date: date.fromisoformat,
+        Fingerprint: Fingerprint.stored,
+        UUID: UUID,
+        bool: bool,
+    }
+    return _conversions(kind, known, member=_member)
+
+
+def _conversions(
+    kind: type[msgspec.Struct], known: Mapping[type, Convert], *, member: Callable[[type[Enum]], Convert] | None = None
+) -> tuple[tuple[str, Convert], ...]:
+    """Go through the fields of a record type, which are of one type each, or of one and None."""
+    found: list[tuple[str, Convert]] = []
+    for field in msgspec.structs.fields(kind):
+        for type_ in (field.type, *get_args(field.type)):
+            if type_ in known:
+                found.append((field.name, known[type_]))
+            elif member and isinstance(type_, type) and issubclass(type_, Enum):
+                found.append((field.name, member(type_)))
+    return tuple(found)
+
+
+def _member(of: type[Enum]) -> Convert:
+    """Read the stored name of a member of an enumeration."""
+    members: dict[object, Enum] = {member.value: member for member in of}
+
+    def convert(value: str) -> Enum:
+        try:
+            return members[value]
+        except KeyError:
+            raise ProgramTooOld(
+                f"a row holds the {of.__name__} {value!r}, which this program does not know",
+                hint="a newer program wrote it: update this one",
+            ) from None
+
+    return convert

@@ -1,0 +1,197 @@
+"""One connection, its clock, and the one way to run a transaction on it.
+
+Everything that this store asks of SQLite goes through here: one `BEGIN IMMEDIATE` a store method, our own errors
+instead of the driver's, and time from the registered function `clarion_now()` only. Synchronous: a session is opened,
+used and closed in one thread, that of its runner. What is asked lives in `ensure/` and `insights`.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final, TypeVar
+
+import msgspec
+
+from clarion.adapters.stores.migration import HISTORY, check_sqlite
+from clarion.adapters.stores.query import Query, load
+from clarion.adapters.stores.sqlite import codec
+from clarion.adapters.stores.sqlite.clock import StoreClock
+from clarion.adapters.stores.sqlite.failure import failures
+from clarion.adapters.stores.sqlite.location import Location
+from clarion.errors import BrokenInvariant, Misconfigured
+from clarion.ports.clock import Clock
+
+S = TypeVar("S", bound=msgspec.Struct)
+Parameter = str | int | None
+
+LIBRARY_MIN: Final = (3, 38, 0)
+"""The first with the operator `->>`; strict tables and RETURNING are older."""
+
+BUSY_TIMEOUT: Final = timedelta(seconds=5)
+"""For another process to end its transaction: a thousand rows take some ten milliseconds, a schema step or a backup may
+take seconds, and a caller that has waited for five should rather hear of it than hold on to its request."""
+
+_SWITCHES_MAX: Final = 10
+"""Attempts to switch a file to its log. The loser of two that try at once waits for the winner and finds it done, so a
+second attempt is enough unless others come between."""
+
+# Every commit is on disk before it is answered (F-44). Sorting a set takes no file: it holds a thousand rows at most.
+_SETTINGS: Final = ("PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY")
+
+_QUERIES: Final = load(__package__, "clock.sql")
+
+
+class Transaction:
+    """An open transaction: it asks, and is committed or rolled back by its session."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Ask over a connection on which a transaction has begun."""
+        self._connection = connection
+        self.opens_cases = False
+
+    def rows(self, query: Query, **parameters: Parameter) -> list[tuple[object, ...]]:
+        """Run one statement and return what it returns."""
+        return self._connection.execute(query.sql, parameters).fetchall()
+
+    def records(self, kind: type[S], query: Query, **parameters: Parameter) -> list[S]:
+        """Run one statement and return its rows as records of one kind."""
+        cursor = self._connection.execute(query.sql, parameters)
+        columns = tuple(column[0] for column in cursor.description)
+        return [codec.record(kind, columns, row) for row in cursor]
+
+
+class Session:
+    """The connection to one database."""
+
+    def __init__(self, location: Location, *, clock: Clock, busy_timeout: timedelta = BUSY_TIMEOUT) -> None:
+        """Open nothing yet: that is for the thread which will use the connection."""
+        self._location = location
+        self._host_clock = clock
+        self._busy_timeout = busy_timeout
+        self._opened: tuple[sqlite3.Connection, StoreClock] | None = None
+
+    def open(self) -> None:
+        """Connect to a database that is there and that this program may use; one in memory is made."""
+        require_library(sqlite3.sqlite_version_info)
+        if self._location.path is not None:
+            self._location.require_file()
+        with failures(self._location.shown):
+            connection = self._connect()
+            try:
+                self._opened = connection, self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._opened is not None:
+            connection, _ = self._opened
+            self._opened = None
+            with failures(self._location.shown):
+                connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Run the block as one transaction that may write: all of it is committed, or nothing is."""
+        connection, clock = self._in_use()
+        with failures(self._location.shown):
+            connection.execute("BEGIN IMMEDIATE")  # so that waiting for another writer happens here and nowhere later
+            try:
+                with clock.standing_still():
+                    before, transaction = connection.total_changes, Transaction(connection)
+                    yield transaction
+                    wrote = connection.total_changes > before
+                    # A batch of outgoing messages is four statements at most and with a case it has had them; the mark
+                    # can wait for the next transaction, since no clock judges a case.
+                    marks = wrote and clock.mark_is_due() and not transaction.opens_cases
+                    high_water = _mark(transaction) if marks else None
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # SQLite has ended it by itself where the disk is full
+                    connection.execute("ROLLBACK")
+                raise
+        if high_water is not None:
+            clock.marked(high_water)
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Run a block of one statement that reads, which is a transaction by itself and waits for no writer."""
+        connection, _ = self._in_use()
+        with failures(self._location.shown):
+            yield Transaction(connection)
+
+    def _in_use(self) -> tuple[sqlite3.Connection, StoreClock]:
+        """Return the connection and its clock."""
+        if self._opened is None:
+            raise BrokenInvariant("a store was used before it was opened or after it was closed")
+        return self._opened
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open the database and leave transactions to us; never make a file, whose mode would be the umask's."""
+        path = self._location.path
+        return sqlite3.connect(
+            ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw",
+            uri=path is not None,
+            timeout=self._busy_timeout.total_seconds(),
+            isolation_level=None,
+        )
+
+    def _prepare(self, connection: sqlite3.Connection) -> StoreClock:
+        """Check the schema, choose how the file is written, and give SQL its functions."""
+        if self._location.path is None:
+            for step in sorted((HISTORY.folder / "sqlite").glob("*.sql")):
+                connection.executescript(step.read_text(encoding="utf-8"))
+        else:
+            connection.execute("SELECT count(*) FROM sqlite_schema")  # is it a database at all, and a sound one?
+            check_sqlite(connection, store=self._location.url)
+            _use_log(connection, store=self._location.shown)
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        (high_water,) = connection.execute(_QUERIES["read_high_water"].sql).fetchone()
+        clock = StoreClock(self._host_clock, high_water=high_water)
+        connection.create_function("clarion_now", 0, clock.now)
+        connection.create_function("clarion_bytes", 1, codec.unpack_bytes, deterministic=True)
+        return clock
+
+
+def require_library(version: tuple[int, int, int]) -> None:
+    """Refuse an SQLite that does not know our SQL, before it says so in its own words."""
+    if version < LIBRARY_MIN:
+        raise Misconfigured(
+            f"the SQLite of this Python is {'.'.join(map(str, version))} and Clarion needs "
+            f"{'.'.join(map(str, LIBRARY_MIN))} or newer",
+            hint="use a Python that was built with a newer SQLite, or a PostgreSQL store",
+        )
+
+
+def _mark(transaction: Transaction) -> int:
+    """Raise the stored mark to the present time and return where it stands."""
+    ((high_water,),) = transaction.rows(_QUERIES["mark_high_water"])
+    if not isinstance(high_water, int):
+        raise BrokenInvariant("the store's clock holds no number")
+    return high_water
+
+
+def _use_log(connection: sqlite3.Connection, *, store: str) -> None:
+    """Have commits appended to a log (WAL), so that readers and the writer do not wait for each other.
+
+    The file keeps this setting, so only the first store that opens it has anything to switch.
+    """
+    for attempt in range(1, _SWITCHES_MAX + 1):
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or attempt == _SWITCHES_MAX:
+                raise
+            # Two that switch at once would wait for each other for ever, so SQLite refuses one of them at once. It
+            # waits here, for the other's transaction to end.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+            continue
+        if mode != "wal":
+            raise Misconfigured(
+                f"{store} lies where no write-ahead log can be kept", hint="move it to a disk of this machine"
+            )
+        return

@@ -1,0 +1,1 @@
+"""Keepers of the master key, one module a brand."""

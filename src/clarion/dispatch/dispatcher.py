@@ -1,0 +1,166 @@
+"""The Ensure contracts: the only way a record comes to exist.
+
+Each method takes a set (one is a set of one), derives every key, seals what is private, and asks the store to insert
+what is absent and to compare what is there. It answers with stable coordinates and whether each item was created, found
+or reactivated; a mismatch is answered as the conflict it is, with its support case open. Asking again is always safe.
+
+Reads no clock and no chance: times come from the caller, nonces from the vault. Which rows a decision leads to is for
+producers and the pipeline; what is stored how is for the store.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from clarion.dispatch import record
+from clarion.dispatch.keyring import Keyring
+from clarion.dispatch.occurrence import automation_job, automation_scheduler
+from clarion.dispatch.request import (
+    ContentRequest,
+    Destination,
+    InboxEntry,
+    JobRequest,
+    Occurrence,
+    PendingRequest,
+    SendRequest,
+    checked,
+)
+from clarion.dispatch.sealed import blob_place
+from clarion.domain import key
+from clarion.domain.address import AddressVersion
+from clarion.domain.automation import AutomationJob, AutomationScheduler
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.inbox import UserMessage
+from clarion.domain.messaging import MessagingJob
+from clarion.domain.notification import NotificationJob, NotificationScheduler
+from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage
+from clarion.domain.seal import TenantKeys
+from clarion.domain.support import conflict_case
+from clarion.ports.blobs import Blobs
+from clarion.ports.ensure import EnsureStore
+from clarion.ports.vault import Vault
+
+
+class DeliveryDispatcher:
+    """Makes sure that records exist, once."""
+
+    def __init__(self, *, store: EnsureStore, blobs: Blobs, vault: Vault) -> None:
+        """Work on this store and these blobs, with keys that the vault opens."""
+        self._store = store
+        self._blobs = blobs
+        self._keyring = Keyring(store, vault)
+
+    async def ensure_tenant(self, tenant_id: str) -> None:
+        """Make a tenant with keys of its own unless it exists."""
+        await self._keyring.ensure(tenant_id)
+
+    async def ensure_automation_scheduler(
+        self, tenant_id: str, occurrences: Sequence[Occurrence]
+    ) -> list[Ensured[AutomationScheduler]]:
+        """Make sure that these occurrences will fall due, once each."""
+        rows = [automation_scheduler(checked(occurrence)) for occurrence in occurrences]
+        return await self._store.ensure_automation_schedulers(tenant_id, rows)
+
+    async def ensure_automation_job(
+        self, tenant_id: str, occurrences: Sequence[Occurrence]
+    ) -> list[Ensured[AutomationJob]]:
+        """Make sure that these occurrences leave a trace in their entities' histories."""
+        rows = [automation_job(checked(occurrence)) for occurrence in occurrences]
+        return await self._store.ensure_automation_jobs(tenant_id, rows)
+
+    async def ensure_notification_job(
+        self, tenant_id: str, requests: Sequence[JobRequest]
+    ) -> list[Ensured[NotificationJob]]:
+        """Make sure that these notifications will be worked on: guard, job and scheduler row in one transaction."""
+        keys = await self._keyring.get(tenant_id)
+        entries = [record.job_entry(keys, checked(request), nonce=self._keyring.nonce()) for request in requests]
+        return await self._store.ensure_notification_jobs(tenant_id, entries)
+
+    async def ensure_notification_scheduler(
+        self, tenant_id: str, requests: Sequence[PendingRequest]
+    ) -> list[Ensured[NotificationScheduler]]:
+        """Make sure that these artifacts are pending, through the dispatch guard."""
+        rows = [record.pending(checked(request)) for request in requests]
+        return await self._store.ensure_notification_schedulers(tenant_id, rows)
+
+    async def ensure_messaging_job(
+        self, tenant_id: str, requests: Sequence[ContentRequest]
+    ) -> list[Ensured[MessagingJob]]:
+        """Make sure that these contents and their jobs exist: the blob first, so that no row refers to nothing."""
+        keys = await self._keyring.get(tenant_id)
+        answers: dict[int, Ensured[MessagingJob]] = {}
+        rows: dict[int, MessagingJob] = {}
+        for place, request in enumerate(requests):
+            job = record.messaging_job(tenant_id, checked(request))
+            found = await self._store_content(keys, job, request.content)
+            if found.content_hash == job.content_hash:
+                rows[place] = job
+            else:
+                answers[place] = await self._blob_conflict(tenant_id, job, found)
+        ensured = await self._store.ensure_messaging_jobs(tenant_id, list(rows.values()))
+        answers.update(zip(rows, ensured, strict=True))
+        return [answers[place] for place in range(len(requests))]
+
+    async def ensure_address_versions(
+        self, tenant_id: str, destinations: Sequence[Destination]
+    ) -> list[Ensured[AddressVersion]]:
+        """Make sure that these destinations are known, sealed, each as it was at its serial."""
+        keys = await self._keyring.get(tenant_id)
+        rows = [record.address_version(keys, checked(given), nonce=self._keyring.nonce()) for given in destinations]
+        return await self._store.ensure_address_versions(tenant_id, rows)
+
+    async def ensure_user_messages(
+        self,
+        tenant_id: str,
+        job: NotificationJob,
+        entries: Sequence[InboxEntry],
+        *,
+        messaging_job: UUID | None = None,
+    ) -> list[Ensured[UserMessage]]:
+        """Make sure that these recipients have the job in their inboxes; `job` is the row as it is stored.
+
+        Where a messaging job is the parent of the job's outgoing rows, it names the inbox rows' message as well.
+        """
+        keys = await self._keyring.get(tenant_id)
+        rows = [
+            record.user_message(keys, job, checked(entry), messaging_job=messaging_job, nonce=self._keyring.nonce())
+            for entry in entries
+        ]
+        return await self._store.ensure_user_messages(tenant_id, rows)
+
+    async def ensure_outgoing_messages(self, tenant_id: str, request: SendRequest) -> list[Ensured[OutgoingMessage]]:
+        """Make sure that these messages of one parent exist; what becomes of them is decided by the claim."""
+        parent = request.parent
+        key.require_key_version(parent.key_version)
+        job_rk, guid = (parent.row_key, None) if isinstance(parent, NotificationJob) else (None, parent.guid)
+        pk = key.outgoing_pk(job_rk=job_rk, messaging_job_guid=guid)
+        batch = OutgoingBatch(
+            notification_job=job_rk,
+            messaging_job=guid,
+            lane=request.lane,
+            source=request.source,
+            hold=request.hold,
+            items=tuple(
+                record.outgoing_item(tenant_id, checked(send), pk=pk, lane=request.lane) for send in request.sends
+            ),
+        )
+        return await self._store.ensure_outgoing_messages(tenant_id, batch)
+
+    async def _store_content(self, keys: TenantKeys, job: MessagingJob, content: bytes) -> MessagingJob:
+        """Store a content unless its path is taken; return the job with the fingerprint of what lies there."""
+        path = key.messaging_blob_path(tenant_id=keys.tenant_id, messaging_job_guid=job.guid)
+        sealed = blob_place(path).seal(keys, content, nonce=self._keyring.nonce())
+        if await self._blobs.put_if_absent(path, sealed):
+            return job
+        found = blob_place(path).open(keys, await self._blobs.get(path))
+        return msgspec.structs.replace(job, content_hash=record.content_fingerprint(found))
+
+    async def _blob_conflict(self, tenant_id: str, given: MessagingJob, found: MessagingJob) -> Ensured[MessagingJob]:
+        """Stop and report a blob that holds other content than the one asked for; no row is made or changed."""
+        fields = ("content_hash",)
+        case = conflict_case(
+            tenant_id=tenant_id, given=given, found=found, fields=fields, correlation_id=given.correlation_id
+        )
+        await self._store.open_support_cases(tenant_id, [case])
+        return Ensured(outcome=Outcome.CONFLICT, record=found, differing=fields, case_id=case.case_id)

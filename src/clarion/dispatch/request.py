@@ -1,0 +1,252 @@
+"""What callers of dispatch give: the occurrence, job, content, addresses and rows that they want to exist.
+
+Plain values with their limits beside them; `checked` holds a value to its declared types and limits, so that a wrong
+type is one clear error and not a strange row. Keys are not among the values: dispatch derives every one of them.
+"""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.key import FiringPolicy
+from clarion.domain.messaging import MessagingJob
+from clarion.domain.notification import ArtifactType, NotificationJob
+from clarion.errors import InvalidInput
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+"""A type, operation, template or route: short enough that several of them fit into one key."""
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+"""A serial, version or number of a re-run; nobody gets there by hand, and it fits every engine's integer."""
+
+StoredKey = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+"""A key that the store handed out."""
+
+RECIPIENTS_MAX = 20
+"""A direct send names people one by one; more than that is an audience, which a campaign serves."""
+
+Entity = tuple[Name, UUID]
+"""The type and guid of the thing that a notification is about."""
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """What ties records of one request together."""
+
+    correlation_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    traceparent: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")] | None = (
+        None
+    )
+
+
+class DateTrigger(msgspec.Struct, frozen=True, kw_only=True, tag="date"):
+    """Due so many days before a date."""
+
+    target_date: date
+    offset_days: Annotated[int, msgspec.Meta(ge=-3660, le=3660)]  # ten years either way
+
+
+class ThresholdTrigger(msgspec.Struct, frozen=True, kw_only=True, tag="threshold"):
+    """Due when a metric meets a value; the policy says how often, and with what the key must tell firings apart."""
+
+    metric: Name
+    value: float | None
+    firing_policy: FiringPolicy
+    scope: Name
+    local_date: date | None = None
+    edge_no: Count | None = None
+
+
+class Reminder(msgspec.Struct, frozen=True, kw_only=True, tag="reminder"):
+    """One occurrence of a reminder setting at one source."""
+
+    setting: Name
+    source_type: Name
+    source: Name
+    trigger_key: Name
+    trigger: DateTrigger | ThresholdTrigger
+    primary_entity: UUID
+    business_unit: UUID | None = None
+    notification_type: Name
+
+
+class ReportRun(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
+    """One run of a report subscription: of a period, or by hand."""
+
+    subscription: UUID
+    period_start_at: Instant | None = None
+    manual_run: UUID | None = None
+    business_unit: UUID | None = None
+    notification_type: Name
+
+
+class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that falls due: what it is, when, and whether it is a deliberate re-run of what was completed."""
+
+    what: Reminder | ReportRun
+    scheduled_at: Instant
+    local_date: date | None = None
+    local_time: Annotated[str, msgspec.Meta(pattern=r"^\d{2}:\d{2}(:\d{2})?$")] | None = None
+    tz_id: Name | None = None
+    tzdata_version: Name | None = None
+    rerun: Count | None = None
+    trace: Trace
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """A recipient as the caller names it; a bare address says its channel."""
+
+    identity: Identity
+    channel: Channel | None = None
+
+
+class Direct(msgspec.Struct, frozen=True, kw_only=True, tag="direct"):
+    """A send that somebody asked for: under a caller's idempotency key, or under a guid minted at the door."""
+
+    operation: Name
+    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
+    minted_guid: UUID | None = None
+
+
+class FromAutomation(msgspec.Struct, frozen=True, kw_only=True, tag="automation"):
+    """What a due occurrence leads to."""
+
+    occurrence: Occurrence
+
+
+class FromCampaign(msgspec.Struct, frozen=True, kw_only=True, tag="campaign"):
+    """A campaign's anchor in its business unit's history."""
+
+    business_unit: UUID
+    campaign: UUID
+
+
+class FromEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
+    """What an entity event leads to; the entity is the job's."""
+
+    event_type: Name
+    event_guid: UUID
+
+
+class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification event: what to tell, to whom, about what, and where it comes from."""
+
+    origin: Direct | FromAutomation | FromCampaign | FromEvent
+    event_type: Name
+    source_at: Instant
+    entity: Entity | None = None
+    to: Annotated[tuple[Target, ...], msgspec.Meta(max_length=RECIPIENTS_MAX)] = ()
+    data: Mapping[str, object] = {}
+    template_key: Name | None = None
+    template_version: Count | None = None
+    lane: Lane = Lane.NORMAL
+    due_at: Instant | None = None
+    scheduled: bool = True
+    actor: Name | None = None
+    trace: Trace
+
+
+class CampaignContent(msgspec.Struct, frozen=True, kw_only=True, tag="campaign"):
+    """A draft that was sent."""
+
+    draft: UUID
+
+
+class WaveContent(msgspec.Struct, frozen=True, kw_only=True, tag="wave"):
+    """The n-th resend of a campaign."""
+
+    campaign: UUID
+    n: Count
+
+
+class ReportContent(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
+    """What a run of a report subscription made."""
+
+    occurrence: Occurrence
+
+
+class ContentRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A large payload, which is stored as a blob before any row refers to it."""
+
+    of: CampaignContent | WaveContent | ReportContent
+    content: bytes
+    source_at: Instant
+    template_key: Name | None = None
+    template_version: Count | None = None
+    trace: Trace
+
+
+class Destination(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a recipient is reached on a channel; an edit of it takes the next serial."""
+
+    identity: Identity
+    channel: Channel
+    destination: str
+    serial: Count = 1
+    trace: Trace
+
+
+class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One recipient's line in the inbox, with what it shows."""
+
+    recipient: Identity
+    content: bytes | None = None
+
+
+class Send(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a parent to one address version; `attempt_no` marks a deliberate second send."""
+
+    address_id: int
+    recipient_id_hash: str
+    channel: Channel
+    route: Name
+    attempt_no: Annotated[int, msgspec.Meta(ge=2, le=32767)] | None = None
+    due_at: Instant | None = None
+    expires_at: Instant | None = None
+
+
+class SendRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages of one stored parent; `hold` is the claim (scheduler id, version) under which they are made."""
+
+    parent: NotificationJob | MessagingJob
+    lane: Lane
+    source: str = ""
+    hold: tuple[int, int] | None = None
+    sends: tuple[Send, ...]
+
+
+class PendingRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored artifact that is to be worked on, by its coordinates; a messaging job's are its guid, twice."""
+
+    artifact_type: ArtifactType
+    artifact_pk: StoredKey
+    artifact_rk: StoredKey
+    event_type: Name
+    lane: Lane = Lane.NORMAL
+    due_at: Instant | None = None
+    trace: Trace
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def checked(value: T) -> T:
+    """Return the value if every field has its declared type and keeps its limits, else raise InvalidInput."""
+    try:
+        plain = msgspec.to_builtins(value)
+    except TypeError as error:
+        raise _refused(str(error), field=type(value).__name__) from None
+    try:
+        msgspec.convert(plain, type(value))
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        raise _refused(message, field=path.rstrip("`") or type(value).__name__) from None
+    return value
+
+
+def _refused(message: str, *, field: str) -> InvalidInput:
+    return InvalidInput(message, field=field, hint="correct it and ask again")

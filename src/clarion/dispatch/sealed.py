@@ -1,0 +1,65 @@
+"""What is private, and where it may be opened: each sealed value's place, written once for sealing and opening.
+
+A value opens only at the place it was sealed for, so the two sides must never drift apart: they stand together here.
+Pure: keys and nonces are arguments.
+"""
+
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.identity import Channel
+from clarion.domain.seal import TenantKeys, key_serial_of, seal, unseal
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of a row, or a blob at its path."""
+
+    table: str
+    column: str
+    row_key: str
+
+    def seal(self, keys: TenantKeys, plaintext: bytes, *, nonce: bytes) -> bytes:
+        """Seal a value for this place under the tenant's current data key."""
+        serial = keys.current_serial
+        return seal(
+            keys.data_key(serial),
+            serial,
+            nonce,
+            plaintext,
+            tenant_id=keys.tenant_id,
+            table=self.table,
+            column=self.column,
+            row_key=self.row_key,
+        )
+
+    def open(self, keys: TenantKeys, sealed: bytes) -> bytes:
+        """Open what was sealed for this place, or raise SealBroken."""
+        return unseal(
+            keys.data_key(key_serial_of(sealed)),
+            sealed,
+            tenant_id=keys.tenant_id,
+            table=self.table,
+            column=self.column,
+            row_key=self.row_key,
+        )
+
+
+def payload_place(job_guid: UUID) -> Place:
+    """Place a job's recipients and merge data; bound to the guid, which its key decides before its time is known."""
+    return Place(table="notification_job", column="payload", row_key=str(job_guid))
+
+
+def destination_place(*, recipient_id_hash: str, channel: Channel, serial: int) -> Place:
+    """Place the destination of an address version."""
+    return Place(table="address_version", column="ciphertext", row_key=f"{recipient_id_hash}:{channel}:{serial}")
+
+
+def inbox_place(*, partition_key: str, row_key: str) -> Place:
+    """Place the content of an inbox row."""
+    return Place(table="user_message", column="content", row_key=f"{partition_key}|{row_key}")
+
+
+def blob_place(path: str) -> Place:
+    """Place the content of a blob."""
+    return Place(table="blob", column="content", row_key=path)

@@ -1,0 +1,119 @@
+"""The store as the Ensure contracts ask for it: insert what is absent, read what is there, compare.
+
+Every method is one transaction over a set of items (one item is a set of one) and answers item by item, in the order
+asked. Inserts are sorted by unique key, so that two callers cannot deadlock; the read is a second statement of the same
+READ COMMITTED transaction, because in one combined statement the loser of a race would see no row. Ensuring again what
+is there writes nothing. A conflict opens its support case in the same transaction and changes nothing else.
+
+`testing.memory` is the readable specification of every method here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from clarion.domain.address import AddressVersion
+from clarion.domain.automation import AutomationJob, AutomationScheduler
+from clarion.domain.ensured import Ensured
+from clarion.domain.guard import JobEntry
+from clarion.domain.inbox import UserMessage
+from clarion.domain.messaging import MessagingJob
+from clarion.domain.notification import NotificationJob, NotificationScheduler
+from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage
+from clarion.domain.seal import Purpose
+from clarion.domain.support import SupportCase
+from clarion.errors import InvalidInput, Superseded
+
+ITEMS_MAX: Final = 1000
+"""A transaction of a thousand rows takes some ten milliseconds, so nobody behind it on a single writer waits long."""
+
+
+WrappedKeys = Mapping[tuple[Purpose, int], bytes]
+"""A tenant's keys by purpose and serial, wrapped by the vault."""
+
+
+class EnsureStore(Protocol):
+    """Creation of records, and nothing else."""
+
+    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys) -> WrappedKeys:
+        """Make the tenant with these keys unless it exists; return the keys that it has."""
+        ...
+
+    async def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:
+        """Return the tenant's wrapped keys, or None where there is no such tenant."""
+        ...
+
+    async def ensure_automation_schedulers(
+        self, tenant_id: str, items: Sequence[AutomationScheduler]
+    ) -> list[Ensured[AutomationScheduler]]:
+        """Insert, or settle with the row that is there as `domain.automation.settled` decides."""
+        ...
+
+    async def ensure_automation_jobs(
+        self, tenant_id: str, items: Sequence[AutomationJob]
+    ) -> list[Ensured[AutomationJob]]:
+        """Insert the traces that are missing."""
+        ...
+
+    async def ensure_notification_jobs(
+        self, tenant_id: str, items: Sequence[JobEntry]
+    ) -> list[Ensured[NotificationJob]]:
+        """Insert guards, jobs and scheduler rows that are missing, together or not at all.
+
+        A guard with another payload is a conflict and a retired one is gone; neither makes a job. A job that is there
+        without its scheduler row gets it through the dispatch guard.
+        """
+        ...
+
+    async def ensure_notification_schedulers(
+        self, tenant_id: str, items: Sequence[NotificationScheduler]
+    ) -> list[Ensured[NotificationScheduler]]:
+        """Insert the pending rows that are missing; one that is there is returned as it is, whatever its state."""
+        ...
+
+    async def ensure_messaging_jobs(self, tenant_id: str, items: Sequence[MessagingJob]) -> list[Ensured[MessagingJob]]:
+        """Insert the jobs that are missing; their blobs are already durable."""
+        ...
+
+    async def ensure_address_versions(
+        self, tenant_id: str, items: Sequence[AddressVersion]
+    ) -> list[Ensured[AddressVersion]]:
+        """Insert the versions that are missing; another destination under a serial that is taken is a conflict."""
+        ...
+
+    async def ensure_user_messages(self, tenant_id: str, items: Sequence[UserMessage]) -> list[Ensured[UserMessage]]:
+        """Insert the inbox rows that are missing."""
+        ...
+
+    async def ensure_outgoing_messages(self, tenant_id: str, batch: OutgoingBatch) -> list[Ensured[OutgoingMessage]]:
+        """Insert the rows that are missing by one INSERT … SELECT over parent and address versions.
+
+        Raises InvalidInput where the parent or an address version is unknown to the tenant, and Superseded where the
+        hold is no longer valid and rows are missing; then nothing is written.
+        """
+        ...
+
+    async def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
+        """Open these cases, or see them once more: for trouble that was found outside of any ensure above."""
+        ...
+
+
+def unknown_parent(pk: str) -> InvalidInput:
+    """Make the one error for outgoing rows whose job is not there."""
+    return InvalidInput(f"the tenant has no job {pk!r}", field="parent", hint="ensure the job before its messages")
+
+
+def unknown_address(address_id: int) -> InvalidInput:
+    """Make the one error for an address version that is not there."""
+    return InvalidInput(
+        f"the tenant has no address version {address_id}",
+        field="address_id",
+        hint="ensure the address version before the messages that go to it",
+    )
+
+
+def hold_lost() -> Superseded:
+    """Make the one error for a scheduler row that was canceled or taken over while its rows were being made."""
+    return Superseded(
+        "the scheduler row of these messages was canceled or taken over",
+        hint="stop; whoever holds it now does the work",
+    )

@@ -1,0 +1,24 @@
+"""A store: one engine, or two, that answers every port of storage. Adapters make one; bootstrap opens it by URL."""
+
+from typing import Protocol
+
+import msgspec
+
+from clarion.ports.ensure import EnsureStore
+from clarion.ports.insights import InsightStore
+
+
+class Store(EnsureStore, InsightStore, Protocol):
+    """Everything that the rooms ask of storage."""
+
+    async def close(self) -> None:
+        """Let go of connections and threads; a closed store is not used again."""
+        ...
+
+
+class Migrated(msgspec.Struct, frozen=True, kw_only=True):
+    """What bringing a schema up to date found and did; a revision is None where there is no schema."""
+
+    from_revision: str | None
+    to_revision: str | None
+    steps: tuple[str, ...]

@@ -1,0 +1,79 @@
+"""Time, ids and chance that a test sets by hand or that a seed replays.
+
+These are honest implementations of `ports.clock`, not recordings: the clock stands until it is told to move, and equal
+seeds give equal ids and fractions in equal order. Reads and writes nothing.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from uuid import UUID
+
+START_AT = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
+"""Where a clock starts unless told otherwise: a noon far from any change of zone, month or year."""
+
+
+class ManualClock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self, start_at: datetime = START_AT) -> None:
+        """Start at an aware instant."""
+        self._now_at = _utc(start_at)
+        self._elapsed = timedelta()
+
+    def now(self) -> datetime:
+        """Return the instant that the clock stands at, in UTC."""
+        return self._now_at
+
+    def monotonic(self) -> float:
+        """Return the seconds by which the clock was advanced; jumps do not count."""
+        return self._elapsed.total_seconds()
+
+    def advance(self, by: timedelta) -> None:
+        """Let time pass: both clocks move on."""
+        if by < timedelta():
+            raise ValueError("time passes forwards only: use jump to set the wall clock back")
+        self._now_at += by
+        self._elapsed += by
+
+    def jump(self, to: datetime) -> None:
+        """Set the wall clock forwards or back, as an administrator would; no time passes."""
+        self._now_at = _utc(to)
+
+
+class SeededIds:
+    """Guids that follow from a seed."""
+
+    def __init__(self, seed: str = "clarion") -> None:
+        """Start the sequence of a seed."""
+        self._draws = _draws(f"guid:{seed}")
+
+    def new_guid(self) -> UUID:
+        """Return the next guid of the sequence."""
+        return UUID(bytes=next(self._draws)[:16], version=4)
+
+
+class SeededJitter:
+    """Fractions that follow from a seed."""
+
+    def __init__(self, seed: str = "clarion") -> None:
+        """Start the sequence of a seed."""
+        self._draws = _draws(f"jitter:{seed}")
+
+    def fraction(self) -> float:
+        """Return the next number of the sequence, from 0 up to, but not including, 1."""
+        # 53 bits are what a float between 0 and 1 holds exactly; more could round up to 1.
+        return (int.from_bytes(next(self._draws)[:8], "big") >> 11) / 2**53
+
+
+def _draws(seed: str) -> Iterator[bytes]:
+    """Hash a seed and a counter, for ever."""
+    return (hashlib.sha256(f"{seed}:{number}".encode()).digest() for number in count())
+
+
+def _utc(instant: datetime) -> datetime:
+    """Refuse a naive instant; bring any other to UTC."""
+    if instant.tzinfo is None:
+        raise ValueError("an instant without a zone is not an instant: pass an aware datetime")
+    return instant.astimezone(UTC)

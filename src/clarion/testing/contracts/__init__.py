@@ -1,0 +1,13 @@
+"""The contract suites: what every adapter of a port must do, as test classes to derive from.
+
+`store.StoreContract` holds a store to its ports and `blobs.BlobsContract` a blob store; each says in its module how it
+is bound. They need pytest, pytest-asyncio in `auto` mode and hypothesis, which the extra `test` brings. Nothing of a
+particular adapter is here: ours are bound in tests/contract, exactly as a stranger's would be.
+"""
+
+import pkgutil
+
+import pytest
+
+# Asserts explain themselves in a test's own module only, unless a module is named before it is imported.
+pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))

@@ -1,0 +1,130 @@
+"""The hold: outgoing rows are made only under a scheduler row that is still claimed (domain.md, Cancel; F-10, F-11)."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
+from clarion.domain.outgoing import OutgoingMessage
+from clarion.errors import InvalidInput, Superseded
+from clarion.testing.contracts.harness import StoreHarness, everything
+from clarion.testing.contracts.outgoing import ensure, make_addresses, make_job
+from clarion.testing.contracts.sets import outcomes
+from clarion.testing.factories import guid, notification_scheduler, outgoing_batch
+
+LEASE_UNTIL = datetime(2026, 1, 15, 12, 5, tzinfo=UTC)
+CLAIMED = {
+    "status": NotificationStatus.PROCESSING,
+    "stage": Stage.GENERATE,
+    "version": 4,
+    "due_at": None,
+    "lease_until": LEASE_UNTIL,
+}
+FREE: Mapping[str, object] = {"lease_until": None, "version": 5}
+# What may have become of the row while its worker was away.
+LOST: Mapping[str, Mapping[str, object]] = {
+    "canceled": {**FREE, "status": NotificationStatus.CANCELED},
+    "canceled-under-the-same-version": {**FREE, "status": NotificationStatus.CANCELED, "version": 4},
+    "taken-over": {"version": 5},
+    "given-back": {**FREE, "status": NotificationStatus.READY, "due_at": LEASE_UNTIL},
+    "done-by-another": {**FREE, "status": NotificationStatus.DONE},
+    "skipped": {**FREE, "status": NotificationStatus.SKIPPED},
+    "failed": {**FREE, "status": NotificationStatus.FAILED},
+}
+each_loss = pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
+
+
+async def claim(harness: StoreHarness, tenant_id: str | None = None) -> NotificationScheduler:
+    """Store the scheduler row of the first job as a worker holds it."""
+    tenant = tenant_id or harness.tenant_id
+    (created,) = await harness.store.ensure_notification_schedulers(tenant, [notification_scheduler()])
+    row = msgspec.structs.replace(created.record, **CLAIMED)
+    await harness.overwrite(tenant, row)
+    return row
+
+
+def hold_of(row: NotificationScheduler) -> tuple[int, int]:
+    """Name the claim of a scheduler row."""
+    assert row.id is not None
+    return row.id, row.version
+
+
+async def assert_superseded(harness: StoreHarness, job: NotificationJob, *, hold: tuple[int, int]) -> None:
+    """Expect that no row is made under a hold."""
+    addresses = await make_addresses(harness, 2)
+    before = await everything(harness)
+    with pytest.raises(Superseded):
+        await ensure(harness, outgoing_batch(job, addresses, hold=hold))
+    assert await everything(harness) == before
+
+
+class HoldingContract:
+    """No row is inserted after a cancel, nor by a worker that lost its claim."""
+
+    async def test_rows_are_made_while_the_claim_is_held(self, harness: StoreHarness) -> None:
+        """The claim itself is left as it is."""
+        job, row, addresses = await make_job(harness), await claim(harness), await make_addresses(harness, 2)
+        answers = await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        assert outcomes(answers) == [Outcome.CREATED, Outcome.CREATED]
+        assert await harness.rows(harness.tenant_id, NotificationScheduler) == [row]
+
+    @each_loss
+    async def test_no_row_is_made_once_the_claim_is_lost(
+        self, harness: StoreHarness, lost: Mapping[str, object]
+    ) -> None:
+        """Canceled, taken over or finished by another: whoever comes late stops."""
+        job, row = await make_job(harness), await claim(harness)
+        await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **lost))
+        await assert_superseded(harness, job, hold=hold_of(row))
+
+    async def test_a_scheduler_row_that_does_not_exist_holds_nothing(self, harness: StoreHarness) -> None:
+        """Nor does another tenant's."""
+        job = await make_job(harness)
+        theirs = await claim(harness, f"{harness.tenant_id}-2")
+        await assert_superseded(harness, job, hold=hold_of(theirs))
+        await assert_superseded(harness, job, hold=(2**40, 1))
+
+    @each_loss
+    async def test_rows_that_are_all_there_are_found_though_the_claim_is_lost(
+        self, harness: StoreHarness, lost: Mapping[str, object]
+    ) -> None:
+        """Nothing has to be made, so nothing is refused."""
+        job, row, addresses = await make_job(harness), await claim(harness), await make_addresses(harness, 2)
+        created = await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **lost))
+        before = await everything(harness)
+        found = await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        assert found == [Ensured(outcome=Outcome.FOUND, record=answer.record) for answer in created]
+        assert await everything(harness) == before
+
+    async def test_one_row_that_is_missing_stops_a_worker_that_lost_its_claim(self, harness: StoreHarness) -> None:
+        """The others of the batch are there, and it is still not made."""
+        job, row, addresses = await make_job(harness), await claim(harness), await make_addresses(harness, 3)
+        await ensure(harness, outgoing_batch(job, addresses[:2], hold=hold_of(row)))
+        await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **LOST["canceled"]))
+        before = await everything(harness)
+        with pytest.raises(Superseded):
+            await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        assert await everything(harness) == before
+
+    async def test_a_conflict_is_answered_though_the_claim_is_lost(self, harness: StoreHarness) -> None:
+        """The row is there; that it differs must be seen by a person all the same."""
+        job, row, (address,) = await make_job(harness), await claim(harness), await make_addresses(harness, 1)
+        batch = outgoing_batch(job, [address], hold=hold_of(row))
+        (created,) = await ensure(harness, batch)
+        await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **LOST["taken-over"]))
+        odd = msgspec.structs.replace(batch.items[0], message_id=guid(99))
+        (answer,) = await ensure(harness, msgspec.structs.replace(batch, items=(odd,)))
+        assert (answer.outcome, answer.record) == (Outcome.CONFLICT, created.record)
+
+    async def test_an_unknown_address_is_refused_under_a_claim_too(self, harness: StoreHarness) -> None:
+        """Holding the row does not make an address known."""
+        job, row, (address,) = await make_job(harness), await claim(harness), await make_addresses(harness, 1)
+        items = outgoing_batch(job, [address]).items
+        unknown = msgspec.structs.replace(items[0], address_id=2**40)
+        with pytest.raises(InvalidInput, match="no address version"):
+            await ensure(harness, outgoing_batch(job, [], items=(*items, unknown), hold=hold_of(row)))
+        assert await harness.rows(harness.tenant_id, OutgoingMessage) == []

@@ -1,0 +1,218 @@
+"""Ensures over sets: answered item by item in the order asked, each tenant by itself, and bounded."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.seal import Purpose
+from clarion.errors import InvalidInput
+from clarion.ports.ensure import ITEMS_MAX
+from clarion.testing.contracts.ensuring import each_compared_kind, each_kind
+from clarion.testing.contracts.harness import StoreHarness, everything
+from clarion.testing.contracts.kind import ADDRESS_VERSION, COMPARED, Kind, changed
+from clarion.testing.factories import address_version
+
+# One is a set of one; 500 is the batch that a statement count is promised for.
+SIZES = (1, 2, 500, ITEMS_MAX)
+
+CALLERS = 6  # more than one connection's worth, fewer than a pool has
+
+IDENTITY = (Purpose.IDENTITY, 1)
+DATA = (Purpose.DATA, 1)
+
+
+def outcomes(answers: Sequence[Ensured[Any]]) -> list[Outcome]:
+    """Give the outcome of each item."""
+    return [answer.outcome for answer in answers]
+
+
+class SetContract:
+    """Several records at a time, of every kind, and several tenants."""
+
+    @each_kind
+    async def test_answers_come_in_the_order_asked(self, harness: StoreHarness, kind: Kind) -> None:
+        """Neither the order of keys nor what was there already shows in the order of answers."""
+        await kind.ensure(harness.store, harness.tenant_id, [kind.make(n) for n in (3, 1)])
+        asked = [kind.make(n) for n in (5, 3, 2, 1, 4)]
+        answers = await kind.ensure(harness.store, harness.tenant_id, asked)
+        assert [answer.record.key for answer in answers] == [item.key for item in asked]
+        created, found = Outcome.CREATED, Outcome.FOUND
+        assert outcomes(answers) == [created, found, created, found, created]
+
+    @each_compared_kind
+    async def test_a_conflict_withholds_its_own_item_and_the_others_proceed(
+        self, harness: StoreHarness, kind: Kind
+    ) -> None:
+        """One broken record among many costs one record."""
+        name = kind.given_fields[0]
+        await kind.ensure(harness.store, harness.tenant_id, [kind.make(n) for n in (1, 2)])
+        asked = [kind.make(3), changed(kind.make(1), name), kind.make(2), kind.make(4)]
+        answers = await kind.ensure(harness.store, harness.tenant_id, asked)
+        assert outcomes(answers) == [Outcome.CREATED, Outcome.CONFLICT, Outcome.FOUND, Outcome.CREATED]
+        assert [answer.differing for answer in answers] == [(), (name,), (), ()]
+        assert len(await harness.rows(harness.tenant_id, kind.record)) == 4
+        assert len(await harness.store.list_support_cases(harness.tenant_id)) == 1
+
+    @each_kind
+    async def test_of_equal_records_in_one_set_the_first_creates_and_the_others_find_it(
+        self, harness: StoreHarness, kind: Kind
+    ) -> None:
+        """A caller need not remove duplicates."""
+        asked = [kind.make(2), kind.make(1), kind.make(2), kind.make(2)]
+        answers = await kind.ensure(harness.store, harness.tenant_id, asked)
+        assert outcomes(answers) == [Outcome.CREATED, Outcome.CREATED, Outcome.FOUND, Outcome.FOUND]
+        assert answers[0].record == answers[2].record == answers[3].record
+        assert len(await harness.rows(harness.tenant_id, kind.record)) == 2
+
+    @each_compared_kind
+    @pytest.mark.parametrize("in_turn", [True, False])
+    async def test_of_two_that_differ_in_one_set_the_first_creates_and_the_second_is_in_conflict(
+        self, harness: StoreHarness, kind: Kind, in_turn: bool
+    ) -> None:
+        """The order asked decides, not the order of values."""
+        name = kind.given_fields[-1]
+        asked = [kind.full(), changed(kind.full(), name)]
+        asked = asked if in_turn else asked[::-1]
+        first, second = await kind.ensure(harness.store, harness.tenant_id, asked)
+        assert (first.outcome, second.outcome) == (Outcome.CREATED, Outcome.CONFLICT)
+        assert second.differing == (name,)
+        (row,) = await harness.rows(harness.tenant_id, kind.record)
+        assert row == first.record == second.record
+        assert getattr(row, name) == getattr(asked[0], name)
+
+    @each_compared_kind
+    async def test_the_same_conflict_twice_in_one_set_is_one_case_seen_twice(
+        self, harness: StoreHarness, kind: Kind
+    ) -> None:
+        """The case shows the later of the two."""
+        first, last = kind.given_fields[0], kind.given_fields[-1]
+        await kind.ensure(harness.store, harness.tenant_id, [kind.full()])
+        asked = [changed(kind.full(), first), changed(kind.full(), last)]
+        answers = await kind.ensure(harness.store, harness.tenant_id, asked)
+        assert outcomes(answers) == [Outcome.CONFLICT, Outcome.CONFLICT]
+        (case,) = await harness.store.list_support_cases(harness.tenant_id)
+        assert case.seen_count == 2
+        assert list(msgspec.json.decode(case.details)["differing"]) == [last]
+
+    async def test_several_conflicts_in_one_set_open_a_case_each(self, harness: StoreHarness) -> None:
+        """New cases and known ones go together."""
+        kind = COMPARED[0]
+        name = kind.given_fields[0]
+        await kind.ensure(harness.store, harness.tenant_id, [kind.make(n) for n in range(1, 6)])
+        await kind.ensure(harness.store, harness.tenant_id, [changed(kind.make(n), name) for n in (4, 2)])
+        answers = await kind.ensure(
+            harness.store, harness.tenant_id, [changed(kind.make(n), name) for n in (5, 4, 3, 2, 1)]
+        )
+        cases = await harness.store.list_support_cases(harness.tenant_id)
+        seen = {case.case_id: case.seen_count for case in cases}
+        assert [seen[answer.case_id] for answer in answers if answer.case_id] == [1, 2, 1, 2, 1]
+
+    @each_kind
+    async def test_an_empty_set_has_no_answers(self, harness: StoreHarness, kind: Kind) -> None:
+        """Nothing asked, nothing written."""
+        assert await kind.ensure(harness.store, harness.tenant_id, []) == []
+        assert not any((await everything(harness)).values())
+
+    @each_kind
+    @pytest.mark.parametrize("size", SIZES)
+    async def test_a_set_is_created_whole_and_then_found_whole(
+        self, harness: StoreHarness, kind: Kind, size: int
+    ) -> None:
+        """From one record to as many as a set may have; ensured again, none is written."""
+        asked = [kind.make(n) for n in range(size)]
+        created = await kind.ensure(harness.store, harness.tenant_id, asked)
+        assert outcomes(created) == [Outcome.CREATED] * size
+        rows = await harness.rows(harness.tenant_id, kind.record)
+        found = await kind.ensure(harness.store, harness.tenant_id, asked)
+        assert outcomes(found) == [Outcome.FOUND] * size
+        assert [answer.record for answer in found] == [answer.record for answer in created]
+        assert await harness.rows(harness.tenant_id, kind.record) == rows
+        assert len(rows) == size
+
+    @each_kind
+    async def test_a_set_over_the_limit_is_refused_and_nothing_of_it_is_written(
+        self, harness: StoreHarness, kind: Kind
+    ) -> None:
+        """One item too many."""
+        with pytest.raises(InvalidInput, match=str(ITEMS_MAX)):
+            await kind.ensure(harness.store, harness.tenant_id, [kind.make(n) for n in range(ITEMS_MAX + 1)])
+        assert not any((await everything(harness)).values())
+
+    @each_kind
+    async def test_of_many_callers_at_once_each_record_is_created_by_one_and_found_by_the_others(
+        self, harness: StoreHarness, kind: Kind
+    ) -> None:
+        """F-04: whatever the order of their sets; nobody gets an error, and all get the same rows."""
+        forwards = [kind.make(n) for n in range(20)]
+        sets = [forwards if caller % 2 else forwards[::-1] for caller in range(CALLERS)]
+        answers = await asyncio.gather(*(kind.ensure(harness.store, harness.tenant_id, one) for one in sets))
+        rows = await harness.rows(harness.tenant_id, kind.record)
+        assert len(rows) == len(forwards)
+        by_record = Counter(answer.record.key for one in answers for answer in one if answer.outcome is Outcome.CREATED)
+        assert set(by_record.values()) == {1}
+        assert len(by_record) == len(forwards)
+        stored = {row.key: row for row in rows}
+        assert all(answer.record == stored[answer.record.key] for one in answers for answer in one)
+
+    @each_kind
+    async def test_the_same_key_in_two_tenants_is_two_records_that_never_meet(
+        self, harness: StoreHarness, kind: Kind
+    ) -> None:
+        """I-02: nothing is found, nothing is in conflict, whatever the other tenant has."""
+        theirs = f"{harness.tenant_id}-2"
+        given = [changed(kind.make(), name) for name in kind.given_fields[:1]] or [kind.make()]
+        (mine,) = await kind.ensure(harness.store, harness.tenant_id, [kind.make()])
+        before = await everything(harness)
+        (other,) = await kind.ensure(harness.store, theirs, given)
+        (again,) = await kind.ensure(harness.store, theirs, given)
+        assert (mine.outcome, other.outcome, again.outcome) == (Outcome.CREATED, Outcome.CREATED, Outcome.FOUND)
+        assert mine.record.id != other.record.id
+        assert await everything(harness) == before
+        assert await harness.store.list_support_cases(theirs) == []
+
+    @each_compared_kind
+    async def test_one_tenants_conflict_is_no_other_tenants_case(self, harness: StoreHarness, kind: Kind) -> None:
+        """Cases are told apart by tenant, ids included."""
+        theirs, name = f"{harness.tenant_id}-2", kind.given_fields[0]
+        for tenant_id in (harness.tenant_id, theirs):
+            await kind.ensure(harness.store, tenant_id, [kind.full()])
+        (answer,) = await kind.ensure(harness.store, harness.tenant_id, [changed(kind.full(), name)])
+        assert await harness.store.list_support_cases(theirs) == []
+        (other,) = await kind.ensure(harness.store, theirs, [changed(kind.full(), name)])
+        (case,) = await harness.store.list_support_cases(theirs)
+        assert (case.case_id, case.seen_count) == (other.case_id, 1)
+        assert answer.case_id != other.case_id
+
+    async def test_address_versions_of_one_recipient_stand_side_by_side(self, harness: StoreHarness) -> None:
+        """An edit makes a new serial, a second device too; neither touches the one before."""
+        rotated = changed(changed(address_version(), "key_hash"), "destination_index")
+        versions = [msgspec.structs.replace(rotated, serial=serial) for serial in (2, 3)]
+        answers = await harness.store.ensure_address_versions(harness.tenant_id, [address_version(), *versions])
+        assert outcomes(answers) == [Outcome.CREATED] * 3
+        (taken,) = await harness.store.ensure_address_versions(
+            harness.tenant_id, [msgspec.structs.replace(rotated, serial=1)]
+        )
+        assert (taken.outcome, taken.differing) == (Outcome.CONFLICT, ("key_hash", "destination_index"))
+        assert taken.record == answers[0].record
+
+    async def test_an_address_sealed_again_is_the_same_version(self, harness: StoreHarness) -> None:
+        """A ciphertext is another one each time; the first stays."""
+        kind = ADDRESS_VERSION
+        (first,) = await kind.ensure(harness.store, harness.tenant_id, [kind.make(ciphertext=b"one nonce")])
+        (again,) = await kind.ensure(harness.store, harness.tenant_id, [kind.make(ciphertext=b"another nonce")])
+        assert (again.outcome, again.record) == (Outcome.FOUND, first.record)
+        assert again.record.ciphertext == b"one nonce"
+
+    async def test_a_tenant_keeps_the_keys_that_it_was_made_with(self, harness: StoreHarness) -> None:
+        """Of two that make the same tenant at once, both go on with the keys of the first."""
+        assert await harness.store.find_tenant_keys(harness.tenant_id) is None
+        first = {IDENTITY: b"\x00wrapped\xff", DATA: b""}
+        assert await harness.store.ensure_tenant(harness.tenant_id, first) == first
+        assert await harness.store.ensure_tenant(harness.tenant_id, {IDENTITY: b"another"}) == first
+        assert await harness.store.find_tenant_keys(harness.tenant_id) == first
+        assert await harness.store.find_tenant_keys(f"{harness.tenant_id}-2") is None

@@ -1,0 +1,267 @@
+"""Valid records for tests, made without a clock, chance or a store: the same arguments always give the same record.
+
+Each function takes a number, which gives the record a key of its own, and any field of the record by name. Keys and
+hashes are made by the functions of the domain, for the tenant `TENANT` and its `IDENTITY_KEY`; a record may still be
+ensured for any tenant, since no store looks into a hash.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain import derived_id, key
+from clarion.domain.address import AddressVersion
+from clarion.domain.automation import (
+    INPUT_FIELDS,
+    AutomationJob,
+    AutomationScheduler,
+    AutomationType,
+    TriggerType,
+)
+from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.guard import IdempotencyGuard, JobEntry
+from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.inbox import UserMessage
+from clarion.domain.messaging import MessagingJob, MessagingKind
+from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
+from clarion.domain.outgoing import OutgoingBatch, OutgoingItem
+
+TENANT = "acme"
+IDENTITY_KEY = bytes(range(32))
+INDEX_KEY = bytes(range(32, 64))
+
+SOURCE_AT = datetime(2025, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+"""When the sources happened: the last instant of a month and not the present one, so that a wrong bucket shows."""
+
+BUCKET = key.month_bucket(SOURCE_AT)
+OPERATION = "send"
+EVENT_TYPE = "order-shipped"
+TEXT = "Ärger \"mit\" \\ 'Zeichen' % $1 ? :x \n\t\u2028 ☃ 😀"
+"""Text that a driver, a JSON parameter or a query built from strings would spoil."""
+
+BYTES = bytes(range(256))
+
+
+def guid(n: int, kind: str = "guid") -> UUID:
+    """Make a guid out of a number; different kinds of thing do not share one."""
+    return derived_id.row_guid(tenant_id=TENANT, row_key=f"{kind}:{n}")
+
+
+def automation_scheduler(n: int = 1, /, **fields: object) -> AutomationScheduler:
+    """Make a reminder's due occurrence; its InputHash covers the fields as given."""
+    setting, source, trigger_key = str(guid(1, "setting")), str(guid(n, "order")), "payment-due"
+    target_date, offset_days = date(2026, 2, 1), -3
+    row = AutomationScheduler(
+        scheduler_key=key.date_reminder_key(
+            setting=setting,
+            source_type="order",
+            source=source,
+            trigger_key=trigger_key,
+            target_date=target_date,
+            offset_days=offset_days,
+        ),
+        automation_type=AutomationType.REMINDER,
+        trigger_type=TriggerType.DATE_BASED,
+        setting=setting,
+        source_type="order",
+        source=source,
+        trigger_key=trigger_key,
+        target_date=target_date,
+        offset_days=offset_days,
+        primary_entity=source,
+        notification_type="payment-reminder",
+        input_hash=Fingerprint.of(None),
+        scheduled_at=datetime(2026, 1, 29, 8, 0, tzinfo=UTC),
+        local_date=date(2026, 1, 29),
+        local_time="09:00",
+        tz_id="Europe/Berlin",
+        tzdata_version="2025b",
+        key_version=key.KEY_VERSION,
+        correlation_id=f"request-{n}",
+    )
+    row = msgspec.structs.replace(row, **fields)
+    return row if "input_hash" in fields else msgspec.structs.replace(row, input_hash=input_hash(row))
+
+
+def input_hash(row: AutomationScheduler) -> Fingerprint:
+    """Hash what an occurrence is about."""
+    return Fingerprint.of({name: getattr(row, name) for name in INPUT_FIELDS})
+
+
+def automation_job(n: int = 1, /, **fields: object) -> AutomationJob:
+    """Make the trace of the n-th occurrence."""
+    scheduler = automation_scheduler(n)
+    row = AutomationJob(
+        partition_key=key.automation_job_pk(entity_guid=UUID(scheduler.primary_entity)),
+        row_key=key.automation_job_rk(scheduler_key=scheduler.scheduler_key),
+        automation_type=scheduler.automation_type,
+        notification_type=scheduler.notification_type,
+        input_hash=scheduler.input_hash,
+        key_version=key.KEY_VERSION,
+        correlation_id=scheduler.correlation_id,
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def notification_job(n: int = 1, /, **fields: object) -> NotificationJob:
+    """Make the job of an event, which has no guard: its row key derives from the event."""
+    row_key = key.event_job_rk(event_type="shipped", event_guid=guid(n, "event"), notification_event_type=EVENT_TYPE)
+    row = NotificationJob(
+        partition_key=key.event_job_pk(entity_guid=guid(n, "order")),
+        row_key=row_key,
+        guid=derived_id.row_guid(tenant_id=TENANT, row_key=row_key),
+        event_type=EVENT_TYPE,
+        operation="event",
+        payload_hash=payload_hash({"order": n}),
+        source_at=SOURCE_AT,
+        bucket=BUCKET,
+        key_version=key.KEY_VERSION,
+        correlation_id=f"request-{n}",
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def notification_scheduler(n: int = 1, /, **fields: object) -> NotificationScheduler:
+    """Make the pending row of the n-th event's job."""
+    return msgspec.structs.replace(scheduler_of(notification_job(n)), **fields)
+
+
+def scheduler_of(job: NotificationJob) -> NotificationScheduler:
+    """Make the pending row of a job."""
+    return NotificationScheduler(
+        artifact_type=ArtifactType.NOTIFICATION_JOB,
+        artifact_pk=job.partition_key,
+        artifact_rk=job.row_key,
+        event_type=job.event_type,
+        lane=Lane.NORMAL,
+        correlation_id=job.correlation_id,
+        traceparent=job.traceparent,
+    )
+
+
+def payload_hash(payload: object) -> Fingerprint:
+    """Hash what a caller sends, under the tenant's key."""
+    return Fingerprint.keyed(payload, key=IDENTITY_KEY)
+
+
+def guarded_entry(
+    idempotency_key: str = "key-1", /, *, payload: object = "hello", created_at: datetime = SOURCE_AT, **fields: object
+) -> JobEntry:
+    """Make what a direct send with an idempotency key commits; `fields` are the job's."""
+    job_guid = derived_id.job_guid(tenant_id=TENANT, operation=OPERATION, idempotency_key=idempotency_key)
+    row = NotificationJob(
+        partition_key=key.manual_job_pk(
+            entity_guid=None, recipients=[Identity.user("7")], recipient_id_hash=None, job_guid=job_guid
+        ),
+        row_key=key.manual_job_rk(created_at=created_at, job_guid=job_guid),
+        guid=job_guid,
+        event_type=EVENT_TYPE,
+        operation=OPERATION,
+        payload_hash=payload_hash(payload),
+        source_at=created_at,
+        bucket=key.month_bucket(created_at),
+        key_version=key.KEY_VERSION,
+        correlation_id=f"request-{idempotency_key}",
+    )
+    job = msgspec.structs.replace(row, **fields)
+    return JobEntry(job=job, scheduler=scheduler_of(job), guard=guard_of(job, idempotency_key))
+
+
+def guard_of(job: NotificationJob, idempotency_key: str) -> IdempotencyGuard:
+    """Make the guard under which a job was asked for."""
+    return IdempotencyGuard(
+        operation=job.operation,
+        key_hash=derived_id.guard_key_hash(
+            identity_key=IDENTITY_KEY, tenant_id=TENANT, operation=job.operation, idempotency_key=idempotency_key
+        ),
+        payload_hash=job.payload_hash,
+        job_partition_key=job.partition_key,
+        job_row_key=job.row_key,
+        source_at=job.source_at,
+    )
+
+
+def messaging_job(n: int = 1, /, **fields: object) -> MessagingJob:
+    """Make a campaign's job."""
+    row = MessagingJob(
+        guid=derived_id.sent_campaign_guid(tenant_id=TENANT, draft_guid=guid(n, "draft")),
+        kind=MessagingKind.CAMPAIGN,
+        source=str(guid(n, "draft")),
+        run_key="first",
+        content_hash=Fingerprint.of({"subject": f"Spring {n}"}),
+        source_at=SOURCE_AT,
+        bucket=BUCKET,
+        key_version=key.KEY_VERSION,
+        correlation_id=f"request-{n}",
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def address_version(n: int = 1, /, **fields: object) -> AddressVersion:
+    """Make the n-th person's mail address."""
+    identity, destination = Identity.user(str(n)), f"person-{n}@example.org"
+    row = AddressVersion(
+        recipient_id_hash=derived_id.recipient_id_hash(identity_key=IDENTITY_KEY, tenant_id=TENANT, identity=identity),
+        channel=Channel.EMAIL,
+        serial=1,
+        key_hash=derived_id.recipient_key_hash(
+            identity_key=IDENTITY_KEY,
+            tenant_id=TENANT,
+            identity=identity,
+            channel=Channel.EMAIL,
+            destination=destination,
+        ),
+        destination_index=derived_id.destination_index(
+            index_key=INDEX_KEY, tenant_id=TENANT, channel=Channel.EMAIL, destination=destination
+        ),
+        ciphertext=b"sealed " + destination.encode(),
+        correlation_id=f"request-{n}",
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def user_message(n: int = 1, /, **fields: object) -> UserMessage:
+    """Make the line of the first event's job in the n-th person's inbox."""
+    job, recipient = notification_job(1), Identity.user(str(n))
+    id_hash = derived_id.recipient_id_hash(identity_key=IDENTITY_KEY, tenant_id=TENANT, identity=recipient)
+    row = UserMessage(
+        bucket=job.bucket,
+        partition_key=key.user_message_pk(recipient=recipient),
+        row_key=key.user_message_rk(source_at=job.source_at, job_rk=job.row_key),
+        message_id=derived_id.message_id(tenant_id=TENANT, pk=job.row_key, recipient_id_hash=id_hash),
+        recipient_id_hash=id_hash,
+        job_row_key=job.row_key,
+        event_type=job.event_type,
+        correlation_id=job.correlation_id,
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def outgoing_item(address: AddressVersion, /, *, pk: str, **fields: object) -> OutgoingItem:
+    """Make the item for a stored address of the parent with this key."""
+    if address.id is None:
+        raise ValueError("ensure the address first: an item refers to it by its id")
+    item = OutgoingItem(
+        address_id=address.id,
+        message_id=derived_id.message_id(tenant_id=TENANT, pk=pk, recipient_id_hash=address.recipient_id_hash),
+        route=f"{address.channel}:default",
+    )
+    return msgspec.structs.replace(item, **fields)
+
+
+def outgoing_batch(
+    parent: NotificationJob | MessagingJob, addresses: Sequence[AddressVersion], **fields: object
+) -> OutgoingBatch:
+    """Make the rows of a parent, one for each stored address."""
+    campaign = isinstance(parent, MessagingJob)
+    batch = OutgoingBatch(
+        notification_job=None if isinstance(parent, MessagingJob) else parent.row_key,
+        messaging_job=parent.guid if isinstance(parent, MessagingJob) else None,
+        lane=Lane.BULK if campaign else Lane.NORMAL,
+        source=str(parent.guid) if campaign else "",
+        items=(),
+    )
+    items = tuple(outgoing_item(address, pk=batch.pk) for address in addresses)
+    return msgspec.structs.replace(batch, **{"items": items, **fields})

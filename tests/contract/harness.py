@@ -1,0 +1,119 @@
+"""The way around an SQL store: rows read and overwritten by SQL made from the records' own fields.
+
+It shares no code with the stores, so that a column which a store writes and reads wrongly in the same way still shows.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from types import UnionType
+from typing import Any, Protocol, get_args, get_type_hints
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.guard import IdempotencyGuard
+from clarion.domain.outgoing import DUE, LEASED, OutgoingMessage
+from clarion.domain.support import SupportCase
+from clarion.testing.contracts.harness import MOVED_AT, S
+from clarion.testing.memory import QueueEntry
+
+Row = Mapping[str, object]
+
+EPOCH_AT = datetime(1970, 1, 1, tzinfo=UTC)
+
+QUEUE_ENTRIES = """
+SELECT o.pk, o.rk, f.lane, f.route, f.source, o.order_key, o.due_at, o.expires_at, o.traceparent
+FROM outgoing_message o JOIN flow f ON f.id = o.flow_id AND f.tenant_id = o.tenant_id
+WHERE o.tenant_id = $1 ORDER BY o.id
+"""
+
+
+class Database(Protocol):
+    """A connection of the test's own, and how its engine spells values."""
+
+    async def fetch(self, sql: str, parameters: Sequence[object]) -> list[Row]:
+        """Run one statement with parameters $1, $2, … and commit it."""
+        ...
+
+    def written(self, value: object) -> object:
+        """Give a plain value as the driver takes it."""
+        ...
+
+
+class SqlRows:
+    """The three verbs of a store harness, over a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def overwrite(self, tenant_id: str, record: msgspec.Struct) -> None:
+        values = {name: getattr(record, name) for name in record.__struct_fields__ if name != "id"}
+        if isinstance(record, OutgoingMessage):
+            values["due_at"] = MOVED_AT if record.status in DUE else None
+            values["lease_until"] = MOVED_AT if record.status in LEASED else None
+        where, parameters = self._where(tenant_id, record)
+        changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(values, len(parameters) + 1))
+        parameters += [self._plain(value) for value in values.values()]
+        # Names come from our own records; values are parameters.
+        sql = f"UPDATE {_table(type(record))} SET {changes} WHERE {where} RETURNING 1 AS done"  # noqa: S608
+        assert len(await self._database.fetch(sql, parameters)) == 1
+
+    async def remove(self, tenant_id: str, record: msgspec.Struct) -> None:
+        where, parameters = self._where(tenant_id, record)
+        sql = f"DELETE FROM {_table(type(record))} WHERE {where} RETURNING 1 AS done"  # noqa: S608  as above
+        assert len(await self._database.fetch(sql, parameters)) == 1
+
+    async def rows(self, tenant_id: str, kind: type[S]) -> list[S]:
+        if kind is QueueEntry:
+            sql = QUEUE_ENTRIES
+        else:
+            names, (order, *_) = kind.__struct_fields__, _identity(kind)
+            sql = f"SELECT {', '.join(names)} FROM {_table(kind)} WHERE tenant_id = $1 ORDER BY {order}"  # noqa: S608
+        return [_read(kind, row) for row in await self._database.fetch(sql, [tenant_id])]
+
+    def _where(self, tenant_id: str, record: msgspec.Struct) -> tuple[str, list[object]]:
+        """Find the one row of a record by what no test changes."""
+        names = _identity(type(record))
+        values = [getattr(record, name) for name in names]
+        assert None not in values, "the record was never stored"
+        where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(("tenant_id", *names), 1))
+        return where, [tenant_id, *(self._plain(value) for value in values)]
+
+    def _plain(self, value: object) -> object:
+        if isinstance(value, Fingerprint):
+            return value.text
+        return self._database.written(str(value) if isinstance(value, str) else value)
+
+
+def _identity(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    if kind is SupportCase:
+        return ("case_id",)
+    return ("operation", "key_hash") if kind is IdempotencyGuard else ("id",)
+
+
+def _table(kind: type[msgspec.Struct]) -> str:
+    return re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def _read(kind: type[S], row: Row) -> S:
+    hints = get_type_hints(kind)
+    return kind(**{name: _value(hints[name], row[name]) for name in kind.__struct_fields__})
+
+
+def _value(hint: Any, value: Any) -> object:
+    """Read a column by the type of its field."""
+    if value is None:
+        return None
+    if isinstance(hint, UnionType):
+        (hint,) = (arg for arg in get_args(hint) if arg is not type(None))
+    if hint is Fingerprint:
+        return Fingerprint.stored(value)
+    if hint is datetime and isinstance(value, int):
+        return EPOCH_AT + timedelta(microseconds=value)
+    if hint is date and isinstance(value, str):
+        return date.fromisoformat(value)
+    if hint is UUID:
+        return UUID(str(value))
+    return value if type(value) is hint else hint(value)

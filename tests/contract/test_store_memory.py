@@ -1,0 +1,39 @@
+"""The specification passes its own contract, and the contract is whole."""
+
+import importlib
+import inspect
+import pkgutil
+from collections import Counter
+
+import pytest
+
+from clarion import domain
+from clarion.domain.guard import IdempotencyGuard
+from clarion.domain.outgoing import OutgoingMessage
+from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.kind import KINDS
+from clarion.testing.contracts.oracle import MemoryHarness
+from clarion.testing.contracts.store import StoreContract
+
+
+class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def harness(self) -> StoreHarness:
+        return MemoryHarness()
+
+
+def test_every_record_type_that_is_compared_has_its_place_in_the_contract() -> None:
+    """A type that is added and not listed would be held to nothing; two have contracts of their own."""
+    modules = [
+        importlib.import_module(f"{domain.__name__}.{found.name}") for found in pkgutil.iter_modules(domain.__path__)
+    ]
+    compared = {
+        kind for module in modules for _, kind in inspect.getmembers(module, inspect.isclass) if "GIVEN" in vars(kind)
+    }
+    assert compared == {OutgoingMessage, IdempotencyGuard, *(kind.record for kind in KINDS)}
+
+
+def test_no_part_of_the_contract_hides_a_test_of_another() -> None:
+    names = Counter(name for part in StoreContract.__mro__ for name in vars(part) if name.startswith("test_"))
+    assert [name for name, times in names.items() if times > 1] == []
+    assert len(names) > 80

@@ -1,0 +1,236 @@
+"""Two callers of the PostgreSQL store at once, interleaved at every statement of an ensure (F-04, I-03, I-04).
+
+The first caller is stopped before its n-th statement, BEGIN and COMMIT included; the second then runs until it has
+ended or waits for the first one's lock; then the first goes on. Whatever n is, neither sees an error, one creates and
+the other finds.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from clarion.adapters.stores.postgres import PostgresStore
+from clarion.domain.automation import AutomationStatus
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.guard import JobEntry
+from clarion.domain.seal import Purpose
+from clarion.testing import factories as make
+from tests.integration.race import Call, Meeting, Race, open_race
+
+
+@pytest.fixture
+async def race(migrated_postgres_url: str) -> AsyncIterator[Race]:
+    async with open_race(migrated_postgres_url) as race:
+        yield race
+
+
+Answers = list[Ensured[Any]]
+Prepare = Callable[[PostgresStore, str, Sequence[int], bool], Awaitable[Call]]
+
+
+async def address_versions(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    fields = {"key_hash": "f" * 32} if differing else {}
+    items = [make.address_version(n, **fields) for n in numbers]
+    return lambda store: store.ensure_address_versions(tenant, items)
+
+
+async def automation_schedulers(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    fields = {"input_hash": Fingerprint.of("another")} if differing else {}
+    items = [make.automation_scheduler(n, **fields) for n in numbers]
+    return lambda store: store.ensure_automation_schedulers(tenant, items)
+
+
+async def guarded_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    """The two callers have clocks of their own, so their row keys differ until the guard has decided."""
+    created_at = make.SOURCE_AT + timedelta(hours=numbers[0], days=1 if differing else 0)
+    payload = "something else" if differing else "hello"
+    items = [make.guarded_entry(f"key-{n}", created_at=created_at, payload=payload) for n in numbers]
+    return lambda store: store.ensure_notification_jobs(tenant, items)
+
+
+async def outgoing_messages(store: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    batch = await make_batch(store, tenant, numbers)
+    if differing:
+        items = (msgspec.structs.replace(item, message_id=make.guid(99)) for item in batch.items)
+        batch = msgspec.structs.replace(batch, items=tuple(items))
+    return lambda caller: caller.ensure_outgoing_messages(tenant, batch)
+
+
+async def make_batch(store: PostgresStore, tenant: str, numbers: Sequence[int], **fields: object) -> Any:
+    """Store a job and some addresses, which are not part of the race, and make a batch for them."""
+    await store.ensure_notification_jobs(tenant, [JobEntry(job=make.notification_job())])
+    addresses = await store.ensure_address_versions(tenant, [make.address_version(n) for n in numbers])
+    return make.outgoing_batch(make.notification_job(), [answer.record for answer in addresses], **fields)
+
+
+TABLES: Final[dict[Prepare, str]] = {
+    address_versions: "address_version",
+    automation_schedulers: "automation_scheduler",
+    guarded_jobs: "notification_job",
+    outgoing_messages: "outgoing_message",
+}
+each_kind = pytest.mark.parametrize("prepare", TABLES, ids=lambda prepare: prepare.__name__)
+
+
+async def at_every_statement(
+    race: Race, prepare: Prepare, *, first: Sequence[int] = (1,), second: Sequence[int] = (1,), differing: bool = False
+) -> list[Meeting]:
+    """Let two callers meet before each statement of the first one, every time in a tenant of their own."""
+    count = await race.statements(await prepare(race.second, "alone", first, False))
+    meetings: list[Meeting] = []
+    for n in range(1, count + 1):
+        tenant = f"acme-{n}"
+        one = await prepare(race.second, tenant, first, False)
+        other = await prepare(race.second, tenant, second, differing)
+        meetings.append(await race.meet(tenant, one, other, stop_before=n))
+    # Before its insert nobody has to wait for the first, and after it everybody does.
+    assert [meeting.waited for meeting in meetings] == sorted(meeting.waited for meeting in meetings)
+    assert not meetings[0].waited
+    assert meetings[-1].waited
+    return meetings
+
+
+def outcomes(answers: Answers) -> dict[tuple[str, ...], Outcome]:
+    return {answer.record.key: answer.outcome for answer in answers}
+
+
+async def rows(race: Race, prepare: Prepare, tenant: str) -> int:
+    sql = f"SELECT count(*) FROM {TABLES[prepare]} WHERE tenant_id = $1"  # noqa: S608  a name of the table above
+    count: int = await race.observer.fetchval(sql, tenant)
+    return count
+
+
+@each_kind
+async def test_at_every_statement_one_creates_and_the_other_finds(race: Race, prepare: Prepare) -> None:
+    for meeting in await at_every_statement(race, prepare):
+        (one,), (other,) = meeting.first, meeting.second
+        assert {one.outcome, other.outcome} == {Outcome.CREATED, Outcome.FOUND}
+        assert one.record == other.record
+        assert (one.outcome is Outcome.CREATED) is meeting.waited
+        assert await rows(race, prepare, meeting.tenant) == 1
+
+
+async def test_the_loser_of_a_race_for_a_key_returns_the_winners_coordinates(race: Race) -> None:
+    for meeting in await at_every_statement(race, guarded_jobs, first=(1,), second=(1, 2)):
+        winner, loser = (meeting.first, meeting.second) if meeting.waited else (meeting.second, meeting.first)
+        assert winner[0].outcome is Outcome.CREATED
+        assert loser[0].record == winner[0].record
+        guards = await race.observer.fetch(
+            "SELECT job_row_key FROM idempotency_guard WHERE tenant_id = $1 ORDER BY created_at", meeting.tenant
+        )
+        assert {guard["job_row_key"] for guard in guards} == {
+            answer.record.row_key for answer in (*meeting.first, *meeting.second)
+        }
+        schedulers = await race.observer.fetchval(
+            "SELECT count(*) FROM notification_scheduler WHERE tenant_id = $1", meeting.tenant
+        )
+        assert schedulers == await rows(race, guarded_jobs, meeting.tenant) == 2
+
+
+@each_kind
+async def test_overlapping_sets_in_opposite_orders_wait_for_each_other_and_never_deadlock(
+    race: Race, prepare: Prepare
+) -> None:
+    for meeting in await at_every_statement(race, prepare, first=(1, 2, 3), second=(4, 3, 2)):
+        one, other = outcomes(meeting.first), outcomes(meeting.second)
+        shared = one.keys() & other.keys()
+        assert (len(one), len(other), len(shared)) == (3, 3, 2)
+        assert all({one[key], other[key]} == {Outcome.CREATED, Outcome.FOUND} for key in shared)
+        alone = [*(one[key] for key in one.keys() - shared), *(other[key] for key in other.keys() - shared)]
+        assert alone == [Outcome.CREATED, Outcome.CREATED]
+        assert await rows(race, prepare, meeting.tenant) == 4
+
+
+@each_kind
+async def test_rows_are_inserted_in_the_order_of_their_keys_whatever_order_was_asked(
+    race: Race, prepare: Prepare
+) -> None:
+    """So that of two overlapping sets the one that comes first to their first shared key comes first to all."""
+    call = await prepare(race.second, "acme", (5, 2, 4, 1, 3), False)
+    ids = {answer.record.key: answer.record.id for answer in await call(race.second)}
+    assert [ids[key] for key in sorted(ids)] == sorted(ids.values())
+    assert list(ids) != sorted(ids)
+
+
+@each_kind
+async def test_of_two_with_different_content_one_creates_and_one_is_in_conflict(race: Race, prepare: Prepare) -> None:
+    for meeting in await at_every_statement(race, prepare, differing=True):
+        (one,), (other,) = meeting.first, meeting.second
+        assert {one.outcome, other.outcome} == {Outcome.CREATED, Outcome.CONFLICT}
+        assert one.record == other.record
+        assert (one.outcome is Outcome.CREATED) is meeting.waited
+        (case,) = await race.second.list_support_cases(meeting.tenant)
+        assert (case.case_id, case.seen_count) == (one.case_id or other.case_id, 1)
+        assert await rows(race, prepare, meeting.tenant) == 1
+
+
+@each_kind
+async def test_two_conflicts_about_one_row_are_one_case_seen_twice(race: Race, prepare: Prepare) -> None:
+    async def conflict_in(tenant: str) -> Call:
+        await (await prepare(race.second, tenant, (1,), False))(race.second)
+        return await prepare(race.second, tenant, (1,), True)
+
+    for n in range(1, await race.statements(await conflict_in("alone")) + 1):
+        tenant = f"acme-{n}"
+        conflict = await conflict_in(tenant)
+        meeting = await race.meet(tenant, conflict, conflict, stop_before=n)
+        assert [answer.outcome for answer in (*meeting.first, *meeting.second)] == [Outcome.CONFLICT] * 2
+        (case,) = await race.second.list_support_cases(tenant)
+        assert case.seen_count == 2
+        assert await rows(race, prepare, tenant) == 1
+
+
+async def test_of_two_that_make_a_tenant_both_go_on_with_the_keys_of_the_first(race: Race) -> None:
+    def call(tenant: str, wrapped: bytes) -> Call:
+        return lambda store: store.ensure_tenant(tenant, {(Purpose.DATA, 1): wrapped})
+
+    for n in range(1, await race.statements(call("alone", b"one")) + 1):
+        tenant = f"acme-{n}"
+        meeting = await race.meet(tenant, call(tenant, b"one"), call(tenant, b"two"), stop_before=n)
+        winner = b"one" if meeting.waited else b"two"
+        assert meeting.first == meeting.second == {(Purpose.DATA, 1): winner}
+
+
+async def test_of_two_that_wake_an_occurrence_one_does_and_the_other_finds_it_awake(race: Race) -> None:
+    async def waking_in(tenant: str) -> Call:
+        await race.second.ensure_automation_schedulers(tenant, [make.automation_scheduler()])
+        await race.other.execute("UPDATE automation_scheduler SET status = 'Failed' WHERE tenant_id = $1", tenant)
+        given = make.automation_scheduler(local_time="10:00")
+        return lambda store: store.ensure_automation_schedulers(tenant, [given])
+
+    count = await race.statements(await waking_in("alone"))
+    for n in range(1, count + 1):
+        tenant = f"acme-{n}"
+        wake = await waking_in(tenant)
+        meeting = await race.meet(tenant, wake, wake, stop_before=n)
+        (one,), (other,) = meeting.first, meeting.second
+        assert {one.outcome, other.outcome} == {Outcome.REACTIVATED, Outcome.FOUND}
+        assert one.record == other.record
+        assert (one.record.status, one.record.version) == (AutomationStatus.PENDING, 2)
+        assert meeting.waited is (n == count)  # only the move takes a lock, and only the COMMIT comes after it
+
+
+async def test_an_occurrence_that_a_worker_claims_between_read_and_write_is_left_to_it(race: Race) -> None:
+    given = make.automation_scheduler(local_time="10:00")
+    await race.second.ensure_automation_schedulers("acme", [make.automation_scheduler()])
+
+    async def claim(_: PostgresStore) -> None:
+        await race.other.execute(
+            "UPDATE automation_scheduler SET status = 'Processing', lease_until = now(), version = version + 1"
+        )
+
+    meeting = await race.meet(
+        "acme", lambda store: store.ensure_automation_schedulers("acme", [given]), claim, stop_before=4
+    )
+    (answer,) = meeting.first
+    assert (answer.outcome, answer.record.status, answer.record.version) == (
+        Outcome.FOUND,
+        AutomationStatus.PROCESSING,
+        2,
+    )
+    assert answer.record.local_time == make.automation_scheduler().local_time
+    assert race.gate.passed.count("ROLLBACK;") == 1

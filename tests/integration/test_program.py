@@ -1,0 +1,89 @@
+"""The program `clarion` as it is run: what it says, to which stream, and with which exit code."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("clarion")
+
+
+def clarion(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
+    env = {**kept, "CLARION_HOME": str(home), **environment}
+    return subprocess.run([PROGRAM, *arguments], env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "home"
+
+
+def test_a_new_installation_is_made_by_migrate_and_found_usable(home: Path) -> None:
+    first = clarion("migrate", home=home)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.startswith("migrated from nothing to ")
+    assert clarion("migrate", home=home).stdout.startswith("up to date at ")
+    assert clarion("check", home=home).stdout == "store, blobs and vault can be used\n"
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_migrate_and_check_speak_json(home: Path) -> None:
+    done = msgspec.json.decode(clarion("migrate", "--json", home=home).stdout)
+    assert done["from_revision"] is None
+    assert done["steps"]
+    assert msgspec.json.decode(clarion("check", "--json", home=home).stdout) == {"usable": True}
+
+
+def test_a_lost_master_key_is_asked_for_and_not_replaced(home: Path) -> None:
+    clarion("migrate", home=home)
+    (home / "master.key").unlink()
+    clarion("migrate", home=home)
+    answer = clarion("check", home=home)
+    assert answer.returncode == 1
+    assert "no master key" in answer.stderr
+    assert not (home / "master.key").exists()
+
+
+def test_postgresql_is_one_url_away(home: Path, postgres_url: str) -> None:
+    assert clarion("migrate", home=home, CLARION_STORE=postgres_url).returncode == 0
+    assert clarion("check", "--store", postgres_url, home=home).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "url, code, says",
+    [
+        ("mysql://host/db", 2, "postgresql, sqlite"),
+        ("sqlite:clarion.db", 2, "sqlite:///"),
+        ("sqlite:////nowhere/clarion.db", 1, "does not exist"),
+        ("postgresql://nobody@127.0.0.1:1/db", 1, "127.0.0.1"),
+    ],
+)
+def test_a_store_that_cannot_be_used_is_one_line_on_standard_error(home: Path, url: str, code: int, says: str) -> None:
+    clarion("migrate", home=home)
+    answer = clarion("check", "--store", url, home=home)
+    assert (answer.returncode, answer.stdout) == (code, "")
+    assert answer.stderr.startswith("clarion: ")
+    assert answer.stderr.count("\n") == 1
+    assert says in answer.stderr
+
+
+def test_a_database_that_was_never_migrated_names_the_command(home: Path) -> None:
+    clarion("migrate", home=home)
+    (home / "clarion.db").unlink()
+    answer = clarion("check", home=home)
+    assert answer.returncode == 1
+    assert "clarion migrate --store" in answer.stderr
+
+
+def test_an_unknown_command_or_option_is_bad_input(home: Path) -> None:
+    assert clarion("nope", home=home).returncode == 2
+    assert clarion("migrate", "--nope", home=home).returncode == 2
+
+
+def test_help_and_version_name_the_program(home: Path) -> None:
+    assert "migrate" in clarion("--help", home=home).stdout
+    assert clarion("--version", home=home).stdout.startswith("clarion 0.")

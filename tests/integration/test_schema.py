@@ -1,0 +1,236 @@
+"""The schema itself, read from both engines' catalogues: tenants apart, months in keys, steps that only add."""
+
+import contextlib
+import re
+import sqlite3
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from clarion.adapters.stores.migration import HISTORY
+from clarion.adapters.stores.migration.history import OUTSIDE
+from clarion.adapters.stores.migration.upgrade_postgres import outside_statements
+from clarion.testing.schema import Column, ForeignKey, Index, Table, describe_postgres, describe_sqlite
+
+# Tables that belong to the database and not to a tenant, each with its reason.
+WITHOUT_TENANT = {
+    "alembic_version": "the ledger of the schema itself",
+    "schema_info": "one row about the schema itself",
+    "store_clock": "one row: the latest instant that this database has handed out (SQLite only)",
+}
+
+# Primary keys that no caller can choose: the engine numbers the rows. Everything else that is unique starts with the
+# tenant, or inserting one tenant's key would tell another that it exists (X-03, I-02).
+NUMBERED = {
+    "automation_scheduler",
+    "automation_job",
+    "notification_job",
+    "notification_scheduler",
+    "messaging_job",
+    "address_version",
+    "user_message",
+    "flow",
+    "outgoing_message",
+}
+
+# Rows that retention drops by the month; their keys outlive no partition.
+DROPPED_BY_MONTH = {"user_message", "outgoing_message"}
+
+
+@pytest.fixture(params=["postgresql", "sqlite"])
+async def schema(request: pytest.FixtureRequest) -> dict[str, Table]:
+    """The whole schema on one engine."""
+    if request.param == "sqlite":
+        path: Path = request.getfixturevalue("migrated_sqlite_path")
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return describe_sqlite(connection)
+    return await postgres_schema(request.getfixturevalue("migrated_postgres_url"))
+
+
+async def postgres_schema(url: str) -> dict[str, Table]:
+    connection = await asyncpg.connect(url)
+    try:
+        return await describe_postgres(connection)
+    finally:
+        await connection.close()
+
+
+def offenders(schema: dict[str, Table]) -> list[str]:
+    """List what does not start with the tenant and has no excuse."""
+    found = []
+    for name, table in schema.items():
+        if name in WITHOUT_TENANT:
+            continue
+        if (tenant := table.columns.get("tenant_id")) is None or tenant.nullable:
+            found.append(f"{name} has no tenant")
+        numbered = table.primary_key if name in NUMBERED and table.primary_key in {("id",), ("bucket", "id")} else None
+        found += [f"{name} {key}" for key in table.unique_keys() if key[0] != "tenant_id" and key != numbered]
+        found += [f"{name} refers {key.columns}" for key in table.foreign_keys if key.columns[0] != "tenant_id"]
+    return found
+
+
+def test_every_table_and_every_unique_key_starts_with_the_tenant(schema: dict[str, Table]) -> None:
+    assert offenders(schema) == []
+
+
+def test_the_exceptions_name_only_what_exists(schema: dict[str, Table]) -> None:
+    assert schema.keys() >= NUMBERED | (WITHOUT_TENANT.keys() - {"store_clock"})
+
+
+def test_a_number_that_stands_for_a_row_is_chosen_by_the_engine(schema: dict[str, Table]) -> None:
+    for name in NUMBERED:
+        number = schema[name].columns["id"]
+        # An identity that refuses a given value on PostgreSQL; the rowid on SQLite, which has no such refusal.
+        assert (number.type, number.generated) in {("bigint", "a"), ("integer", None)}, name
+
+
+def test_the_catalogue_finds_each_kind_of_offender() -> None:
+    tenant = Column(type="text", nullable=False)
+    other = Column(type="text", nullable=False)
+    columns = {"tenant_id": tenant, "name": other}
+    unique = Index(columns=("name",), unique=True, definition="CREATE UNIQUE INDEX ...")
+    reference = ForeignKey(columns=("name",), table="customer", referenced=("name",))
+    assert offenders(
+        {
+            "a": Table(columns={"name": other}),
+            "b": Table(columns={"tenant_id": Column(type="text", nullable=True)}),
+            "c": Table(columns=columns, primary_key=("id",)),
+            "d": Table(columns=columns, uniques=frozenset({("name", "tenant_id")})),
+            "e": Table(columns=columns, indexes={"e_name": unique}),
+            "f": Table(columns=columns, foreign_keys=frozenset({reference})),
+            "flow": Table(columns=columns, primary_key=("name",)),
+        }
+    ) == [
+        "a has no tenant",
+        "b has no tenant",
+        "c ('id',)",
+        "d ('name', 'tenant_id')",
+        "e ('name',)",
+        "f refers ('name',)",
+        "flow ('name',)",
+    ]
+
+
+def test_rows_that_retention_drops_carry_their_month_in_every_key(schema: dict[str, Table]) -> None:
+    for name in DROPPED_BY_MONTH:
+        assert not schema[name].columns["bucket"].nullable
+        keys = [key for key in schema[name].unique_keys() if key != ("id",)]  # SQLite drops no partitions
+        assert keys
+        assert all("bucket" in key for key in keys), name
+
+
+def test_every_index_is_valid(schema: dict[str, Table]) -> None:
+    assert [name for table in schema.values() for name, index in table.indexes.items() if not index.valid] == []
+
+
+async def test_both_engines_have_the_same_tables_columns_keys_and_indexes(
+    migrated_postgres_url: str, migrated_sqlite_path: Path
+) -> None:
+    server = await postgres_schema(migrated_postgres_url)
+    with contextlib.closing(sqlite3.connect(migrated_sqlite_path)) as connection:
+        file = describe_sqlite(connection)
+    # A server has a clock of its own.
+    assert server.keys() == file.keys() - {"store_clock"}
+    for name, table in server.items():
+        twin = file[name]
+        assert {n: c.nullable for n, c in table.columns.items()} == {n: c.nullable for n, c in twin.columns.items()}
+        assert table.uniques == twin.uniques
+        assert {n: i.columns for n, i in table.indexes.items()} == {n: i.columns for n, i in twin.indexes.items()}
+        if name not in NUMBERED:
+            assert table.primary_key == twin.primary_key
+
+
+POSTGRES_STEPS = sorted(path.name for path in (HISTORY.folder / "postgres").glob("*.sql"))
+
+
+@pytest.mark.parametrize("name", POSTGRES_STEPS)
+def test_an_index_built_concurrently_is_dropped_first(name: str) -> None:
+    sql = HISTORY.sql("postgres", name)
+    if not sql.startswith(OUTSIDE):
+        assert "CONCURRENTLY" not in sql
+        return
+    statements = list(outside_statements(sql))
+    for drop, create in zip(statements[::2], statements[1::2], strict=True):
+        built = re.match(r"CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ", create)
+        assert built, create
+        assert drop == f"DROP INDEX CONCURRENTLY IF EXISTS {built[1]}"
+
+
+@pytest.mark.parametrize("name", POSTGRES_STEPS)
+@pytest.mark.parametrize("engine", ["postgres", "sqlite"])
+def test_a_step_adds_and_takes_nothing_away(name: str, engine: str) -> None:
+    sql = (HISTORY.folder / engine / name).read_text()
+    taken = r"\b(DROP\s+(TABLE|COLUMN|CONSTRAINT|TYPE)|RENAME|ALTER\s+COLUMN|DELETE\s+FROM|TRUNCATE|COMMIT|ROLLBACK)\b"
+    assert re.search(taken, re.sub(r"--[^\n]*", "", sql), flags=re.IGNORECASE) is None
+
+
+def test_every_step_has_its_twin_on_the_other_engine() -> None:
+    assert sorted(path.name for path in (HISTORY.folder / "sqlite").glob("*.sql")) == POSTGRES_STEPS
+    assert [name[:4] for name in POSTGRES_STEPS] == list(HISTORY.revisions)
+
+
+async def test_the_description_of_postgresql_sees_what_differs(postgres_url: str) -> None:
+    connection = await asyncpg.connect(postgres_url)
+    await connection.execute("CREATE TABLE job (a integer)")
+    seen = [await describe_postgres(connection)]
+    for change in (
+        "ALTER TABLE job ADD COLUMN b text",
+        "ALTER TABLE job ALTER COLUMN b SET NOT NULL",
+        "ALTER TABLE job ALTER COLUMN b SET DEFAULT 'x'",
+        "ALTER TABLE job ALTER COLUMN b TYPE varchar(3)",
+        "ALTER TABLE job ADD CHECK (a > 1)",
+        "ALTER TABLE job ADD UNIQUE (b)",
+        "ALTER TABLE job ADD PRIMARY KEY (a)",
+        "CREATE INDEX job_b ON job (b)",
+        "DROP INDEX job_b; CREATE INDEX job_b ON job (b DESC)",
+        "DROP INDEX job_b; CREATE INDEX job_b ON job (b) WHERE a > 2",
+        "CREATE TABLE other (a integer REFERENCES job)",
+        "ALTER TABLE job SET (fillfactor = 70)",
+    ):
+        await connection.execute(change)
+        seen.append(await describe_postgres(connection))
+        assert seen[-1] not in seen[:-1], change
+    await connection.close()
+
+
+def test_the_description_of_sqlite_sees_what_differs() -> None:
+    seen = []
+    for made in (
+        "CREATE TABLE job (a integer)",
+        "CREATE TABLE job (a integer, b text)",
+        "CREATE TABLE job (a integer, b blob)",
+        "CREATE TABLE job (a integer, b text NOT NULL)",
+        "CREATE TABLE job (a integer, b text DEFAULT 'x')",
+        "CREATE TABLE job (a integer PRIMARY KEY, b text)",
+        "CREATE TABLE job (a integer, b text UNIQUE)",
+        "CREATE TABLE job (a integer, b text CHECK (b IN (')', 'x')))",
+        "CREATE TABLE job (a integer, b text CHECK (b IN (')', 'y')))",
+        "CREATE TABLE job (a integer, b text REFERENCES other (b))",
+        "CREATE TABLE job (a integer, b text) STRICT",
+        "CREATE TABLE job (a integer PRIMARY KEY, b text) WITHOUT ROWID",
+        "CREATE TABLE job (a integer, b text); CREATE INDEX job_b ON job (b)",
+        "CREATE TABLE job (a integer, b text); CREATE UNIQUE INDEX job_b ON job (b)",
+        "CREATE TABLE job (a integer, b text); CREATE INDEX job_b ON job (b) WHERE a > 1",
+        "CREATE TABLE job (a integer, b text); CREATE INDEX job_b ON job (b) WHERE a > 2",
+        "CREATE TABLE job (a integer, b text); CREATE INDEX job_b ON job (lower(b))",
+        "CREATE TABLE job (a integer, b text); CREATE TRIGGER t AFTER DELETE ON job BEGIN SELECT 1; END",
+    ):
+        with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+            connection.executescript(made)
+            seen.append(describe_sqlite(connection))
+        assert seen[-1] not in seen[:-1], made
+
+
+def test_checks_are_found_whatever_brackets_and_comments_surround_them() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(
+            """CREATE TABLE job (
+              a text CHECK (a <> 'check (it)'),  -- a CHECK (in a comment)
+              b text,
+              CHECK ((a IS NULL)
+                     OR (b IS NULL))
+            )"""
+        )
+        checks = describe_sqlite(connection)["job"].checks
+    assert checks == {"a <> 'check (it)'", "(a IS NULL) OR (b IS NULL)"}

@@ -1,0 +1,160 @@
+"""What dispatch stores of addresses, contents and messages: sealed, named by its parent, compared before it is kept."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from clarion.adapters.blobs import open_blobs
+from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
+from clarion.dispatch.request import (
+    Destination,
+    InboxEntry,
+    ReportContent,
+    Send,
+    SendRequest,
+    WaveContent,
+)
+from clarion.domain import key
+from clarion.domain.address import AddressVersion
+from clarion.domain.ensured import Outcome
+from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.messaging import MessagingJob
+from clarion.domain.notification import NotificationJob
+from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.seal import key_serial_of, unseal
+from clarion.errors import InvalidAddress, SealBroken, UnknownVersion
+from clarion.testing.vault import SeededVault
+from tests.unit.dispatch_desk import DRAFT, SOURCE_AT, TRACE, Desk, campaign, report
+
+
+async def test_nothing_private_is_stored_in_the_clear(desk: Desk) -> None:
+    await desk.job(data={"code": "canary-432198"})
+    await desk.address("canary@example.com")
+    job = (await desk.job(data={"code": "canary-432198"})).record
+    await desk.dispatcher.ensure_user_messages(
+        "school", job, [InboxEntry(recipient=Identity.user("7"), content=b"canary text")]
+    )
+    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"canary content")])
+    stored = repr(desk.store.__dict__).encode() + repr(vars(desk.blobs)).encode()
+    assert b"canary" not in stored
+    path = key.messaging_blob_path(tenant_id="school", messaging_job_guid=only(desk, MessagingJob).guid)
+    assert b"canary" not in await desk.blobs.get(path)
+
+
+async def test_an_address_opens_only_at_its_own_version(desk: Desk) -> None:
+    address = (await desk.address("Sam@Example.com")).record
+    keys = await Keyring(desk.store, desk.vault).get("school")
+    data_key = keys.data_key(key_serial_of(address.ciphertext))
+
+    def opened(row_key: str) -> bytes:
+        place = {"tenant_id": "school", "table": "address_version", "column": "ciphertext", "row_key": row_key}
+        return unseal(data_key, address.ciphertext, **place)
+
+    assert opened(f"{address.recipient_id_hash}:email:1") == b"sam@example.com"
+    with pytest.raises(SealBroken):
+        opened(f"{address.recipient_id_hash}:email:2")
+
+
+async def test_one_address_in_two_tenants_has_two_indexes_and_two_hashes(desk: Desk) -> None:
+    await desk.dispatcher.ensure_tenant("college")
+    mine = (await desk.address()).record
+    given = Destination(identity=Identity.user("7"), channel=Channel.EMAIL, destination="sam@example.com", trace=TRACE)
+    (theirs,) = await desk.dispatcher.ensure_address_versions("college", [given])
+    assert mine.destination_index != theirs.record.destination_index
+    assert mine.key_hash != theirs.record.key_hash
+
+
+async def test_an_edited_address_takes_the_next_serial_and_the_same_serial_is_a_conflict(desk: Desk) -> None:
+    await desk.address()
+    assert (await desk.address("SAM@example.com")).outcome is Outcome.FOUND
+    assert (await desk.address("kim@example.com", serial=2)).outcome is Outcome.CREATED
+    assert (await desk.address("kim@example.com")).outcome is Outcome.CONFLICT
+
+
+async def test_content_is_stored_before_its_row_and_found_again(desk: Desk) -> None:
+    (created,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    (found,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    assert (created.outcome, found.outcome) == (Outcome.CREATED, Outcome.FOUND)
+
+
+async def test_other_content_under_the_same_job_stops_and_is_reported_and_its_neighbours_proceed(desk: Desk) -> None:
+    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    wave = campaign(b"spring fair", of=WaveContent(campaign=DRAFT, n=1))
+    told = campaign(b"week 9", of=ReportContent(occurrence=report()))
+    answers = await desk.dispatcher.ensure_messaging_job("school", [wave, campaign(b"autumn fair"), told])
+    assert [answer.outcome for answer in answers] == [Outcome.CREATED, Outcome.CONFLICT, Outcome.CREATED]
+    assert answers[1].differing == ("content_hash",)
+    (case,) = await desk.store.list_support_cases("school")
+    assert case.case_id == answers[1].case_id
+    details = msgspec.json.decode(case.details)["differing"]["content_hash"]
+    assert details["stored"] != details["given"]
+
+
+async def test_a_blob_left_by_an_attempt_that_never_got_its_row_still_stops_other_content(desk: Desk) -> None:
+    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    desk.store.table("school", MessagingJob).clear()
+    (answer,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"autumn fair")])
+    assert answer.outcome is Outcome.CONFLICT
+    assert not desk.store.table("school", MessagingJob)
+
+
+async def test_a_lost_blob_is_written_again_by_the_same_content(desk: Desk) -> None:
+    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    fresh = DeliveryDispatcher(store=desk.store, blobs=open_blobs("memory://"), vault=desk.vault)
+    (answer,) = await fresh.ensure_messaging_job("school", [campaign(b"spring fair")])
+    assert answer.outcome is Outcome.FOUND
+
+
+async def test_messages_take_bucket_and_name_from_their_parent(desk: Desk) -> None:
+    address = (await desk.address()).record
+    job = (await desk.job()).record
+    answers = await desk.dispatcher.ensure_outgoing_messages("school", sends(job, address))
+    (inbox,) = await desk.dispatcher.ensure_user_messages("school", job, [InboxEntry(recipient=Identity.user("7"))])
+    row = answers[0].record
+    assert (row.pk, row.rk, row.bucket) == (job.row_key, f"{address.key_hash}_email", 202603)
+    assert inbox.record.message_id == row.message_id
+    assert inbox.record.row_key == f"{key.reverse_ticks(SOURCE_AT)}_{job.row_key}"
+    (content,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    (other,) = await desk.dispatcher.ensure_outgoing_messages("school", sends(content.record, address))
+    assert other.record.pk == str(content.record.guid)
+    assert other.record.message_id != row.message_id
+
+
+def sends(parent: NotificationJob | MessagingJob, address: AddressVersion) -> SendRequest:
+    send = Send(
+        address_id=address.id or 0,
+        recipient_id_hash=address.recipient_id_hash,
+        channel=address.channel,
+        route="email",
+    )
+    return SendRequest(parent=parent, lane=Lane.NORMAL, sends=(send,))
+
+
+async def test_a_parent_with_keys_of_a_newer_program_is_left_to_it(desk: Desk) -> None:
+    address = (await desk.address()).record
+    job = msgspec.structs.replace((await desk.job()).record, key_version=2)
+    with pytest.raises(UnknownVersion):
+        await desk.dispatcher.ensure_outgoing_messages("school", sends(job, address))
+    with pytest.raises(UnknownVersion):
+        await desk.dispatcher.ensure_user_messages("school", job, [InboxEntry(recipient=Identity.user("7"))])
+    assert not desk.store.table("school", OutgoingMessage)
+
+
+async def test_a_wrong_address_is_refused_without_being_repeated(desk: Desk) -> None:
+    with pytest.raises(InvalidAddress) as refused:
+        await desk.address("sam at example.com")
+    assert "sam" not in str(refused.value)
+
+
+async def test_two_makers_of_one_tenant_end_with_the_same_keys(desk: Desk) -> None:
+    await desk.dispatcher.ensure_tenant("college")
+    other = Keyring(desk.store, SeededVault())
+    mine, theirs = await other.ensure("college"), await Keyring(desk.store, SeededVault()).get("college")
+    assert mine == theirs
+
+
+def only(desk: Desk, kind: type[Any]) -> Any:
+    (row,) = desk.store.table("school", kind).values()
+    return row
