@@ -1,0 +1,223 @@
+"""Write the generated blocks of the documentation, or check that they are up to date.
+
+    python tools/docs.py            writes every block again
+    python tools/docs.py --check    changes nothing, names what would change, and fails if anything would
+
+A block is what stands between two lines of a Markdown file, and is drawn from the code:
+
+    <!-- generated: NAME -->
+    <!-- end: NAME -->
+
+To add one, write a function that returns its text, enter it in BLOCKS, and put the two lines where it belongs. Reads
+and writes the Markdown files at the root of the repository and under docs/; the prose around the blocks is written by
+hand and left alone. The schema is read from a database that is migrated in a temporary folder.
+"""
+
+import argparse
+import contextlib
+import re
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from clarion import errors
+from clarion.adapters.stores.migration import migrate_sqlite
+from clarion.domain import outgoing
+from clarion.domain.attempt import DELIVERY_ATTEMPT
+from clarion.domain.automation import AUTOMATION_SCHEDULER
+from clarion.domain.campaign import CAMPAIGN, recipient_code
+from clarion.domain.machine import Cause, Machine
+from clarion.domain.notification import NOTIFICATION_SCHEDULER
+from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus, ReasonClass
+from clarion.domain.support import SUPPORT_CASE
+from clarion.testing.schema import Table, describe_sqlite
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Block = Callable[[], str]
+S = TypeVar("S", bound=StrEnum)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Write a Markdown table."""
+    lines = [list(head), *(list(row) for row in rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def machine(drawn: Machine[S], *, without: Collection[Cause] = ()) -> str:
+    """Draw a machine, and list its moves with their conditions, leaving out what happens by these causes."""
+    grouped: dict[tuple[str, str, str], list[str]] = {}
+    for from_, to, move in drawn.moves():
+        causes = [cause for cause in move.by if cause not in without]
+        if causes:
+            grouped.setdefault((from_, " or ".join(causes), move.note), []).append(to)
+    rows = ([from_, ", ".join(to), causes, note] for (from_, causes, note), to in grouped.items())
+    return f"```mermaid\n{drawn.mermaid(without=without)}\n```\n\n{table(['from', 'to', 'by', 'condition'], rows)}"
+
+
+def evidence() -> str:
+    """List, for each state that evidence can show, the states from which it moves a row there."""
+    rows = []
+    for status, rank in outgoing.RANK.items():
+        sources = [s for s in OutgoingStatus if Cause.EVIDENCE in _causes(s, status)]
+        rows.append([str(rank), status, ", ".join(sources)])
+    return table(["rank", "evidence shows", "moves a row from"], rows)
+
+
+def _causes(from_: OutgoingStatus, to: OutgoingStatus) -> tuple[Cause, ...]:
+    """Give the causes of a move, none if there is no such move."""
+    move = OUTGOING_MESSAGE.table[from_].get(to)
+    return move.by if move else ()
+
+
+def outgoing_states() -> str:
+    """List what follows from each state of an outgoing row: its times, whether it is over, its recipient code."""
+    rows = []
+    for status in OutgoingStatus:
+        times = ["`due_at`"] * (status in outgoing.DUE) + ["`lease_until`"] * (status in outgoing.LEASED)
+        kind = "open" if status in outgoing.OPEN else "final" if status in outgoing.FINAL else "neither"
+        rows.append([status, kind, ", ".join(times), _codes(status)])
+    return table(["state", "open or final", "has", "recipient code"], rows)
+
+
+def _codes(status: OutgoingStatus) -> str:
+    """Write the recipient code of a state, with the reasons that change it."""
+    usual = recipient_code(status)
+    if usual is None:
+        return "a column of its own"
+    special = [(reason, recipient_code(status, reason)) for reason in ReasonClass]
+    return f"`{usual:d}`" + "".join(f", `{code:d}` when {why}" for why, code in special if code not in (usual, None))
+
+
+FAULTS: Mapping[type[errors.ClarionError], str] = {
+    errors.CallerError: "caller",
+    errors.OperatorError: "operator",
+    errors.Superseded: "nobody",
+    errors.Bug: "Clarion",
+}
+
+
+def error_codes() -> str:
+    """List every error code, whose fault it is, and what it means."""
+    rows = []
+    for kind in errors.every_error():
+        fault = next((name for group, name in FAULTS.items() if issubclass(kind, group)), "")
+        rows.append([f"`{kind.code}`", fault, (kind.__doc__ or "").strip().splitlines()[0]])
+    return table(["code", "whose fault", "meaning"], rows)
+
+
+def schema() -> str:
+    """Describe every table of a new SQLite database that all schema steps were applied to."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clarion.db"
+        migrate_sqlite(path)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            tables = describe_sqlite(connection)
+    return "\n\n".join(_table_section(name, described) for name, described in sorted(tables.items()))
+
+
+def _table_section(name: str, described: Table) -> str:
+    """Write one database table: its columns, then what is unique in it, what it refers to and its indexes."""
+    rows = []
+    for column, kind in described.columns.items():
+        default = "" if kind.default is None else f"`{kind.default}`"
+        rows.append([f"`{column}`", kind.type, "yes" if kind.nullable else "", default])
+    keys = [f"- primary key {_columns(described.primary_key)}"] if described.primary_key else []
+    keys += [f"- unique {_columns(columns)}" for columns in sorted(described.uniques)]
+    keys += sorted(f"- {_columns(key.columns)} refers to `{key.table}`" for key in described.foreign_keys)
+    for index_name, index in sorted(described.indexes.items()):
+        where = f" where `{index.predicate}`" if index.predicate else ""
+        keys.append(f"- {'unique ' if index.unique else ''}index `{index_name}` {_columns(index.columns)}{where}")
+    columns = table(["column", "type", "may be null", "default"], rows)
+    return "\n\n".join([f"### {name}", columns, *(["\n".join(keys)] if keys else [])])
+
+
+def _columns(names: Iterable[str]) -> str:
+    """Write the columns of a key in their order."""
+    return f"({', '.join(f'`{name}`' for name in names)})"
+
+
+BLOCKS: Mapping[str, Block] = {
+    "errors": error_codes,
+    "schema": schema,
+    "automation-scheduler": partial(machine, AUTOMATION_SCHEDULER),
+    "notification-scheduler": partial(machine, NOTIFICATION_SCHEDULER),
+    # Evidence leads from nearly everywhere to nearly everywhere: sixty more arrows would hide the rest.
+    "outgoing-message": partial(machine, OUTGOING_MESSAGE, without={Cause.EVIDENCE}),
+    "outgoing-evidence": evidence,
+    "outgoing-states": outgoing_states,
+    "delivery-attempt": partial(machine, DELIVERY_ATTEMPT),
+    "campaign": partial(machine, CAMPAIGN),
+    "support-case": partial(machine, SUPPORT_CASE),
+}
+
+OPENING = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.MULTILINE)
+BLOCK = re.compile(r"^<!-- generated: ([\w-]+) -->\n.*?^<!-- end: \1 -->$", re.MULTILINE | re.DOTALL)
+
+
+class BrokenMarker(ValueError):
+    """A marker in a Markdown file names no block, or is not closed by its own end."""
+
+
+def pages(root: Path) -> Iterator[Path]:
+    """Give the Markdown files that may hold blocks."""
+    yield from sorted(root.glob("*.md"))
+    yield from sorted((root / "docs").rglob("*.md"))
+
+
+def fill(text: str, blocks: Mapping[str, Block]) -> str:
+    """Give the text with each of its blocks written anew."""
+    opened, closed = OPENING.findall(text), BLOCK.findall(text)
+    if unknown := set(opened) - set(blocks):
+        raise BrokenMarker(f"no block is called {', '.join(sorted(unknown))}; the names are in BLOCKS of tools/docs.py")
+    if opened != closed:
+        raise BrokenMarker(f"each of {', '.join(opened)} needs its own line <!-- end: NAME --> before the next begins")
+    return BLOCK.sub(
+        lambda found: f"<!-- generated: {found[1]} -->\n{_body(found[1], blocks)}<!-- end: {found[1]} -->", text
+    )
+
+
+def _body(name: str, blocks: Mapping[str, Block]) -> str:
+    """Give a block with blank lines around it: Markdown would take what follows a comment's line for its part."""
+    return f"\n{blocks[name]()}\n\n"
+
+
+def run(root: Path, blocks: Mapping[str, Block], *, write: bool) -> list[str]:
+    """Bring every page up to date, or with `write` off only look; give a complaint for each thing that is amiss."""
+    complaints = []
+    unused = set(blocks)
+    for page in pages(root):
+        text = page.read_text(encoding="utf-8")
+        name = page.relative_to(root)
+        try:
+            filled = fill(text, blocks)
+        except BrokenMarker as error:
+            complaints.append(f"{name}: {error}")
+            continue
+        unused -= set(OPENING.findall(text))
+        if filled != text and write:
+            page.write_text(filled, encoding="utf-8")
+        elif filled != text:
+            complaints.append(f"{name}: a generated block is out of date; run python tools/docs.py")
+    complaints += [f"{name}: no page has this block" for name in sorted(unused)]
+    return complaints
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description="Write the generated blocks of the documentation.")
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if anything would change")
+    complaints = run(ROOT, BLOCKS, write=not parser.parse_args().check)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
