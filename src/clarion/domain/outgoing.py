@@ -36,6 +36,13 @@ class OutgoingStatus(StrEnum):
     CANCELED = "Canceled"
 
 
+class DoubtPolicy(StrEnum):
+    """What to do with a send of which nobody can know whether it arrived, where the provider does not de-duplicate."""
+
+    PREFER_LOSS = "prefer_loss"
+    PREFER_DUPLICATE = "prefer_duplicate"
+
+
 class ReasonClass(StrEnum):
     """The reasons that counts and recipient codes tell apart; any other reason is only shown."""
 
@@ -120,37 +127,34 @@ def merge(*, current: OutgoingStatus, evidence: OutgoingStatus) -> OutgoingStatu
 
 
 class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One row to ensure: the address version says who, where and on which channel; the parent says the rest."""
+    """One row to ensure: its parent says most, its address version who, where and on which channel.
 
-    address_id: int
-    message_id: UUID
-    route: str
-    attempt_no: int | None = None
-    order_key: str | None = None
-    due_at: datetime | None = None
-    expires_at: datetime | None = None
-
-
-class OutgoingBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of one parent, ensured together.
-
-    The parent is a notification job (by row key) or a messaging job (by guid), whichever is given; its key is the rows'
-    partition key. `hold` is the scheduler row (id, version) whose claim allows these rows to be made: once that row is
-    canceled or taken over, none is inserted.
+    The parent is a notification job (by row key) or a messaging job (by guid), whichever is given; its key is the row's
+    partition key. `hold` is the scheduler row (id, version) whose claim allows the row to be made: once that row is
+    canceled or taken over, none is inserted. `recipient_id_hash` and `channel` must be those of the address version.
     """
 
     notification_job: str | None = None
     messaging_job: UUID | None = None
+    hold: tuple[int, int] | None = None
     lane: Lane
     source: str = ""
-    hold: tuple[int, int] | None = None
-    items: tuple[OutgoingItem, ...]
+    route: str
+    address_id: int
+    recipient_id_hash: str
+    channel: Channel
+    message_id: UUID
+    attempt_no: int | None = None
+    order_key: str | None = None
+    due_at: datetime | None = None
+    expires_at: datetime | None = None
+    doubt_policy: DoubtPolicy = DoubtPolicy.PREFER_LOSS
 
     @property
     def pk(self) -> str:
-        """The partition key of every row of the batch."""
+        """The partition key of the row."""
         if (self.notification_job is None) == (self.messaging_job is None):
-            raise BrokenInvariant("outgoing rows have exactly one parent")
+            raise BrokenInvariant("an outgoing row has exactly one parent")
         return self.notification_job if self.notification_job is not None else str(self.messaging_job)
 
 

@@ -1,0 +1,260 @@
+"""Liquid as templates may use it: few tags, bounded filters, counted work, and no variable that is missing.
+
+What differs from the library's own: names come from the message's data only (no `now`, no `today`), an absent or null
+variable raises unless it is tested or given a default, files cannot be included, a range can only be looped over, and
+every merge has a number of steps that it cannot exceed. A template is checked for all of this when it is parsed, which
+is when it is published and again when a stored one is first used.
+
+Reads and writes nothing. Values are bounded in `filters`, what a template needs is found in `variables`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final, TextIO
+
+from liquid import Environment, FalsyStrictUndefined, RenderContext
+from liquid.ast import BlockNode, Node
+from liquid.builtin.expressions import LoopExpression
+from liquid.builtin.expressions.primitive import RangeLiteral
+from liquid.builtin.tags.for_tag import ForNode, ForTag
+from liquid.exceptions import LiquidError, LocalNamespaceLimitError, LoopIterationLimitError
+from liquid.expression import Expression
+from liquid.span import Span
+from liquid.template import BoundTemplate
+from liquid.token import TOKEN_CONTENT, TOKEN_ILLEGAL, TOKEN_OUTPUT, Token
+from liquid.undefined import UNDEFINED
+from liquid.utils import ReadOnlyChainMap
+
+from clarion.adapters.renderers import limit
+from clarion.adapters.renderers.filters import bounded_filters, known_filters
+from clarion.adapters.renderers.limit import TooMuch, measure
+from clarion.errors import BrokenInvariant, InvalidInput
+
+TAGS: Final = frozenset(
+    {"if", "unless", "case", "for", "break", "continue", "assign", "capture", "cycle", "echo", "comment", "#"}
+)
+
+ROUND_STEPS: Final = 20
+"""What a round of a loop costs besides its body."""
+
+_BLANKS: Final = re.compile(rf"\s{{{limit.BLANKS_MAX + 1}}}")
+_OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
+
+
+class BoundedContext(RenderContext):
+    """The variables of one merge, and what it has used up."""
+
+    __slots__ = ("_kept", "_local_sizes", "_spent")
+
+    def __init__(
+        self,
+        template: BoundTemplate,
+        *,
+        globals: Mapping[str, object] | None = None,  # noqa: A002  (the library's name)
+        disabled_tags: list[str] | None = None,
+        copy_depth: int = 0,
+        parent_context: RenderContext | None = None,
+        loop_iteration_carry: int = 1,
+        local_namespace_size_carry: int = 0,
+    ) -> None:
+        """Start with the data, and without the library's `now` and `today`."""
+        super().__init__(
+            template,
+            globals=globals,
+            disabled_tags=disabled_tags,
+            copy_depth=copy_depth,
+            parent_context=parent_context,
+            loop_iteration_carry=loop_iteration_carry,
+            local_namespace_size_carry=local_namespace_size_carry,
+        )
+        self.scope = ReadOnlyChainMap(self.locals, self.globals, self.counters)
+        self._local_sizes: dict[str, int] = {}
+        self._kept = 0
+        self._spent = 0
+
+    def spend(self, steps: int) -> None:
+        """Count steps, and stop with TooMuch where there are none left."""
+        self._spent += steps
+        if self._spent > limit.STEPS_MAX:
+            raise TooMuch("the template does too much work", token=None)
+
+    def get(self, path: list[object], *, token: Token | None, default: object = UNDEFINED) -> object:
+        """Find a variable; null is as good as absent, as it is in the hash of a message's data."""
+        found = super().get(path, token=token, default=default)
+        if found is None and default is UNDEFINED:
+            found = self.env.undefined(str(path[0]), token=token)
+        if isinstance(found, (list, dict)):
+            self.spend(len(found))  # it may be compared or searched element by element
+        elif not isinstance(found, (str, int, float)) and isinstance(found, FalsyStrictUndefined):
+            found.msg = _dotted(path)  # the name that an error will say
+        self.spend(1)
+        return found
+
+    def assign(self, key: str, val: object) -> None:
+        """Keep a value under a name; what is kept is counted as it changes, not all of it every time."""
+        size = measure(val)
+        self.spend(size // 8)
+        self._kept += size - self._local_sizes.get(key, 0)
+        self._local_sizes[key] = size
+        if self._kept > limit.LOCALS_MAX:
+            raise LocalNamespaceLimitError("the template keeps too much", token=None)
+        self.locals[key] = val
+
+
+class BoundedTemplate(BoundTemplate):
+    """A parsed template that merges within limits."""
+
+    context_class: type[RenderContext] = BoundedContext
+
+
+class CountedBlock(BlockNode):
+    """A loop's body, charged for in every round by its length, which bounds what it can do."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, block: BlockNode, *, steps: int) -> None:
+        """Take the place of a block."""
+        super().__init__(block.token, block.nodes)
+        self._steps = steps
+
+    def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
+        """Charge for the round, then render it."""
+        if not isinstance(context, BoundedContext):
+            raise BrokenInvariant("a template was rendered without limits")
+        context.spend(self._steps)
+        return super().render_to_output(context, buffer)
+
+
+class CountedForNode(ForNode):
+    """A loop whose rounds are charged for."""
+
+    def __init__(self, token: Token, expression: LoopExpression, block: BlockNode, default: BlockNode | None = None):
+        """Weigh the body by its source: the block's own token is the tag that ends it."""
+        steps = ROUND_STEPS + block.token.start_index - token.start_index
+        super().__init__(token, expression, CountedBlock(block, steps=steps), default)
+
+    def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
+        """Refuse a long range before the library makes a list of it, which it does for `reversed`."""
+        if isinstance(self.expression.iterable, RangeLiteral):
+            numbers = self.expression.iterable.evaluate(context)
+            if numbers.stop - numbers.start > limit.LOOP_MAX:
+                raise LoopIterationLimitError("a range is too long", token=self.token)
+        return super().render_to_output(context, buffer)
+
+
+class CountedForTag(ForTag):
+    """The `for` tag, making counted loops."""
+
+    node_class: type[ForNode] = CountedForNode
+
+
+class Language(Environment):
+    """The library's environment, cut down."""
+
+    block_nesting_limit = limit.NESTING_MAX
+    context_depth_limit = limit.NESTING_MAX
+    loop_iteration_limit: ClassVar[int | None] = limit.LOOP_MAX
+    local_namespace_limit: ClassVar[int | None] = limit.LOCALS_MAX
+    output_stream_limit: ClassVar[int | None] = limit.OUTPUT_BYTES_MAX
+    template_class: type[BoundTemplate] = BoundedTemplate
+
+    def setup_tags_and_filters(self, *, extra: bool = False) -> None:
+        """Keep the allowed tags and filters only."""
+        super().setup_tags_and_filters(extra=extra)
+        self.add_tag(CountedForTag)
+        kept = TAGS | {TOKEN_CONTENT, TOKEN_OUTPUT, TOKEN_ILLEGAL}
+        self.tags = {name: tag for name, tag in self.tags.items() if name in kept}
+        self.filters = bounded_filters(self.filters)
+
+
+TEXT: Final = Language(undefined=FalsyStrictUndefined)
+HTML: Final = Language(undefined=FalsyStrictUndefined, autoescape=True)
+
+
+def parse(language: Language, source: str, *, file: str, bytes_max: int = limit.TEMPLATE_BYTES_MAX) -> BoundTemplate:
+    """Parse and check a template, or raise InvalidInput that names file and line."""
+    size = len(source.encode())
+    if size > bytes_max:
+        raise InvalidInput(
+            f"the template has {size} bytes",
+            field=file,
+            hint=f"bring it down to {bytes_max}; images belong on a server",
+        )
+    _check_delimiters(source, file=file)
+    try:
+        template = language.from_string(source)
+    except LiquidError as error:
+        raise _wrong(file, source, _position(error, source), f"{error.message}") from error
+    for node in template.nodes:
+        _check_ranges(template, node, source=source, file=file)
+    _check_filters(language, template.analyze(include_partials=False).filters, source=source, file=file)
+    return template
+
+
+def line_of(source: str, position: int) -> int:
+    """Return the number of the line that a position in a text is on."""
+    return source.count("\n", 0, max(position, 0)) + 1
+
+
+def _check_delimiters(source: str, *, file: str) -> None:
+    """Refuse what is opened and not closed, in one pass: the library's patterns would go over the rest each time."""
+    position = 0
+    while opening := _OPENING.search(source, position):
+        end = source.find("}}" if opening[1] == "{" else "%}", opening.start() + 2)
+        if end < 0:
+            raise _wrong(file, source, opening.start(), f"'{{{opening[1]}' is not closed")
+        if end - opening.start() > limit.EXPRESSION_CHARS_MAX:
+            raise _wrong(
+                file, source, opening.start(), f"an expression is over {limit.EXPRESSION_CHARS_MAX} characters"
+            )
+        if _BLANKS.search(source, opening.start(), end):
+            raise _wrong(file, source, opening.start(), f"it has over {limit.BLANKS_MAX} blanks in a row")
+        if opening[1] == "%" and opening[2] in ("raw", "doc"):
+            raise _wrong(file, source, opening.start(), f"the tag '{opening[2]}' is not available")
+        position = end + 2
+
+
+def _check_ranges(template: BoundTemplate, node: Node, *, source: str, file: str) -> None:
+    """Refuse a range anywhere but in a loop, which bounds it: elsewhere it becomes a list of any length."""
+    for expression in node.expressions():
+        inner = expression.children() if isinstance(expression, LoopExpression) else [expression]
+        for one in inner:
+            allowed = isinstance(expression, LoopExpression) and one is expression.iterable
+            if not (allowed and isinstance(one, RangeLiteral)) and any(
+                isinstance(part, RangeLiteral) for part in _within(one)
+            ):
+                raise _wrong(file, source, node.token.start_index, "a range can only be looped over")
+    for child in node.children(RenderContext(template), include_partials=False):
+        _check_ranges(template, child, source=source, file=file)
+
+
+def _within(expression: Expression) -> Iterator[Expression]:
+    """Give an expression and all expressions in it."""
+    yield expression
+    for child in expression.children():
+        yield from _within(child)
+
+
+def _check_filters(language: Language, used: Mapping[str, list[Span]], *, source: str, file: str) -> None:
+    """Refuse a filter that there is not, which the library would only notice while it merges."""
+    for name, spans in used.items():
+        if name not in language.filters:
+            known = ", ".join(known_filters())
+            raise _wrong(file, source, spans[0].index, f"there is no filter {name!r}; there are {known}")
+
+
+def _position(error: LiquidError, source: str) -> int:
+    """Return where in its source an error of the library lies; one at the end has no position."""
+    if error.token is None:
+        return 0
+    return error.token.start_index if error.token.start_index >= 0 else len(source.rstrip())
+
+
+def _dotted(path: list[object]) -> str:
+    """Write a path as templates do."""
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path).removeprefix(".")
+
+
+def _wrong(file: str, source: str, position: int, what: str) -> InvalidInput:
+    """Make the error for a template that cannot be used."""
+    return InvalidInput(f"line {line_of(source, position)}: {what}", field=file, hint="correct the template")

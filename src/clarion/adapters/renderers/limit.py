@@ -1,0 +1,93 @@
+"""How much a template may be, hold and do (X-15), and how a value is measured against it.
+
+python-liquid bounds loops by their nesting, output by its bytes and variables by their shallow size; it bounds neither
+what a filter builds on the way nor how long all of it takes. So every value that a filter takes or gives is measured
+here, and work is counted in steps. Steps, unlike seconds, are the same on every machine and at every retry.
+
+Reads and writes nothing. Where the limits are applied: `language` and `filters`.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from liquid.exceptions import ResourceLimitError
+
+TEMPLATE_BYTES_MAX: Final = 64 * 1024
+"""One template file. Mail clients cut a mail off at some 100 kB of HTML, and MJML makes several bytes of each."""
+
+HTML_BYTES_MAX: Final = 256 * 1024
+"""What MJML may make of one: above it nothing but repetition is left."""
+
+OUTPUT_BYTES_MAX: Final = 512 * 1024
+"""One rendered part: twice the largest template, and more than any client shows."""
+
+VALUE_MAX: Final = 128 * 1024
+"""One value inside an expression, and all data of a message: characters and elements together."""
+
+LOCALS_MAX: Final = 4 * VALUE_MAX
+"""All that a template assigns and captures."""
+
+NUMBER_MAX: Final = 2**63
+"""Larger integers are no amounts, and multiplying them with themselves doubles their digits every time."""
+
+STEPS_MAX: Final = 1_000_000
+"""Work in one part: characters of loop bodies gone through, and what filters touched. A table of a hundred rows takes
+some 100,000; the slowest kind of work that uses all of it takes less than a second."""
+
+LOOP_MAX: Final = 10_000
+"""Rounds of loops inside each other; more rows than a mail can hold."""
+
+NESTING_MAX: Final = 20
+"""Blocks inside each other, and scopes while they are rendered."""
+
+EXPRESSION_CHARS_MAX: Final = 1000
+"""Between `{{` and `}}`; it also bounds how deep an expression can be nested."""
+
+BLANKS_MAX: Final = 100
+"""In a row between `{{` and `}}`: the library's patterns go back and forth over them, quadratically in their number."""
+
+
+class TooMuch(ResourceLimitError):
+    """A value or the work on it goes beyond a limit."""
+
+
+def measure(value: object, *, size_max: int = VALUE_MAX) -> int:
+    """Count the characters and elements of a value however deep, and stop with TooMuch at the limit."""
+    if type(value) is str and len(value) < size_max:
+        return 1 + len(value)  # nearly always
+    size = 0
+    for item in _walk(value):
+        size += 1
+        if isinstance(item, (str, list, tuple, dict, range)):
+            size += len(item)
+        elif isinstance(item, (int, float)) and not (math.isfinite(item) and abs(item) <= NUMBER_MAX):
+            raise TooMuch("a number is too large", token=None)
+        if size > size_max:
+            raise TooMuch(f"a value is larger than {size_max}", token=None)
+    return size
+
+
+def check_data(data: Mapping[str, object]) -> None:
+    """Refuse data that is too large, or anything but what JSON has: an object with attributes is no data (X-14)."""
+    whole = dict(data)
+    measure(whole)
+    for item in _walk(whole):
+        if type(item) not in _PLAIN:
+            raise TooMuch(f"the data holds a {type(item).__name__}, which JSON does not have", token=None)
+
+
+def _walk(value: object) -> Iterator[object]:
+    """Give a value and all in it; a list is opened only when the next item is asked for."""
+    waiting: list[object] = [value]
+    while waiting:
+        item = waiting.pop()
+        yield item
+        if isinstance(item, (list, tuple)):
+            waiting.extend(item)
+        elif isinstance(item, dict):
+            waiting.extend(item)
+            waiting.extend(item.values())
+
+
+_PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})

@@ -1,0 +1,102 @@
+"""Which variables a template needs, read off its syntax tree.
+
+A path is needed if every merge reads it: it stands outside of any condition and loop, and without a default. What is
+read only sometimes cannot be told from the tree; `Needs.exact` says whether there is any of that, in which case only a
+merge with the data at hand can tell what is missing.
+
+Pure. The tree is the library's; `language` made it.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from liquid import RenderContext
+from liquid.ast import ConditionalBlockNode, Node
+from liquid.builtin.expressions import FilteredExpression, Path
+from liquid.builtin.tags.case_tag import CaseNode, MultiExpressionBlockNode
+from liquid.builtin.tags.for_tag import ForNode
+from liquid.builtin.tags.if_tag import IfNode
+from liquid.builtin.tags.unless_tag import UnlessNode
+from liquid.expression import Expression
+from liquid.template import BoundTemplate
+
+# Their expressions are tests, which an absent variable fails without an error.
+_TESTS: Final = (IfNode, UnlessNode, CaseNode, ConditionalBlockNode, MultiExpressionBlockNode)
+
+_OF_A_LIST: Final = frozenset({"size", "first", "last"})
+"""Segments that Liquid computes; what stands before them is what the data must have."""
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What every merge reads, as dotted paths, and whether that is all that any merge reads."""
+
+    paths: frozenset[str]
+    exact: bool
+
+
+def needs_of(template: BoundTemplate) -> Needs:
+    """Read off a template's tree what its merges need."""
+    reader = _Reader(RenderContext(template))
+    for node in template.nodes:
+        reader.read(node)
+    return Needs(paths=frozenset(reader.paths), exact=reader.exact)
+
+
+def has(data: Mapping[str, object], path: str) -> bool:
+    """Tell whether data has something at a path; null is nothing."""
+    found: object = data
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+        if found is None:
+            return False
+    return True
+
+
+class _Reader:
+    """Walks a tree from the top, knowing the names that the template made itself."""
+
+    def __init__(self, context: RenderContext) -> None:
+        self._context = context
+        self._made: set[str] = set()
+        self.paths: set[str] = set()
+        self.exact = True
+
+    def read(self, node: Node) -> None:
+        """Take in a node and those below it that are always rendered."""
+        if isinstance(node, _TESTS):
+            self.exact = False
+            return
+        for expression in node.expressions():
+            self._read(expression)
+        self._made.update(node.template_scope())
+        if isinstance(node, ForNode):
+            self.exact = False  # of a list without elements, nothing in the body is read
+            return
+        for child in node.children(self._context, include_partials=False):
+            self.read(child)
+
+    def _read(self, expression: Expression) -> None:
+        """Take in what an expression reads whatever comes of it."""
+        inner = expression.children()
+        if isinstance(expression, Path):
+            self._need(expression)
+        elif isinstance(expression, FilteredExpression) and expression.filters:
+            first, later = expression.filters[0], expression.filters[1:]
+            if first.name == "default":
+                # A default that is a variable is read only where it is used.
+                self.exact = self.exact and not any(isinstance(part, Path) for part in first.children())
+                inner = [part for one in later for part in one.children()]
+        for part in inner:
+            self._read(part)
+
+    def _need(self, path: Path) -> None:
+        """Note a path up to where the data's own names end."""
+        names: list[str] = []
+        for segment in path.path:
+            if not isinstance(segment, str) or "." in segment or (names and segment in _OF_A_LIST):
+                self.exact = False  # what an element has, or what is chosen by another variable, is known with the data
+                break
+            names.append(segment)
+        if names and names[0] not in self._made:
+            self.paths.add(".".join(names))

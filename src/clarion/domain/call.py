@@ -1,0 +1,99 @@
+"""A provider call: what goes out, and what came of it, in our words and nobody's vendor code.
+
+The outcome is one closed union. *Accepted*, *refused* and *deferred* are proven by a complete reply of the provider, or
+by a connection that never stood; *unknown* is everything that may have been accepted; *not called* means that no byte
+left. Adapters translate, the pipeline decides. Pure values.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.content import Content
+from clarion.domain.identity import Channel
+
+REASON_CHARS_MAX: Final = 300
+"""A reason is a sentence for a person, not a vendor's whole reply."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One message for one destination, ready to go; `idempotency_key` is the same for every attempt of its row."""
+
+    idempotency_key: str
+    message_id: UUID
+    tenant_id: str
+    channel: Channel
+    destination: str
+    content: Content
+    attempt: int
+    correlation_id: str
+    traceparent: str | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The provider has it; some give no id."""
+
+    provider_message_id: str | None = None
+
+
+class Deferred(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The provider did not take it now (429, 503, a refused connection): try again, not before `retry_after`."""
+
+    reason: str
+    retry_after: timedelta | None = None
+    throttled: bool = False
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The provider will never take it."""
+
+    reason: str
+    recipient_not_found: bool = False
+
+
+class Misconfigured(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The account is at fault (credentials, sender): the message waits until somebody mends it."""
+
+    reason: str
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """It may have been accepted: bytes left and no complete reply came."""
+
+    reason: str
+
+
+class NotCalled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """No byte left, so the attempt does not count."""
+
+    reason: str
+
+
+CallOutcome = Accepted | Deferred | Refused | Misconfigured | Unknown | NotCalled
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an account may be asked again after an unknown outcome (I-10).
+
+    `dedupe_window` is how long the provider de-duplicates by our key; `replaces` means that a second one takes the
+    first one's place on the device. With neither, a doubtful message is not sent again by itself.
+    """
+
+    dedupe_window: timedelta | None = None
+    replaces: bool = False
+
+    def allows(self, *, first_unproven_at: datetime, now_at: datetime) -> bool:
+        """Tell whether a replay that starts now is harmless."""
+        if self.replaces:
+            return True
+        window = self.dedupe_window
+        return window is not None and window >= WINDOW_MIN and now_at < first_unproven_at + window - MARGIN
+
+
+WINDOW_MIN: Final = timedelta(minutes=15)
+"""A shorter window can pass while a worker is paused between its check and its call (I-10)."""
+
+MARGIN: Final = timedelta(minutes=5)
+"""Longer than the longest pause of a process that we still believe in."""

@@ -1,0 +1,163 @@
+"""Claims and results: what the queue hands to a worker, and what the worker hands back.
+
+A claim carries everything that its call needs, so that no I/O and no wait stands between the claim and the call
+(I-14): destination and merge data sealed, template by key and version, which the worker has in memory.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.call import CallOutcome
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
+from clarion.domain.outgoing import DoubtPolicy, OutgoingStatus
+
+
+class Gate(StrEnum):
+    """Whether a source's rows may be claimed."""
+
+    OPEN = "Open"
+    PAUSED = "Paused"
+    CANCELED = "Canceled"
+
+
+class StageClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A pending job taken under a lease; the scheduler row's version is the token of the claim."""
+
+    tenant_id: str
+    scheduler: NotificationScheduler
+    job: NotificationJob
+
+
+class StageResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stage ended. Ready means the given stage next, after `delay`; a retry counts, a next stage does not."""
+
+    scheduler_id: int
+    version: int
+    to: NotificationStatus
+    stage: Stage
+    delay: timedelta = timedelta()
+    is_retry: bool = False
+    reason: str | None = None
+    diagnostics: str | None = None
+
+
+class FlowHead(msgspec.Struct, frozen=True, kw_only=True):
+    """A flow that has a row due; `account` is empty unless the flow is pinned to one."""
+
+    flow_id: int
+    tenant_id: str
+    lane: Lane
+    route: str
+    source: str
+    account: str
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Flows with work now, and how long until the next row of any flow falls due (None: none is waiting)."""
+
+    heads: tuple[FlowHead, ...]
+    next_due_in: timedelta | None
+
+
+class LowMark(msgspec.Struct, frozen=True, kw_only=True):
+    """The last row that a worker claimed of a flow: everything before it is taken, so the scan starts behind it."""
+
+    due_at: datetime
+    id: int
+
+
+class FlowQuota(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rows to claim of a flow, through which account."""
+
+    flow_id: int
+    quota: int
+    account: str
+    low: LowMark | None = None
+
+
+class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One row in `Sending` under this worker's token, with all that its call needs.
+
+    `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
+    address version). `was_due_at` and `id` make the flow's next low mark.
+    """
+
+    id: int
+    bucket: int
+    tenant_id: str
+    flow_id: int
+    pk: str
+    rk: str
+    message_id: UUID
+    channel: Channel
+    attempt_no: int | None
+    attempts: int
+    version: int
+    claim_token: UUID
+    account: str
+    was_due_at: datetime
+    recipient_id_hash: str
+    key_hash: str
+    address_serial: int
+    ciphertext: bytes
+    job_guid: UUID
+    event_type: str
+    template_key: str | None
+    template_version: int | None
+    payload: bytes | None
+    content_hash: str | None
+    replay_authorised: bool
+    first_unproven_at: datetime | None
+    correlation_id: str
+    traceparent: str | None
+
+
+class CallResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one claimed row's call. `delay` is for outcomes that lead to `RetryReady`."""
+
+    id: int
+    bucket: int
+    claim_token: UUID
+    attempt: int
+    outcome: CallOutcome
+    delay: timedelta = timedelta()
+    final: bool = False  # a deferral whose attempts are used up ends in FailedFinal
+    content_hash: str | None = None
+    latency: timedelta | None = None
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a result left its row; None where the row was no longer this claim's and the result changed no state."""
+
+    id: int
+    status: OutgoingStatus | None
+
+
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+    """A row in `Uncertain` that nobody has decided about yet."""
+
+    id: int
+    bucket: int
+    tenant_id: str
+    version: int
+    account: str
+    doubt_policy: DoubtPolicy
+    replays: int
+    first_unproven_at: datetime
+    now_at: datetime
+
+
+class DoubtVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a doubt: replayed through the same account, or left to rest with the decision on its timeline."""
+
+    id: int
+    bucket: int
+    version: int
+    replay: bool
+    counts_as_duplicate: bool = False
+    reason: str
+    delay: timedelta = timedelta()

@@ -1,0 +1,88 @@
+"""The renderer: from a notification's files to what a recipient sees.
+
+Compiling happens once, when a notification is published (MJML to HTML, Liquid parsed and checked); only the merge
+happens per recipient, in memory, within limits of time, size and depth. A bundle is plain data: it is stored with its
+version, so that a frozen version renders the same bytes for ever.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final, Protocol
+
+import msgspec
+
+from clarion.domain.content import Content
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.outgoing import DoubtPolicy
+from clarion.errors import InvalidInput
+
+FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
+    Channel.EMAIL: ("email.subject.liquid", "email.mjml.liquid", "email.text.liquid"),
+    Channel.SMS: ("sms.liquid",),
+    Channel.PUSH: ("push.liquid",),
+    Channel.CHAT: ("chat.liquid",),
+    Channel.INBOX: ("inbox.liquid",),
+}
+"""The files of each channel; of `push` and `inbox` the first line is the title and the rest is the body."""
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a notification is, as `definition.toml` says."""
+
+    key: str
+    title: str
+    description: str = ""
+    category: str = "general"
+    channels: tuple[Channel, ...]
+    lane: Lane = Lane.NORMAL
+    doubt_policy: DoubtPolicy = DoubtPolicy.PREFER_LOSS
+    ttl_seconds: int | None = None
+    required: tuple[str, ...] = ()
+    sample: dict[str, object] = {}
+
+
+class Bundle(msgspec.Struct, frozen=True, kw_only=True):
+    """A compiled notification: its definition, each channel's Liquid sources by part, and the variables they need."""
+
+    definition: Definition
+    parts: dict[Channel, dict[str, str]]
+    variables: dict[Channel, tuple[str, ...]]
+    content_hash: str
+
+
+class Renderer(Protocol):
+    """Compiles and merges."""
+
+    def compile(self, definition: Definition, files: Mapping[str, str]) -> Bundle:
+        """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
+        ...
+
+    def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
+        """Name the variables that the bundle's channels need and the data does not have."""
+        ...
+
+    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+        """Merge data into a channel's parts, or raise RenderFailed where a limit is hit or a variable is missing."""
+        ...
+
+
+def check_files(definition: Definition, files: Collection[str]) -> None:
+    """Refuse a channel that lacks a file, and a file that belongs to no channel of the definition."""
+    wanted = {file: channel for channel in definition.channels for file in FILES_OF[channel]}
+    for file, channel in wanted.items():
+        if file not in files:
+            raise InvalidInput(
+                f"the definition lists the channel {channel}, and its file is missing",
+                field=file,
+                hint="add the file, or take the channel out of the definition",
+            )
+    owners = {file: channel for channel, names in FILES_OF.items() for file in names}
+    for file in sorted(set(files) - set(wanted)):
+        if file in owners:
+            raise InvalidInput(
+                f"the definition does not list the channel {owners[file]}",
+                field=file,
+                hint="list it, or remove the file",
+            )
+        raise InvalidInput(
+            "no channel has a file of this name", field=file, hint=f"the names are {', '.join(sorted(owners))}"
+        )

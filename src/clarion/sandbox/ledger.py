@@ -1,0 +1,269 @@
+"""The sandbox's file: every call that it was given, whatever came of it, in an SQLite database of its own.
+
+It is the truth of tests (what was really delivered, and how often) and the outbox of the demo. It holds destinations
+and contents in the clear, since there is nobody to hide them from but other users of the machine, and so it is for this
+user only. It survives a kill of the process, not a power cut: that would cost a flush for every call.
+
+Synchronous; whoever uses it decides in which thread.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.call import Call
+from clarion.domain.content import Content
+from clarion.domain.identity import Channel
+from clarion.errors import Misconfigured
+
+BUSY_TIMEOUT: Final = timedelta(seconds=5)
+"""For another process to end its transaction, which is one insert."""
+
+PAGE_MAX: Final = 200
+"""Messages a page: more than anybody reads at once."""
+
+_SCHEMA: Final = """
+create table if not exists call (
+    id              integer primary key,
+    called_at       integer not null,  -- microseconds since 1970
+    outcome         text    not null,
+    idempotency_key text    not null,
+    tenant_id       text    not null,
+    message_id      text    not null,
+    channel         text    not null,
+    destination     text    not null,
+    content         text    not null,
+    attempt         integer not null,
+    correlation_id  text    not null,
+    traceparent     text
+) strict;
+create index if not exists call_key on call (idempotency_key, outcome);
+"""
+
+_INSERT: Final = """
+insert into call (called_at, outcome, idempotency_key, tenant_id, message_id, channel, destination, content, attempt,
+                  correlation_id, traceparent)
+values (:called_at, :outcome, :idempotency_key, :tenant_id, :message_id, :channel, :destination, :content, :attempt,
+        :correlation_id, :traceparent)
+returning id
+"""
+
+# The first delivery of a key that is still within the window; a duplicate does not start a new one.
+_EARLIER: Final = """
+select id from call
+where idempotency_key = ? and outcome = 'accepted' and called_at > ?
+order by id limit 1
+"""
+
+# Days since noon in Greenwich on 24 November 4714 BC, of which 2440587.5 had passed when 1970 began.
+_NOW: Final = "select cast(round((julianday('now') - 2440587.5) * 86400000) as integer)"
+
+_PAGE: Final = """
+select id, called_at, outcome, idempotency_key, tenant_id, message_id, channel, destination, content, attempt,
+       correlation_id
+from call
+where outcome = 'accepted' and id < :before
+  and (:tenant_id is null or tenant_id = :tenant_id) and (:channel is null or channel = :channel)
+order by id desc limit :limit
+"""
+
+
+class Ending(StrEnum):
+    """What became of a call at the provider, which is not always what its caller heard."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    TURNED_DOWN = "turned down"
+    LOST = "lost"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A call to write down, and what became of it unless its key is a repeated one; without a time it was just now."""
+
+    call: Call
+    ending: Ending
+    called_at: datetime | None = None
+
+
+class SandboxMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that the sandbox accepted, as it was given."""
+
+    id: int
+    called_at: datetime
+    outcome: Ending
+    idempotency_key: str
+    tenant_id: str
+    message_id: UUID
+    channel: Channel
+    destination: str
+    content: Content
+    attempt: int
+    correlation_id: str
+
+
+class OutboxPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages from the newest on, and where the next page begins, if there is one."""
+
+    messages: tuple[SandboxMessage, ...]
+    next_before: int | None
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """How many calls there were; `repeated_keys` counts keys that were delivered more than once."""
+
+    calls: int
+    accepted: int
+    duplicates: int
+    turned_down: int
+    lost: int
+    keys: int
+    repeated_keys: int
+
+
+class Ledger:
+    """One open file."""
+
+    def __init__(self, path: Path, *, busy_timeout: timedelta = BUSY_TIMEOUT) -> None:
+        """Open a file, or make one for this user only."""
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Only where there is no file: closing any descriptor of an open database drops this process's locks on it.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            self._connection = sqlite3.connect(
+                path, timeout=busy_timeout.total_seconds(), isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("pragma journal_mode = wal")
+            self._connection.execute("pragma synchronous = normal")
+            self._connection.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise Misconfigured(
+                f"the sandbox's file {path} cannot be used ({error})", hint="name a file that this user may write"
+            ) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def record(self, entries: Sequence[Entry], *, dedupe: timedelta | None = None) -> list[tuple[Ending, str | None]]:
+        """Write calls down, all or none; return what became of each and the id of its delivery, if it was one."""
+        with self._transaction():
+            now_at = self._now()
+            return [self._insert(entry.call, entry.ending, entry.called_at or now_at, dedupe) for entry in entries]
+
+    def page(
+        self,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+        tenant_id: str | None = None,
+        channel: Channel | None = None,
+    ) -> OutboxPage:
+        """Return accepted messages, the newest first, from behind `before` on."""
+        limit = max(1, min(limit, PAGE_MAX))
+        rows = self._connection.execute(
+            _PAGE,
+            {
+                "before": before if before is not None else 2**63 - 1,
+                "limit": limit + 1,
+                "tenant_id": tenant_id,
+                "channel": channel,
+            },
+        ).fetchall()
+        messages = tuple(map(_message, rows[:limit]))
+        return OutboxPage(messages=messages, next_before=messages[-1].id if len(rows) > limit else None)
+
+    def find(self, message: int, *, tenant_id: str | None = None) -> SandboxMessage | None:
+        """Return one accepted message, or None where there is none, or it is another tenant's."""
+        found = self.page(before=message + 1, limit=1, tenant_id=tenant_id).messages
+        return found[0] if found and found[0].id == message else None
+
+    def deliveries(self) -> dict[str, int]:
+        """Count deliveries by idempotency key, for keys that were called at all."""
+        return dict(
+            self._connection.execute(
+                "select idempotency_key, sum(outcome = 'accepted') from call group by idempotency_key"
+            ).fetchall()
+        )
+
+    def totals(self) -> Totals:
+        """Count everything."""
+        counts = dict(self._connection.execute("select outcome, count(*) from call group by outcome").fetchall())
+        deliveries = self.deliveries()
+        return Totals(
+            calls=sum(counts.values()),
+            accepted=counts.get(Ending.ACCEPTED, 0),
+            duplicates=counts.get(Ending.DUPLICATE, 0),
+            turned_down=counts.get(Ending.TURNED_DOWN, 0),
+            lost=counts.get(Ending.LOST, 0),
+            keys=len(deliveries),
+            repeated_keys=sum(count > 1 for count in deliveries.values()),
+        )
+
+    def _now(self) -> datetime:
+        """Return the time by the database's own clock; exact to a millisecond."""
+        (milliseconds,) = self._connection.execute(_NOW).fetchone()
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+
+    def _insert(
+        self, call: Call, ending: Ending, called_at: datetime, dedupe: timedelta | None
+    ) -> tuple[Ending, str | None]:
+        """Write one call down."""
+        earlier = None
+        if ending is Ending.ACCEPTED and dedupe is not None:
+            since = _microseconds(called_at - dedupe)
+            earlier = self._connection.execute(_EARLIER, (call.idempotency_key, since)).fetchone()
+            ending = Ending.DUPLICATE if earlier else ending
+        own = self._connection.execute(
+            _INSERT,
+            {
+                "called_at": _microseconds(called_at),
+                "outcome": ending,
+                "idempotency_key": call.idempotency_key,
+                "tenant_id": call.tenant_id,
+                "message_id": str(call.message_id),
+                "channel": call.channel,
+                "destination": call.destination,
+                "content": msgspec.json.encode(call.content).decode(),
+                "attempt": call.attempt,
+                "correlation_id": call.correlation_id,
+                "traceparent": call.traceparent,
+            },
+        ).fetchone()
+        delivered = ending in (Ending.ACCEPTED, Ending.DUPLICATE)
+        return ending, f"sandbox-{(earlier or own)[0]}" if delivered else None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("begin immediate")
+        try:
+            yield
+            self._connection.execute("commit")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+            raise
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _microseconds(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def _message(row: tuple[object, ...]) -> SandboxMessage:
+    """Read a row of the outbox."""
+    names = SandboxMessage.__struct_fields__
+    fields = dict(zip(names, row, strict=True))
+    fields["called_at"] = _EPOCH + timedelta(microseconds=int(str(fields["called_at"])))
+    fields["content"] = msgspec.json.decode(str(fields["content"]))
+    return msgspec.convert(fields, SandboxMessage)

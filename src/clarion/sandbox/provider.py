@@ -1,0 +1,156 @@
+"""The sandbox in this process: `sandbox:///folder/sandbox.db`, a provider for every channel, and its outbox.
+
+The path is absolute: three slashes before the first folder. The options stand in `fault`. With `dedupe` the account
+says that it may be asked again after an unknown outcome, and keeps that promise.
+
+| what happens | outcome |
+|---|---|
+| the call is written down | accepted, or what the destination asks for |
+| the file is busy, full or read-only: nothing was written | deferred |
+| the file fails in any other way | unknown |
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from clarion.domain.call import Call, CallOutcome, Deferred, Replay, Unknown
+from clarion.domain.identity import Channel
+from clarion.errors import Misconfigured
+from clarion.ports.clock import Clock
+from clarion.sandbox.fault import Fault, Options, outcome_of
+from clarion.sandbox.ledger import Ending, Entry, Ledger, OutboxPage, SandboxMessage
+
+T = TypeVar("T")
+
+
+class Runner(Protocol):
+    """Runs what waits for the disk, one work after the other; a simulation runs it inline."""
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run one work and return what it returns, or raise what it raises."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what runs the works, after those that were asked for before."""
+        ...
+
+
+class OneThread:
+    """Runs works in a thread of their own, in the order asked, each to its end even if its caller has left."""
+
+    def __init__(self) -> None:
+        """Start no thread before the first work."""
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="clarion-sandbox")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Put the work behind those that wait, and wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def close(self) -> None:
+        """End the thread after the works that wait, each of which is a few statements."""
+        self._thread.shutdown(wait=True)
+
+
+class SandboxProvider:
+    """An account that writes down what it is given."""
+
+    def __init__(self, ledger: Ledger, options: Options, *, clock: Clock, runner: Runner | None = None) -> None:
+        """Write to a ledger that is open; it is closed with the provider."""
+        self._ledger = ledger
+        self._options = options
+        self._clock = clock
+        self._runner = runner or OneThread()
+
+    @property
+    def replay(self) -> Replay:
+        """What the options promise."""
+        return Replay(dedupe_window=self._options.dedupe)
+
+    async def send(self, call: Call) -> CallOutcome:
+        """Write the call down, and answer as its destination asks."""
+        fault, delay = self._options.fate(call)
+        entry = Entry(call, ending_of(fault), self._clock.now())
+        try:
+            ((_, delivery_id),) = await self._runner.run(
+                partial(self._ledger.record, [entry], dedupe=self._options.dedupe)
+            )
+        except sqlite3.OperationalError as error:  # busy, full, read-only
+            return Deferred(reason=f"the sandbox's file cannot be written ({error})")
+        except sqlite3.Error as error:
+            return Unknown(reason=f"the sandbox's file failed ({error})")
+        if delay:
+            await asyncio.sleep(delay.total_seconds())
+        return outcome_of(fault, delivery_id=delivery_id)
+
+    async def close(self) -> None:
+        """Close the file after the calls that are being written."""
+        await self._runner.run(self._ledger.close)
+        await self._runner.close()
+
+
+class Outbox:
+    """What the sandbox accepted, for reading."""
+
+    def __init__(self, ledger: Ledger, *, runner: Runner | None = None) -> None:
+        """Read from a ledger that is open; it is closed with the outbox."""
+        self._ledger = ledger
+        self._runner = runner or OneThread()
+
+    async def page(
+        self,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+        tenant_id: str | None = None,
+        channel: Channel | None = None,
+    ) -> OutboxPage:
+        """Return messages, the newest first, from behind `before` on; of all tenants where none is named."""
+        return await self._runner.run(
+            partial(self._ledger.page, before=before, limit=limit, tenant_id=tenant_id, channel=channel)
+        )
+
+    async def find(self, message: int, *, tenant_id: str | None = None) -> SandboxMessage | None:
+        """Return one message, or None where there is none, or it is another tenant's."""
+        return await self._runner.run(partial(self._ledger.find, message, tenant_id=tenant_id))
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._runner.run(self._ledger.close)
+        await self._runner.close()
+
+
+async def open_provider(url: str, *, clock: Clock) -> SandboxProvider:
+    """Open the account that a URL names."""
+    path, options = _parse(url)
+    return SandboxProvider(Ledger(path), options, clock=clock)
+
+
+def open_outbox(url: str) -> Outbox:
+    """Open the outbox of the account that a URL names, also while others write to it."""
+    path, _ = _parse(url)
+    return Outbox(Ledger(path))
+
+
+def ending_of(fault: Fault) -> Ending:
+    """Say what becomes of a call at the provider."""
+    if fault.takes:
+        return Ending.ACCEPTED
+    return Ending.LOST if fault is Fault.LOST else Ending.TURNED_DOWN
+
+
+def _parse(url: str) -> tuple[Path, Options]:
+    """Read a URL."""
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    if parts.netloc or parts.fragment or not path.startswith("/") or path.endswith("/") or "\0" in path:
+        raise Misconfigured(
+            "the sandbox account's URL does not name a file by its whole path",
+            hint="write sandbox: and three slashes, as in sandbox:///var/lib/clarion/sandbox.db",
+        )
+    return Path(path), Options.parse(parts.query)

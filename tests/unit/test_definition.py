@@ -1,0 +1,178 @@
+"""Reading notifications from folders: the demo's own, and every way to get one wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from clarion.adapters.renderers import open_renderer
+from clarion.catalog.definition import FILE_BYTES_MAX, load_definition, load_definitions, parse_definition
+from clarion.domain.content import EmailContent
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.outgoing import DoubtPolicy
+from clarion.errors import InvalidInput
+from clarion.ports.renderer import Definition
+
+DEMO = Path(__file__).parents[2] / "definitions"
+MINIMAL = 'key = "a"\ntitle = "A"\nchannels = ["sms"]\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A notification that can be read."""
+    (tmp_path / "definition.toml").write_text(MINIMAL, encoding="utf-8")
+    (tmp_path / "sms.liquid").write_text("Hi {{ name }}\r\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_folder_is_a_definition_and_its_files(folder: Path) -> None:
+    definition, files = load_definition(folder)
+    assert definition == Definition(key="a", title="A", channels=(Channel.SMS,))
+    assert files == {"sms.liquid": "Hi {{ name }}\n"}
+
+
+def test_every_field_is_read() -> None:
+    definition = parse_definition(
+        """
+        key = "one-time-code"
+        title = "Code"
+        description = "A code."
+        category = "security"
+        channels = ["sms", "inbox"]
+        lane = "critical"
+        doubt_policy = "prefer_duplicate"
+        ttl_seconds = 300
+        required = ["code", "child.name"]
+        sample = { code = "1", list = [1, 2.5, true], child = { name = "x" } }
+        """,
+        file="definition.toml",
+    )
+    assert definition == Definition(
+        key="one-time-code",
+        title="Code",
+        description="A code.",
+        category="security",
+        channels=(Channel.SMS, Channel.INBOX),
+        lane=Lane.CRITICAL,
+        doubt_policy=DoubtPolicy.PREFER_DUPLICATE,
+        ttl_seconds=300,
+        required=("code", "child.name"),
+        sample={"code": "1", "list": [1, 2.5, True], "child": {"name": "x"}},
+    )
+
+
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("key = \nx", r"this is no TOML: .*line 1"),
+        ('title = "A"\nchannels = ["sms"]', r"missing required field `key`"),
+        (MINIMAL + "chanels = []", r"unknown field `chanels`"),
+        (MINIMAL.replace('"sms"', '"fax"'), r"Invalid enum value 'fax' - at `\$.channels\[0\]`"),
+        (MINIMAL + 'lane = "fast"', r"Invalid enum value 'fast' - at `\$.lane`"),
+        (MINIMAL + 'ttl_seconds = "5 minutes"', r"Expected `int \| null`, got `str` - at `\$.ttl_seconds`"),
+        (MINIMAL + "ttl_seconds = 0", r"the field ttl_seconds cannot be used: use 1 to 2592000"),
+        (MINIMAL.replace('"a"', '"A b"'), r"the field key cannot be used: use 1 to 63 of a-z"),
+        (MINIMAL.replace('"A"', '" "'), r"the field title cannot be used"),
+        (MINIMAL.replace('["sms"]', "[]"), r"the field channels cannot be used: list at least one"),
+        (MINIMAL.replace('["sms"]', '["sms", "sms"]'), r"the field channels cannot be used: list each once"),
+        (MINIMAL + 'required = ["a b"]', r"the field required cannot be used"),
+        (MINIMAL + "sample = { due = 2026-03-05 }", r"the field sample cannot be used: .*write a date as text"),
+        (MINIMAL + "sample = { list = [{ at = 10:00:00 }] }", r"the field sample cannot be used"),
+    ],
+)
+def test_a_wrong_definition_is_one_line_that_names_file_and_field(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint) as caught:
+        parse_definition(text, file="welcome/definition.toml")
+    assert str(caught.value).startswith("welcome/definition.toml: ")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_channel_without_its_file_is_refused(folder: Path) -> None:
+    (folder / "definition.toml").write_text(MINIMAL.replace('"sms"', '"sms", "email"'), encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"/email.subject.liquid: the definition lists the channel email"):
+        load_definition(folder)
+
+
+def test_a_file_of_a_channel_that_is_not_listed_is_refused(folder: Path) -> None:
+    (folder / "inbox.liquid").write_text("Hi", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"/inbox.liquid: the definition does not list the channel inbox"):
+        load_definition(folder)
+
+
+def test_a_template_of_an_unknown_name_is_refused_and_other_files_are_left_alone(folder: Path) -> None:
+    (folder / "README.md").write_text("Notes.", encoding="utf-8")
+    load_definition(folder)
+    (folder / "SMS.liquid").write_text("Hi", encoding="utf-8")
+    with pytest.raises(
+        InvalidInput, match=r"/SMS.liquid: no channel has a file of this name: the names are chat.liquid"
+    ):
+        load_definition(folder)
+
+
+def test_a_folder_without_a_definition_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"/definition.toml: there is no such file"):
+        load_definition(tmp_path)
+    with pytest.raises(InvalidInput, match=r"no folder in it has a definition.toml"):
+        load_definitions(tmp_path)
+    with pytest.raises(InvalidInput, match=r"no folder in it has a definition.toml"):
+        load_definitions(tmp_path / "absent")
+
+
+def test_files_that_cannot_be_text_are_refused(folder: Path) -> None:
+    (folder / "sms.liquid").write_bytes(b"Hi \xff")
+    with pytest.raises(InvalidInput, match=r"/sms.liquid: byte 3 is no UTF-8"):
+        load_definition(folder)
+    (folder / "sms.liquid").write_bytes(b"x" * (FILE_BYTES_MAX + 1))
+    with pytest.raises(InvalidInput, match=r"/sms.liquid: it has over 65536 bytes"):
+        load_definition(folder)
+    (folder / "sms.liquid").unlink()
+    (folder / "sms.liquid").mkdir()
+    with pytest.raises(InvalidInput, match=r"/sms.liquid: it cannot be read"):
+        load_definition(folder)
+
+
+def test_two_notifications_cannot_have_one_key(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "definition.toml").write_text(MINIMAL, encoding="utf-8")
+        (tmp_path / name / "sms.liquid").write_text("Hi", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"/b/definition.toml: the key 'a' is already that of .*/a/definition.toml"):
+        load_definitions(tmp_path)
+
+
+# The demo's own.
+
+
+def test_the_demo_has_these_notifications() -> None:
+    definitions = {definition.key: definition for definition, _ in load_definitions(DEMO)}
+    assert {key: one.channels for key, one in definitions.items()} == {
+        "welcome": (Channel.EMAIL, Channel.INBOX),
+        "invoice-due": (Channel.EMAIL, Channel.SMS, Channel.INBOX),
+        "one-time-code": (Channel.SMS,),
+        "incident": (Channel.EMAIL, Channel.SMS, Channel.INBOX),
+        "newsletter": (Channel.EMAIL,),
+    }
+    code = definitions["one-time-code"]
+    assert (code.lane, code.doubt_policy, code.ttl_seconds) == (Lane.CRITICAL, DoubtPolicy.PREFER_DUPLICATE, 300)
+    assert definitions["newsletter"].lane is Lane.BULK
+    assert all(definition.sample for definition in definitions.values())
+
+
+@pytest.mark.parametrize("key", ["welcome", "invoice-due", "one-time-code", "incident", "newsletter"])
+def test_every_notification_of_the_demo_compiles_and_renders_its_sample(key: str) -> None:
+    renderer = open_renderer()
+    definition, files = load_definition(DEMO / key)
+    bundle = renderer.compile(definition, files)
+    for channel in definition.channels:
+        content = renderer.render(bundle, channel, definition.sample)
+        assert "{{" not in repr(content)
+        assert "{%" not in repr(content)
+        if isinstance(content, EmailContent):
+            assert "Linden Park School" in content.html
+            assert "Linden Park School" in content.text
+
+
+def test_the_welcome_needs_a_name_and_nothing_else() -> None:
+    definition, files = load_definition(DEMO / "welcome")
+    bundle = open_renderer().compile(definition, files)
+    assert open_renderer().missing(bundle, {"name": "you"}) == ()
+    assert open_renderer().missing(bundle, {}) == ("name",)
