@@ -16,7 +16,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 # what the tests of the command line see.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTEST_ADDOPTS MYPYPATH RUFF_CONFIG FORCE_COLOR PY_COLORS GITHUB_ACTIONS
 
-.PHONY: help setup test check clean lock
+.PHONY: help setup demo test check bench clean lock
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -24,6 +24,9 @@ help: ## this list
 setup: ## make .venv from the pins; .venv/bin/clarion is the program
 	@command -v $(PYTHON) >/dev/null || { echo "setup: Python 3.11 or newer is needed, and there is no $(PYTHON) here" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py
+
+demo: setup ## Clarion with a small school in it, on http://127.0.0.1:8025, until Ctrl-C (data: ./clarion-data)
+	@$(BIN)/clarion demo $(ARGS)
 
 test: check ## the checks, then every test (ARGS="-k name" for some of them)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile=ci $(ARGS)
@@ -34,6 +37,9 @@ check: setup ## lint, format, types, import contracts, generated docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/docs.py --check
+
+bench: setup ## measure, print a table and write bench/results/latest.json
+	$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove what setup and the tools made
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

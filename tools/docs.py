@@ -23,10 +23,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from typer.main import get_command
 
 from clarion import errors
 from clarion.adapters.stores.migration import migrate_sqlite
+from clarion.cli.program import program
 from clarion.domain import outgoing
 from clarion.domain.attempt import DELIVERY_ATTEMPT
 from clarion.domain.automation import AUTOMATION_SCHEDULER
@@ -143,7 +146,59 @@ def _columns(names: Iterable[str]) -> str:
     return f"({', '.join(f'`{name}`' for name in names)})"
 
 
+SHARED_OPTIONS = ("tenant", "store", "as_json")
+"""Options that mean the same everywhere and are explained once, above the commands."""
+
+
+def commands() -> str:
+    """Describe every command of the program, with its arguments and options."""
+    return "\n\n".join(_command_sections(get_command(program), path="clarion"))
+
+
+def _command_sections(group: Any, *, path: str) -> Iterator[str]:  # noqa: ANN401  (typer's commands have no public type)
+    """Describe the commands of a group, those of the groups in it after their own group."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield f"### {path} {name}\n\n{command.help}"
+            yield from _command_sections(command, path=f"{path} {name}")
+        else:
+            yield _command_section(command, path=f"{path} {name}")
+
+
+def _command_section(command: Any, *, path: str) -> str:  # noqa: ANN401  (as above)
+    """Describe one command."""
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option" and one.name not in SHARED_OPTIONS]
+    shared = [one.opts[0] for one in command.params if one.name in SHARED_OPTIONS]
+    usage = " ".join([path, *(one.metavar or one.name.upper() for one in arguments)])
+    rows = [[f"`{one.metavar or one.name.upper()}`", one.help or "", ""] for one in arguments]
+    for one in options:
+        spelled = "`, `".join([*one.opts, *one.secondary_opts])
+        rows.append([f"`{spelled}{_value(one)}`", one.help or "", _default(one)])
+    parts = [f"#### `{usage}`", command.help, table(["", "", "without it"], rows) if rows else ""]
+    parts.append(f"Also {', '.join(f'`{option}`' for option in shared)}." if shared else "")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _value(option: Any) -> str:  # noqa: ANN401  (as above)
+    """Name what an option takes: as it is called, or the words to choose from."""
+    kind = option.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return " " + "|".join(kind)
+    return f" {option.metavar}" if option.metavar else ""
+
+
+def _default(option: Any) -> str:  # noqa: ANN401  (as above)
+    """Say what an option is where it is left out."""
+    if option.required:
+        return "it is needed"
+    if option.default in (None, "", False, 0):
+        return ""
+    return "on" if option.is_flag else f"`{option.default}`"
+
+
 BLOCKS: Mapping[str, Block] = {
+    "commands": commands,
     "errors": error_codes,
     "schema": schema,
     "automation-scheduler": partial(machine, AUTOMATION_SCHEDULER),

@@ -5,22 +5,32 @@ ours exactly as a stranger's. Everything below takes what it needs as arguments.
 """
 
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 from urllib.parse import quote
 
 import msgspec
 
-from clarion.adapters.host import HostClock, random_bytes
+from clarion.adapters.host import HostClock, HostIds, random_bytes
+from clarion.catalog.library import Library
 from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
+from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, SchemaMissing, SchemaOutdated
 from clarion.ports.blobs import Blobs
-from clarion.ports.clock import Clock
+from clarion.ports.clock import Clock, Ids
+from clarion.ports.provider import Provider
+from clarion.ports.renderer import Renderer
 from clarion.ports.store import Migrated, Store
+from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness, Vault
+from clarion.producers.direct import DirectSends
+
+DEFAULT_HOME: Final = "clarion-data"
+"""The folder of an installation that names none, below the one where the program is started."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +39,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     blobs: str
     vault: str
+    providers: Mapping[str, str]  # channel → URL; `*` for every channel that is not named
+    tenant: str | None = None  # of commands that name none
     home: Path | None = None  # made by `prepare` where anything lies in it by default
 
 
@@ -41,6 +53,26 @@ class StoreEngine(Protocol):
 
     async def migrate(self, url: str) -> Migrated:
         """Bring the store's schema up to date; safe when several processes do it at once."""
+        ...
+
+
+class DistantBell(Protocol):
+    """A bell that other processes on the same store hear."""
+
+    def ring(self, topic: str) -> None:
+        """Ring there, soon and without waiting."""
+        ...
+
+    async def close(self) -> None:
+        """Send what was rung, and hear nothing more."""
+        ...
+
+
+class BellOpener(Protocol):
+    """What an entry point of `clarion.stores` may offer as `open_bell`, where its engine carries rings."""
+
+    async def __call__(self, url: str, *, hear: Callable[[str], None]) -> DistantBell:
+        """Open a bell; `hear` is called with the topic of every ring of another process."""
         ...
 
 
@@ -64,23 +96,42 @@ class VaultKind(Protocol):
         ...
 
 
+class ProviderOpener(Protocol):
+    """What an entry point of `clarion.providers` offers."""
+
+    async def __call__(self, url: str, *, clock: Clock) -> Provider:
+        """Open one account."""
+        ...
+
+
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
     """One open installation."""
 
+    settings: Settings
     store: Store
     blobs: Blobs
+    keyring: Keyring
     dispatcher: DeliveryDispatcher
+    templates: Templates
+    renderer: Renderer
+    accounts: Mapping[str, str]  # route (a channel, for now) → account
+    providers: Mapping[str, Provider]  # account → provider
+    sends: DirectSends
     clock: Clock
+    ids: Ids
+    randomness: Randomness
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings; without any, everything lies in the folder `clarion-data` where the program is started."""
-    home = Path(environ.get("CLARION_HOME") or "clarion-data").absolute()
+    home = Path(environ.get("CLARION_HOME") or DEFAULT_HOME).absolute()
     places = {name: environ.get(f"CLARION_{name.upper()}") for name in ("store", "blobs", "vault")}
     return Settings(
         store=places["store"] or f"sqlite:///{home}/clarion.db",
         blobs=places["blobs"] or f"file://{quote(str(home))}/blobs",
         vault=places["vault"] or f"file://{quote(str(home))}/master.key",
+        providers=_providers(environ.get("CLARION_PROVIDERS") or f"*=sandbox://{quote(str(home))}/sandbox.db"),
+        tenant=environ.get("CLARION_TENANT") or None,
         home=None if all(places.values()) else home,
     )
 
@@ -106,20 +157,83 @@ async def prepare(settings: Settings) -> Migrated:
 
 @asynccontextmanager
 async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
-    """Open store, blobs and vault, and close them again."""
-    clock, engine, vault_kind = HostClock(), _engine(settings), _vault(settings)
+    """Open store, blobs, vault and providers, and close them again."""
+    clock, ids = HostClock(), HostIds()
+    engine, vault_kind = _engine(settings), _vault(settings)
     open_blobs = cast(BlobOpener, _adapter("blobs", settings.blobs, setting="CLARION_BLOBS"))
+    renderer = cast(Callable[[], Renderer], _adapter("renderers", "liquid", setting="renderer"))()
     blobs, vault = open_blobs(settings.blobs), vault_kind.open_vault(settings.vault, randomness=random_bytes)
-    store = await engine.open_store(settings.store, clock=clock)
-    try:
+    async with AsyncExitStack() as closing:
+        store = await engine.open_store(settings.store, clock=clock)
+        closing.push_async_callback(store.close)
+        accounts, providers = await _open_providers(settings, closing, clock=clock)
+        keyring, templates = Keyring(store, vault), Library(store)
+        dispatcher = DeliveryDispatcher(store=store, blobs=blobs, keyring=keyring)
         yield Platform(
+            settings=settings,
             store=store,
             blobs=blobs,
-            dispatcher=DeliveryDispatcher(store=store, blobs=blobs, vault=vault),
+            keyring=keyring,
+            dispatcher=dispatcher,
+            templates=templates,
+            renderer=renderer,
+            accounts=accounts,
+            providers=providers,
+            sends=DirectSends(
+                dispatcher=dispatcher, keyring=keyring, templates=templates, renderer=renderer, clock=clock, ids=ids
+            ),
             clock=clock,
+            ids=ids,
+            randomness=random_bytes,
         )
+
+
+@asynccontextmanager
+async def open_bell(settings: Settings, *, hear: Callable[[str], None]) -> AsyncIterator[Callable[[str], None] | None]:
+    """Give what rings in other processes, or None on a store that carries no rings: there the next poll finds work."""
+    opener = cast(BellOpener | None, getattr(_engine(settings), "open_bell", None))
+    if opener is None:
+        yield None
+        return
+    bell = await opener(settings.store, hear=hear)
+    try:
+        yield bell.ring
     finally:
-        await store.close()
+        await bell.close()
+
+
+async def _open_providers(
+    settings: Settings, closing: AsyncExitStack, *, clock: Clock
+) -> tuple[dict[str, str], dict[str, Provider]]:
+    """Open one provider for each URL; an account is called after its URL's scheme and the channel it serves first."""
+    accounts: dict[str, str] = {}
+    providers: dict[str, Provider] = {}
+    names: dict[str, str] = {}
+    for channel in Channel:
+        url = settings.providers.get(channel) or settings.providers.get("*")
+        if channel is Channel.INBOX or url is None:
+            continue
+        if url not in names:
+            names[url] = name = f"{url.partition(':')[0]}-{channel}" if channel in settings.providers else "sandbox"
+            opener = cast(ProviderOpener, _adapter("providers", url, setting="CLARION_PROVIDERS"))
+            providers[name] = await opener(url, clock=clock)
+            closing.push_async_callback(providers[name].close)
+        accounts[channel] = names[url]
+    return accounts, providers
+
+
+def _providers(text: str) -> dict[str, str]:
+    """Read `channel=url` pairs, separated by commas."""
+    pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
+    known = {*Channel, "*"} - {Channel.INBOX}
+    for channel, _, url in pairs:
+        if channel not in known or not url:
+            raise InvalidInput(
+                f"{channel!r} does not name a channel and its provider",
+                field="CLARION_PROVIDERS",
+                hint=f"write channel=url, separated by commas; the channels are {', '.join(sorted(known))}",
+            )
+    return {channel: url for channel, _, url in pairs}
 
 
 def _engine(settings: Settings) -> StoreEngine:

@@ -1,11 +1,12 @@
 """Every adapter that pyproject.toml names can be loaded, and offers what bootstrap will ask of it."""
 
 from importlib.metadata import EntryPoint, entry_points
+from inspect import iscoroutinefunction
 from typing import Any
 
 import pytest
 
-GROUPS = ("clarion.stores", "clarion.blobs", "clarion.vaults")
+GROUPS = ("clarion.stores", "clarion.blobs", "clarion.vaults", "clarion.providers", "clarion.renderers")
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -30,6 +31,14 @@ def test_a_store_can_be_opened_and_migrated(settings: dict[str, Any], scheme: st
 def test_what_opens_a_blob_store_can_be_called(settings: dict[str, Any]) -> None:
     for name, value in settings["project"]["entry-points"]["clarion.blobs"].items():
         assert callable(EntryPoint(name, value, "clarion.blobs").load())
+
+
+def test_what_opens_a_provider_is_awaited_and_what_opens_a_renderer_is_called(settings: dict[str, Any]) -> None:
+    points = settings["project"]["entry-points"]
+    for name, value in points["clarion.providers"].items():
+        assert iscoroutinefunction(EntryPoint(name, value, "clarion.providers").load()), name
+    for name, value in points["clarion.renderers"].items():
+        assert callable(EntryPoint(name, value, "clarion.renderers").load()), name
 
 
 def test_a_vault_can_be_opened_and_created(settings: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ VIOLATIONS = (
     Violation("layers", "catalog.noun", "import clarion.producers"),
     Violation("layers", "pipeline.noun", "import clarion.bootstrap"),
     Violation("layers", "bootstrap", "import clarion.testing"),
-    Violation("layers", "testing.noun", "import clarion.sandbox"),
+    Violation("layers", "cli.noun", "import clarion.testing"),
     Violation("layers", "sandbox.noun", "import clarion.workers"),
     Violation("layers", "workers.noun", "import clarion.api"),
     Violation("layers", "api.noun", "import clarion.cli"),

@@ -1,4 +1,4 @@
-"""Ruff catches what we forbid: time, chance and ids out of hand, and the habits that style.md leaves behind."""
+"""Ruff catches what we forbid: time, chance and ids out of hand, and the habits that CONTRIBUTING.md leaves behind."""
 
 from pathlib import Path
 from typing import Any
@@ -67,12 +67,14 @@ def test_another_way_to_write_the_import_is_caught_too(run: Run, source: str) ->
     assert BANNED in lint(run, HEAD + source)
 
 
-def test_the_host_adapter_is_the_only_file_of_the_package_that_may_read_the_clock(
+def test_the_host_adapter_is_the_only_file_of_the_program_that_may_read_the_clock(
     run: Run, root: Path, settings: dict[str, Any]
 ) -> None:
     assert BANNED not in lint(run, f"{HEAD}import time\n\nREAD = time.time\n", path=HOST)
     ignores = settings["tool"]["ruff"]["lint"]["per-file-ignores"]
-    assert [pattern for pattern, rules in ignores.items() if BANNED in rules and pattern.startswith("src")] == [HOST]
+    exempt = [pattern for pattern, rules in ignores.items() if BANNED in rules and pattern.startswith("src")]
+    # What is shipped for testing draws chance from seeds of its own, and never runs in production.
+    assert [pattern for pattern in exempt if not pattern.startswith("src/clarion/testing/")] == [HOST]
     core = [
         path for room in ("domain", "ports", "dispatch") for path in (root / "src" / "clarion" / room).rglob("*.py")
     ]

@@ -13,7 +13,7 @@ from tests.checks.conftest import Run
 # Written so that this pattern does not find itself.
 INDEX_ADDRESS = re.compile(r"https?://[^\s\"'<>)]*(pypi|pythonhosted|npmjs|yarnpkg|artifactory|[.]pkg[.]dev|/simple\b)")
 VAGUE = {"utils", "util", "helpers", "helper", "common", "base", "manager", "managers", "service", "services", "misc"}
-LINES_MAX = 400  # style.md: over it a file needs a reason, and none has had one yet
+LINES_MAX = 400  # CONTRIBUTING.md: over it a file needs a reason, and none has had one yet
 ENVIRONMENT = re.compile(r"os[.](environ|getenv)|from os import .*(environ|getenv)")
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
 
@@ -103,10 +103,10 @@ def test_the_environment_does_not_change_what_make_runs(run: Run) -> None:
     assert run("make", "--dry-run", "test", "lock", env=leaks).stdout == run("make", "--dry-run", "test", "lock").stdout
 
 
-def test_only_bootstrap_and_the_throwaway_server_read_the_environment(root: Path) -> None:
+def test_only_bootstrap_and_what_starts_processes_for_tests_read_the_environment(root: Path) -> None:
     package = root / "src" / "clarion"
     readers = {str(path.relative_to(package)) for path in package.rglob("*.py") if ENVIRONMENT.search(path.read_text())}
-    assert readers <= {"bootstrap.py", "testing/postgres.py"}
+    assert readers <= {"bootstrap.py", "testing/postgres.py", "testing/simulate.py", "testing/soak.py"}
 
 
 def test_no_module_has_a_name_that_says_nothing(root: Path) -> None:

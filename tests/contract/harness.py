@@ -16,18 +16,36 @@ from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.outgoing import DUE, LEASED, OutgoingMessage
 from clarion.domain.support import SupportCase
+from clarion.ports.catalog import AuditEntry
 from clarion.testing.contracts.harness import MOVED_AT, S
-from clarion.testing.memory import QueueEntry
+from clarion.testing.memory import DeliveryAttempt, FlowCount, QueueEntry, Transition, WebhookEvent
 
 Row = Mapping[str, object]
 
 EPOCH_AT = datetime(1970, 1, 1, tzinfo=UTC)
 
+# Rows whose fields are columns of more than one table.
 QUEUE_ENTRIES = """
-SELECT o.pk, o.rk, f.lane, f.route, f.source, o.order_key, o.due_at, o.expires_at, o.traceparent
+SELECT o.*, f.lane, f.route, f.source, f.account AS pinned
 FROM outgoing_message o JOIN flow f ON f.id = o.flow_id AND f.tenant_id = o.tenant_id
 WHERE o.tenant_id = $1 ORDER BY o.id
 """
+FLOW_COUNTS = """
+SELECT f.lane, f.route, f.source, f.account AS pinned, c.status, c.reason_class, c.n
+FROM flow_count c JOIN flow f ON f.id = c.flow_id
+WHERE f.tenant_id = $1 ORDER BY f.id, c.status, c.reason_class
+"""
+JOINED: Mapping[type[msgspec.Struct], str] = {QueueEntry: QUEUE_ENTRIES, FlowCount: FLOW_COUNTS}
+
+# By what a row is found and ordered, where that is not its id.
+IDENTITY: Mapping[type[msgspec.Struct], tuple[str, ...]] = {
+    SupportCase: ("case_id",),
+    IdempotencyGuard: ("operation", "key_hash"),
+    Transition: ("outgoing_id", "version"),
+    DeliveryAttempt: ("outgoing_id", "attempt"),
+    WebhookEvent: ("account", "event_id"),
+    AuditEntry: ("seq",),
+}
 
 
 class Database(Protocol):
@@ -66,11 +84,10 @@ class SqlRows:
         assert len(await self._database.fetch(sql, parameters)) == 1
 
     async def rows(self, tenant_id: str, kind: type[S]) -> list[S]:
-        if kind is QueueEntry:
-            sql = QUEUE_ENTRIES
-        else:
-            names, (order, *_) = kind.__struct_fields__, _identity(kind)
-            sql = f"SELECT {', '.join(names)} FROM {_table(kind)} WHERE tenant_id = $1 ORDER BY {order}"  # noqa: S608
+        sql = JOINED.get(kind)
+        if sql is None:
+            names, order = ", ".join(kind.__struct_fields__), ", ".join(_identity(kind))
+            sql = f"SELECT {names} FROM {_table(kind)} WHERE tenant_id = $1 ORDER BY {order}"  # noqa: S608
         return [_read(kind, row) for row in await self._database.fetch(sql, [tenant_id])]
 
     def _where(self, tenant_id: str, record: msgspec.Struct) -> tuple[str, list[object]]:
@@ -88,13 +105,11 @@ class SqlRows:
 
 
 def _identity(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    if kind is SupportCase:
-        return ("case_id",)
-    return ("operation", "key_hash") if kind is IdempotencyGuard else ("id",)
+    return IDENTITY.get(kind, ("id",))
 
 
 def _table(kind: type[msgspec.Struct]) -> str:
-    return re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    return "audit_log" if kind is AuditEntry else re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def _read(kind: type[S], row: Row) -> S:

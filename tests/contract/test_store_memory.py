@@ -13,10 +13,18 @@ from clarion.domain.outgoing import OutgoingMessage
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.kind import KINDS
 from clarion.testing.contracts.oracle import MemoryHarness
+from clarion.testing.contracts.pipeline import PipelineContract
+from clarion.testing.contracts.queue_oracle import QueueOracleContract
 from clarion.testing.contracts.store import StoreContract
 
 
 class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def harness(self) -> StoreHarness:
+        return MemoryHarness()
+
+
+class TestMemoryPipeline(PipelineContract, QueueOracleContract):
     @pytest.fixture
     def harness(self) -> StoreHarness:
         return MemoryHarness()
@@ -33,7 +41,8 @@ def test_every_record_type_that_is_compared_has_its_place_in_the_contract() -> N
     assert compared == {OutgoingMessage, IdempotencyGuard, *(kind.record for kind in KINDS)}
 
 
-def test_no_part_of_the_contract_hides_a_test_of_another() -> None:
-    names = Counter(name for part in StoreContract.__mro__ for name in vars(part) if name.startswith("test_"))
+@pytest.mark.parametrize("contract", [StoreContract, PipelineContract])
+def test_no_part_of_a_contract_hides_a_test_of_another(contract: type) -> None:
+    names = Counter(name for part in contract.__mro__ for name in vars(part) if name.startswith("test_"))
     assert [name for name, times in names.items() if times > 1] == []
     assert len(names) > 80

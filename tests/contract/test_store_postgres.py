@@ -5,6 +5,7 @@ would take as long as the tests themselves.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime, timedelta
 from itertools import count
 
 import asyncpg
@@ -14,11 +15,29 @@ import pytest_asyncio
 from clarion.adapters.stores.postgres import PostgresStore, open_store
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.pipeline import PipelineContract
 from clarion.testing.contracts.store import StoreContract
 from clarion.testing.postgres import PostgresServer
 from tests.contract.harness import Row, SqlRows
 
 TENANTS = count(1)
+
+INSTANTS = {
+    "outgoing_message": (
+        "due_at",
+        "lease_until",
+        "expires_at",
+        "cancel_at",
+        "settle_at",
+        "first_unproven_at",
+        "created_at",
+    ),
+    "notification_scheduler": ("due_at", "lease_until", "created_at"),
+    "transition": ("at",),
+    "delivery_attempt": ("at",),
+    "webhook_event": ("received_at", "look_at", "applied_at"),
+    "support_case": ("first_seen_at", "last_seen_at"),
+}
 
 
 class PostgresDatabase:
@@ -37,8 +56,24 @@ class PostgresHarness(SqlRows):
 
     def __init__(self, store: PostgresStore, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         super().__init__(PostgresDatabase(connection))
+        self._connection = connection
         self.store = store
         self.tenant_id = f"tenant-{next(TENANTS)}"
+
+    async def now(self) -> datetime:
+        now_at: datetime = await self._connection.fetchval("SELECT clock_timestamp()")
+        return now_at
+
+    async def elapse(self, by: timedelta) -> None:
+        """Move every instant of the queue back: for the store that is as if time had passed."""
+        for table, columns in INSTANTS.items():
+            changes = ", ".join(f"{column} = {column} - $1::interval" for column in columns)
+            await self._connection.execute(f"UPDATE {table} SET {changes}", by)  # noqa: S608  our own names
+
+    async def empty_queue(self) -> None:
+        """Take away what other tests left to do, for workers claim across tenants."""
+        for table in ("outgoing_message", "notification_scheduler", "webhook_event", "support_case"):
+            await self._connection.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +101,17 @@ class TestPostgresStore(StoreContract):
     @pytest.fixture
     def harness(self, store: PostgresStore, connection: "asyncpg.Connection[asyncpg.Record]") -> StoreHarness:
         return PostgresHarness(store, connection)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def emptied(store: PostgresStore, connection: "asyncpg.Connection[asyncpg.Record]") -> PostgresHarness:
+    harness = PostgresHarness(store, connection)
+    await harness.empty_queue()
+    return harness
+
+
+@pytest.mark.asyncio(loop_scope="module")
+class TestPostgresPipeline(PipelineContract):
+    @pytest.fixture
+    def harness(self, emptied: PostgresHarness) -> StoreHarness:
+        return emptied

@@ -12,6 +12,8 @@ import pytest
 from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.pipeline import PipelineContract
+from clarion.testing.contracts.queue_oracle import QueueOracleContract
 from clarion.testing.contracts.store import StoreContract
 from tests.contract.harness import EPOCH_AT, Row, SqlRows
 
@@ -45,23 +47,53 @@ class SqliteHarness(SqlRows):
         self.store = store
         self.clock = clock
 
+    async def now(self) -> datetime:
+        return self.clock.now()
+
+    async def elapse(self, by: timedelta) -> None:
+        self.clock.advance(by)
+
+
+@pytest.fixture
+async def file(migrated_sqlite_path: Path) -> AsyncIterator[StoreHarness]:
+    """A file behind its writer thread."""
+    clock = ManualClock()
+    store = await open_store(f"sqlite:///{migrated_sqlite_path}", clock=clock)
+    with closing(sqlite3.connect(migrated_sqlite_path, isolation_level=None)) as connection:
+        yield SqliteHarness(store, clock, connection)
+    await store.close()
+
+
+@pytest.fixture
+async def memory() -> AsyncIterator[StoreHarness]:
+    """A database in memory that runs inline."""
+    clock = ManualClock()
+    store = await open_store("sqlite://:memory:", clock=clock, runner=InlineRunner())
+    opened = store._core._session._opened
+    assert opened is not None
+    yield SqliteHarness(store, clock, opened[0])
+    await store.close()
+
 
 class TestSqliteFile(StoreContract):
     @pytest.fixture
-    async def harness(self, migrated_sqlite_path: Path) -> AsyncIterator[StoreHarness]:
-        clock = ManualClock()
-        store = await open_store(f"sqlite:///{migrated_sqlite_path}", clock=clock)
-        with closing(sqlite3.connect(migrated_sqlite_path, isolation_level=None)) as connection:
-            yield SqliteHarness(store, clock, connection)
-        await store.close()
+    def harness(self, file: StoreHarness) -> StoreHarness:
+        return file
+
+
+class TestSqliteFilePipeline(PipelineContract):
+    @pytest.fixture
+    def harness(self, file: StoreHarness) -> StoreHarness:
+        return file
 
 
 class TestSqliteInMemory(StoreContract):
     @pytest.fixture
-    async def harness(self) -> AsyncIterator[StoreHarness]:
-        clock = ManualClock()
-        store = await open_store("sqlite://:memory:", clock=clock, runner=InlineRunner())
-        opened = store._core._session._opened
-        assert opened is not None
-        yield SqliteHarness(store, clock, opened[0])
-        await store.close()
+    def harness(self, memory: StoreHarness) -> StoreHarness:
+        return memory
+
+
+class TestSqliteInMemoryPipeline(PipelineContract, QueueOracleContract):
+    @pytest.fixture
+    def harness(self, memory: StoreHarness) -> StoreHarness:
+        return memory

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import asyncpg
 
-from clarion.adapters.stores.postgres import PostgresStore, open_store
+from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
 from clarion.testing.clock import ManualClock
 from tests.integration.watched_connection import Connection, Gate, done_or_blocked, watched
 
@@ -58,7 +59,9 @@ async def _result(call: Awaitable[Any]) -> Any:
 async def open_race(url: str) -> AsyncIterator[Race]:
     """Open everything that a race needs."""
     gate = Gate()
-    first = await open_store(url, clock=ManualClock(), connection_class=watched(gate.before))
+    # Plans are kept for as long as a race may take, so that no statement is sent but those of the callers.
+    patience = Patience(plans=timedelta(hours=1))
+    first = await open_store(url, clock=ManualClock(), patience=patience, connection_class=watched(gate.before))
     second = await open_store(url, clock=ManualClock())
     other, observer = await asyncpg.connect(url), await asyncpg.connect(url)
     yield Race(first, second, gate, other, observer)

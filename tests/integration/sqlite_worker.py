@@ -4,16 +4,18 @@ python sqlite_worker.py ensure FILE NAME   ensure what every other `ensure` ensu
 python sqlite_worker.py open FILE NAME     open the store and print that it did
 python sqlite_worker.py hang FILE NAME     write, print that it did, and stay inside the transaction
 python sqlite_worker.py leave FILE NAME    ensure, print that it did, and stay without closing anything
+python sqlite_worker.py flood FILE NAME    ensure with many callers at once, printing each number when it is answered
 """
 
 import asyncio
 import sys
 from datetime import timedelta
+from itertools import count
 
 import msgspec
 
 from clarion.adapters.host import HostClock
-from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
+from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, WriterThread, open_store
 from clarion.adapters.stores.sqlite.ensure import record
 from clarion.domain.ensured import Outcome
 from clarion.testing import factories
@@ -57,11 +59,26 @@ async def ensure(store: SqliteStore, name: str) -> Report:
     )
 
 
+async def flood(store: SqliteStore) -> None:
+    """Ensure one inbox row after the other, twenty at a time, and say which ones were answered."""
+    numbers = count()
+
+    async def caller() -> None:
+        for number in numbers:
+            await store.ensure_user_messages(TENANT, [factories.user_message(number)])
+            say(str(number))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(20):
+            group.create_task(caller())
+
+
 async def main(task: str, file: str, name: str) -> None:
     if task == "open":
         say("ready")
         wait_for_the_word()
-    store = await open_store(f"sqlite:///{file}", clock=HostClock(), runner=InlineRunner())
+    runner = WriterThread() if task == "flood" else InlineRunner()
+    store = await open_store(f"sqlite:///{file}", clock=HostClock(), runner=runner)
     match task:
         case "open":
             say("opened")
@@ -69,6 +86,9 @@ async def main(task: str, file: str, name: str) -> None:
             say("ready")
             wait_for_the_word()
             say(msgspec.json.encode(await ensure(store, name)).decode())
+        case "flood":
+            say("ready")
+            await flood(store)
         case "leave":
             await store.ensure_user_messages(TENANT, MESSAGES[0])
             say("ready")

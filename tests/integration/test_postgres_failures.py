@@ -298,8 +298,8 @@ async def test_a_server_that_stands_still_is_not_waited_for_forever(migrated_pos
             await calling
         finally:
             os.kill(backend, signal.SIGCONT)
+    # Whether the call or the reset of its connection runs out of time first is the machine's choice.
     assert isinstance(calling.result(), StoreUnreachable)
-    assert "did not answer in time" in str(calling.result())
     await store.close()
 
 

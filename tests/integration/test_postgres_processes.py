@@ -34,8 +34,8 @@ async def main(url, direction, sets, size):
         entries = [make.guarded_entry(f"key-{n}") for n in part]
         jobs = await store.ensure_notification_jobs("acme", entries)
         versions = await store.ensure_address_versions("acme", [make.address_version(n) for n in part])
-        batch = make.outgoing_batch(job.record, [version.record for version in versions])
-        messages = await store.ensure_outgoing_messages("acme", batch)
+        items = make.outgoing_items(job.record, [version.record for version in versions])
+        messages = await store.ensure_outgoing_messages("acme", items)
         answers = ((type(a.record).__name__, a.record.id, a.outcome) for a in (*jobs, *versions, *messages))
         outcomes += answers
     await store.close()

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-import msgspec
 import pytest
 
 from clarion.adapters.stores.postgres import PostgresStore
@@ -53,18 +52,12 @@ async def guarded_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], di
 
 
 async def outgoing_messages(store: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
-    batch = await make_batch(store, tenant, numbers)
-    if differing:
-        items = (msgspec.structs.replace(item, message_id=make.guid(99)) for item in batch.items)
-        batch = msgspec.structs.replace(batch, items=tuple(items))
-    return lambda caller: caller.ensure_outgoing_messages(tenant, batch)
-
-
-async def make_batch(store: PostgresStore, tenant: str, numbers: Sequence[int], **fields: object) -> Any:
-    """Store a job and some addresses, which are not part of the race, and make a batch for them."""
+    # A job and some addresses are there before the race.
     await store.ensure_notification_jobs(tenant, [JobEntry(job=make.notification_job())])
     addresses = await store.ensure_address_versions(tenant, [make.address_version(n) for n in numbers])
-    return make.outgoing_batch(make.notification_job(), [answer.record for answer in addresses], **fields)
+    fields = {"message_id": make.guid(99)} if differing else {}
+    items = make.outgoing_items(make.notification_job(), [answer.record for answer in addresses], **fields)
+    return lambda caller: caller.ensure_outgoing_messages(tenant, items)
 
 
 TABLES: Final[dict[Prepare, str]] = {

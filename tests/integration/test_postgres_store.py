@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import asyncpg
@@ -10,13 +12,14 @@ import msgspec
 import pytest
 
 from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
+from clarion.adapters.stores.postgres.session import Plans
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationType
 from clarion.domain.ensured import Outcome
 from clarion.domain.guard import JobEntry
-from clarion.domain.outgoing import OutgoingBatch
+from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.seal import Purpose
-from clarion.errors import ProgramTooOld
+from clarion.errors import InvalidInput, ProgramTooOld
 from clarion.testing import factories as make
 from clarion.testing.clock import ManualClock
 from tests.integration.watched_connection import Connection, watched
@@ -66,7 +69,7 @@ async def counted(migrated_postgres_url: str, statements: Statements) -> AsyncIt
     store = await open_store(
         migrated_postgres_url,
         clock=ManualClock(),
-        patience=Patience(connections_max=1),
+        patience=Patience(connections_max=1, plans=timedelta(hours=1)),
         connection_class=watched(statements.before),
     )
 
@@ -83,28 +86,46 @@ async def addresses(store: PostgresStore, numbers: range) -> list[AddressVersion
     return [answer.record for answer in answers]
 
 
-async def campaign_batch(store: PostgresStore, numbers: range = range(BATCH)) -> OutgoingBatch:
+async def campaign_items(store: PostgresStore, numbers: range = range(BATCH)) -> list[OutgoingItem]:
     (campaign,) = await store.ensure_messaging_jobs(TENANT, [make.messaging_job()])
-    return make.outgoing_batch(campaign.record, await addresses(store, numbers))
+    return make.outgoing_items(campaign.record, await addresses(store, numbers))
 
 
-async def test_a_batch_of_500_outgoing_messages_takes_at_most_four_statements(
-    counted: PostgresStore, store: PostgresStore, statements: Statements
+async def job_items(store: PostgresStore, numbers: range) -> list[OutgoingItem]:
+    """One message for each of as many jobs."""
+    jobs = [JobEntry(job=make.notification_job(n)) for n in numbers]
+    answers = await store.ensure_notification_jobs(TENANT, jobs)
+    found = zip(answers, await addresses(store, numbers), strict=True)
+    return [make.outgoing_item(answer.record, address) for answer, address in found]
+
+
+@pytest.mark.parametrize("items_of", [campaign_items, job_items])
+async def test_500_outgoing_messages_take_at_most_four_statements_whatever_the_number_of_their_parents(
+    counted: PostgresStore, store: PostgresStore, statements: Statements, items_of: Any
 ) -> None:
-    batch = await campaign_batch(store)
-    odd = msgspec.structs.replace(batch.items[7], message_id=make.guid(99))
-    with_odd = msgspec.structs.replace(batch, items=(*batch.items[:7], odd, *batch.items[8:]))
+    items = await items_of(store, range(BATCH))
+    odd = msgspec.structs.replace(items[7], message_id=make.guid(99))
+    late = [msgspec.structs.replace(item, attempt_no=2, hold=(1, n)) for n, item in enumerate(items[:10])]
+    with_odd = [*items[:7], odd, *items[8:], *late]
     seen: list[tuple[int, Counter[Outcome]]] = []
-    for given in (batch, batch, with_odd):
+    for given in (items, items, with_odd):
         answers = await counted.ensure_outgoing_messages(TENANT, given)
         seen.append((len(statements.sent), Counter(answer.outcome for answer in answers)))
         statements.sent.clear()
     assert seen == [
-        (3, {Outcome.CREATED: BATCH}),
+        (2, {Outcome.CREATED: BATCH}),
         (3, {Outcome.FOUND: BATCH}),
-        (4, {Outcome.FOUND: BATCH - 1, Outcome.CONFLICT: 1}),
+        (4, {Outcome.FOUND: BATCH - 1, Outcome.CONFLICT: 1, Outcome.SUPERSEDED: 10}),
     ]
     assert len(await store.list_support_cases(TENANT)) == 1
+
+
+async def test_an_item_that_is_wrong_about_the_address_of_another_one_is_refused(store: PostgresStore) -> None:
+    (right,) = await campaign_items(store, range(1))
+    wrong = msgspec.structs.replace(right, recipient_id_hash="f" * 32)
+    for items in ([right, wrong], [wrong, right]):
+        with pytest.raises(InvalidInput, match="no address version"):
+            await store.ensure_outgoing_messages(TENANT, items)
 
 
 async def test_the_statements_of_a_batch_do_not_grow_with_it(
@@ -112,10 +133,10 @@ async def test_the_statements_of_a_batch_do_not_grow_with_it(
 ) -> None:
     counts: set[int] = set()
     for size in (1, 10, 100):
-        await counted.ensure_outgoing_messages(TENANT, await campaign_batch(store, range(1000 * size, 1001 * size)))
+        await counted.ensure_outgoing_messages(TENANT, await campaign_items(store, range(1000 * size, 1001 * size)))
         counts.add(len(statements.sent))
         statements.sent.clear()
-    assert counts == {3}
+    assert counts == {2}
 
 
 SEQUENCES = "SELECT sequencename, last_value FROM pg_sequences ORDER BY 1"
@@ -147,20 +168,20 @@ async def test_a_repeat_takes_no_transaction_id_and_no_number_of_a_sequence(
     assert await connection.fetch(SEQUENCES) == before
 
 
-async def test_a_repeated_batch_under_a_hold_takes_no_transaction_id_either(
+async def test_a_repeated_set_under_a_hold_takes_no_transaction_id_either(
     counted: PostgresStore, store: PostgresStore, statements: Statements, connection: Connection
 ) -> None:
-    batch = await held_batch(store, connection)
-    await counted.ensure_outgoing_messages(TENANT, batch)
+    items = await held_items(store, connection)
+    await counted.ensure_outgoing_messages(TENANT, items)
     before = await connection.fetch(SEQUENCES)
-    await counted.ensure_outgoing_messages(TENANT, batch)
+    await counted.ensure_outgoing_messages(TENANT, items)
     first, second = statements.transaction_ids
     assert first is not None
     assert second is None
     assert await connection.fetch(SEQUENCES) == before
 
 
-async def held_batch(store: PostgresStore, connection: Connection) -> OutgoingBatch:
+async def held_items(store: PostgresStore, connection: Connection) -> list[OutgoingItem]:
     job = make.notification_job()
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=job)])
     (scheduler,) = await store.ensure_notification_schedulers(TENANT, [make.scheduler_of(job)])
@@ -168,7 +189,7 @@ async def held_batch(store: PostgresStore, connection: Connection) -> OutgoingBa
         "UPDATE notification_scheduler SET status = 'Processing', due_at = NULL, lease_until = now() WHERE id = $1",
         scheduler.record.id,
     )
-    return make.outgoing_batch(job, await addresses(store, range(3)), hold=(scheduler.record.id, 1))
+    return make.outgoing_items(job, await addresses(store, range(3)), hold=(scheduler.record.id, 1))
 
 
 async def test_sessions_are_named_and_count_in_utc(store: PostgresStore, connection: Connection) -> None:
@@ -208,3 +229,30 @@ async def test_a_value_that_only_a_newer_program_knows_asks_for_an_update(
     await connection.execute("UPDATE automation_job SET automation_type = 'Horoscope'")
     with pytest.raises(ProgramTooOld, match="Horoscope"):
         await store.ensure_automation_jobs(TENANT, [make.automation_job(automation_type=AutomationType.REMINDER)])
+
+
+def test_plans_are_kept_for_a_moment_when_work_begins_and_for_longer_while_it_goes_on() -> None:
+    plans = Plans(now=0.0, keep_max=50.0)
+    forgotten = [at for at in range(1, 200) if plans.are_old(at)]
+    assert [later - earlier for earlier, later in pairwise([0, *forgotten])] == [1, 2, 4, 8, 16, 32, 50, 50]
+    assert plans.are_old(260.0)  # after a rest
+    assert not plans.are_old(260.5)
+    assert plans.are_old(261.0)
+
+
+async def test_plans_that_were_made_for_small_tables_are_forgotten(migrated_postgres_url: str) -> None:
+    sent: list[str] = []
+
+    async def before(_: Connection, query: str) -> None:
+        sent.append(query)
+
+    store = await open_store(
+        migrated_postgres_url,
+        clock=ManualClock(),
+        patience=Patience(plans=timedelta()),
+        connection_class=watched(before),
+    )
+    for _ in range(3):
+        await store.find_tenant_keys(TENANT)
+    await store.close()
+    assert sent.count("DISCARD PLANS") >= 2

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
+
+from clarion.cli.program import program
 
 PROGRAM = Path(sys.executable).with_name("clarion")
 
@@ -87,3 +90,24 @@ def test_an_unknown_command_or_option_is_bad_input(home: Path) -> None:
 def test_help_and_version_name_the_program(home: Path) -> None:
     assert "migrate" in clarion("--help", home=home).stdout
     assert clarion("--version", home=home).stdout.startswith("clarion 0.")
+
+
+def test_a_shell_can_complete_commands_and_options(home: Path) -> None:
+    asked = {"_CLARION_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
+    assert clarion(home=home, COMP_WORDS="clarion ex", **asked).stdout.split() == ["explain"]
+    assert "retry" in clarion(home=home, COMP_WORDS="clarion uncertain ", **{**asked, "COMP_CWORD": "2"}).stdout
+
+
+@pytest.mark.parametrize(
+    "command", ["send", "serve", "work", "demo", "explain", "outbox", "publish", "uncertain retry"]
+)
+def test_every_command_explains_itself(command: str) -> None:
+    shown = CliRunner().invoke(program, [*command.split(), "--help"])
+    assert shown.exit_code == 0
+    assert "--json" in shown.output
+
+
+def test_a_group_of_commands_without_one_shows_its_help_and_is_bad_input(home: Path) -> None:
+    shown = clarion("support", home=home)
+    assert shown.returncode == 2
+    assert "resolve" in shown.stdout

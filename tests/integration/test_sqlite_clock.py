@@ -13,6 +13,7 @@ from clarion.adapters.stores.sqlite.clock import MICROSECOND, StoreClock, micros
 from clarion.errors import BrokenInvariant
 from clarion.testing import factories
 from clarion.testing.clock import START_AT, ManualClock
+from tests.integration.sqlite_look import connection_of
 
 TENANT = factories.TENANT
 START = microseconds(START_AT)
@@ -26,9 +27,7 @@ async def open_at(path: Path, clock: ManualClock) -> SqliteStore:
 
 def now(store: SqliteStore) -> int:
     """The time as the store's SQL sees it."""
-    opened = store._core._session._opened
-    assert opened is not None
-    ((value,),) = opened[0].execute("SELECT clarion_now()").fetchall()
+    ((value,),) = connection_of(store).execute("SELECT clarion_now()").fetchall()
     assert isinstance(value, int)
     return value
 

@@ -27,6 +27,7 @@ from clarion.errors import (
 )
 from clarion.testing import factories
 from clarion.testing.clock import ManualClock
+from tests.integration.sqlite_look import connection_of
 
 TENANT = factories.TENANT
 NOBODY = 65534
@@ -45,9 +46,7 @@ async def store(migrated_sqlite_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 def execute(store: SqliteStore, statement: str) -> None:
-    opened = store._core._session._opened
-    assert opened is not None
-    opened[0].execute(statement)
+    connection_of(store).execute(statement)
 
 
 @contextmanager

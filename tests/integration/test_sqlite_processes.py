@@ -13,12 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
+from clarion.adapters.stores.sqlite import InlineRunner, open_store
 from clarion.adapters.stores.sqlite.ensure import record
 from clarion.adapters.stores.sqlite.session import _use_log
 from clarion.domain.ensured import Outcome
 from clarion.testing import factories
 from clarion.testing.clock import ManualClock
+from tests.integration.sqlite_look import connection_of
 from tests.integration.sqlite_worker import MESSAGES, SETS, Report
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,8 @@ WAIT_MAX = 30
 
 class Worker:
     """A process that is at its mark."""
+
+    last_words = ""
 
     def __init__(self, task: str, path: Path, name: str = "a") -> None:
         command = [sys.executable, "-m", "tests.integration.sqlite_worker", task, str(path), name]
@@ -49,10 +52,15 @@ class Worker:
         assert (error, self.process.returncode) == ("", 0)
         return output
 
+    def lines(self, count: int) -> list[str]:
+        """Read so many lines of what it says."""
+        assert self.process.stdout
+        return [self.process.stdout.readline() for _ in range(count)]
+
     def kill(self) -> None:
         """End it as the kernel does when memory runs out: it gets no chance to tidy up."""
         self.process.kill()
-        self.process.communicate()
+        self.last_words, _ = self.process.communicate()
 
 
 @pytest.fixture
@@ -102,6 +110,25 @@ async def test_a_process_killed_after_its_answer_leaves_all_of_it(migrated_sqlit
     assert integrity(migrated_sqlite_path) == "ok"
 
 
+async def test_a_process_killed_in_the_middle_of_shared_commits_loses_nothing_that_it_answered(
+    migrated_sqlite_path: Path,
+) -> None:
+    worker = Worker("flood", migrated_sqlite_path)
+    answered = worker.lines(200)
+    worker.kill()
+    # The kernel keeps what was said and not read yet; the last line may have been cut off.
+    answered += worker.last_words.splitlines(keepends=True)
+    numbers = [int(line) for line in answered if line.endswith("\n")]
+    store = await open_store(f"sqlite:///{migrated_sqlite_path}", clock=ManualClock())
+    outcomes = set()
+    for start in range(0, len(numbers), 1000):
+        rows = [factories.user_message(n) for n in numbers[start : start + 1000]]
+        outcomes |= {answer.outcome for answer in await store.ensure_user_messages(TENANT, rows)}
+    await store.close()
+    assert outcomes == {Outcome.FOUND}
+    assert integrity(migrated_sqlite_path) == "ok"
+
+
 def integrity(path: Path) -> str:
     with closing(sqlite3.connect(path)) as connection:
         ((verdict,),) = connection.execute("PRAGMA integrity_check").fetchall()
@@ -126,12 +153,6 @@ async def test_the_second_writer_waits_for_the_first_and_finds_its_rows(migrated
     assert [answer.record for answer in found] == [answer.record for answer in made]
     await first.close()
     await second.close()
-
-
-def connection_of(store: SqliteStore) -> sqlite3.Connection:
-    opened = store._core._session._opened
-    assert opened is not None
-    return opened[0]
 
 
 def test_whoever_cannot_switch_a_file_to_its_log_waits_for_the_one_who_holds_it(migrated_sqlite_path: Path) -> None:

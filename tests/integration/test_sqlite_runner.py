@@ -13,6 +13,7 @@ from clarion.domain.ensured import Outcome
 from clarion.errors import BrokenInvariant, SchemaMissing
 from clarion.testing import factories
 from clarion.testing.clock import ManualClock
+from tests.integration.sqlite_look import connection_of
 
 WAIT_MAX = 30
 """Seconds until a test that waits for something which never comes fails instead of hanging."""
@@ -85,9 +86,7 @@ async def test_an_ensure_whose_caller_went_away_is_found_by_the_next_one(migrate
 
 def tell_when_it_begins(store: SqliteStore, began: threading.Event) -> None:
     """Set the event when the store begins its next transaction."""
-    opened = store._core._session._opened
-    assert opened is not None
-    opened[0].set_trace_callback(lambda statement: began.set() if statement == "BEGIN IMMEDIATE" else None)
+    connection_of(store).set_trace_callback(lambda statement: began.set() if statement == "BEGIN IMMEDIATE" else None)
 
 
 async def test_a_closed_store_ends_its_thread_and_is_not_used_again(migrated_sqlite_path: Path) -> None:

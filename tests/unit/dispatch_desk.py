@@ -8,6 +8,7 @@ import msgspec
 
 from clarion.adapters.blobs import open_blobs
 from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import (
     CampaignContent,
     ContentRequest,
@@ -45,7 +46,8 @@ class Desk:
         self.store = MemoryStore(ManualClock())
         self.blobs: Blobs = open_blobs("memory://")
         self.vault = SeededVault()
-        self.dispatcher = DeliveryDispatcher(store=self.store, blobs=self.blobs, vault=self.vault)
+        self.keyring = Keyring(self.store, self.vault)
+        self.dispatcher = DeliveryDispatcher(store=self.store, blobs=self.blobs, keyring=self.keyring)
 
     async def job(self, **changes: Any) -> Ensured[NotificationJob]:
         (answer,) = await self.dispatcher.ensure_notification_job("school", [direct(**changes)])

@@ -27,7 +27,8 @@ RECORDS = (
     UserMessage,
 )
 
-# What we resolved or what changes over time: comparing it would turn an honest retry into a conflict (domain.md).
+# What we resolved or what changes over time: comparing it would turn an honest retry into a conflict
+# (docs/explanation/ensure.md).
 NEVER_COMPARED = {
     "template_version",
     "source_at",

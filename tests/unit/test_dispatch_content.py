@@ -13,18 +13,19 @@ from clarion.dispatch.request import (
     InboxEntry,
     ReportContent,
     Send,
-    SendRequest,
     WaveContent,
 )
 from clarion.domain import key
 from clarion.domain.address import AddressVersion
 from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.seal import key_serial_of, unseal
-from clarion.errors import InvalidAddress, SealBroken, UnknownVersion
+from clarion.errors import InvalidAddress, InvalidInput, SealBroken, UnknownVersion
+from clarion.testing.memory import QueueEntry
 from clarion.testing.vault import SeededVault
 from tests.unit.dispatch_desk import DRAFT, SOURCE_AT, TRACE, Desk, campaign, report
 
@@ -33,19 +34,18 @@ async def test_nothing_private_is_stored_in_the_clear(desk: Desk) -> None:
     await desk.job(data={"code": "canary-432198"})
     await desk.address("canary@example.com")
     job = (await desk.job(data={"code": "canary-432198"})).record
-    await desk.dispatcher.ensure_user_messages(
-        "school", job, [InboxEntry(recipient=Identity.user("7"), content=b"canary text")]
-    )
+    line = InboxEntry(job=job, recipient=Identity.user("7"), content=b"canary text")
+    await desk.dispatcher.ensure_user_messages("school", [line])
     await desk.dispatcher.ensure_messaging_job("school", [campaign(b"canary content")])
-    stored = repr(desk.store.__dict__).encode() + repr(vars(desk.blobs)).encode()
-    assert b"canary" not in stored
+    stored = [repr(desk.store.table("school", kind)) for kind in (NotificationJob, AddressVersion, UserMessage)]
+    assert all(rows != "{}" and "canary" not in rows for rows in stored)
     path = key.messaging_blob_path(tenant_id="school", messaging_job_guid=only(desk, MessagingJob).guid)
     assert b"canary" not in await desk.blobs.get(path)
 
 
 async def test_an_address_opens_only_at_its_own_version(desk: Desk) -> None:
     address = (await desk.address("Sam@Example.com")).record
-    keys = await Keyring(desk.store, desk.vault).get("school")
+    keys = await desk.keyring.get("school")
     data_key = keys.data_key(key_serial_of(address.ciphertext))
 
     def opened(row_key: str) -> bytes:
@@ -102,7 +102,7 @@ async def test_a_blob_left_by_an_attempt_that_never_got_its_row_still_stops_othe
 
 async def test_a_lost_blob_is_written_again_by_the_same_content(desk: Desk) -> None:
     await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
-    fresh = DeliveryDispatcher(store=desk.store, blobs=open_blobs("memory://"), vault=desk.vault)
+    fresh = DeliveryDispatcher(store=desk.store, blobs=open_blobs("memory://"), keyring=desk.keyring)
     (answer,) = await fresh.ensure_messaging_job("school", [campaign(b"spring fair")])
     assert answer.outcome is Outcome.FOUND
 
@@ -110,35 +110,80 @@ async def test_a_lost_blob_is_written_again_by_the_same_content(desk: Desk) -> N
 async def test_messages_take_bucket_and_name_from_their_parent(desk: Desk) -> None:
     address = (await desk.address()).record
     job = (await desk.job()).record
-    answers = await desk.dispatcher.ensure_outgoing_messages("school", sends(job, address))
-    (inbox,) = await desk.dispatcher.ensure_user_messages("school", job, [InboxEntry(recipient=Identity.user("7"))])
-    row = answers[0].record
+    (sent,) = await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address)])
+    (inbox,) = await desk.dispatcher.ensure_user_messages("school", [InboxEntry(job=job, recipient=Identity.user("7"))])
+    row = sent.record
     assert (row.pk, row.rk, row.bucket) == (job.row_key, f"{address.key_hash}_email", 202603)
     assert inbox.record.message_id == row.message_id
     assert inbox.record.row_key == f"{key.reverse_ticks(SOURCE_AT)}_{job.row_key}"
     (content,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
-    (other,) = await desk.dispatcher.ensure_outgoing_messages("school", sends(content.record, address))
+    (other,) = await desk.dispatcher.ensure_outgoing_messages("school", [send(content.record, address)])
     assert other.record.pk == str(content.record.guid)
     assert other.record.message_id != row.message_id
 
 
-def sends(parent: NotificationJob | MessagingJob, address: AddressVersion) -> SendRequest:
+async def test_messages_of_several_parents_go_in_one_set(desk: Desk) -> None:
+    address = (await desk.address()).record
+    job = (await desk.job()).record
+    (content,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    sends = [send(content.record, address), send(job, address), send(job, address, attempt_no=2)]
+    answers = await desk.dispatcher.ensure_outgoing_messages("school", sends)
+    assert [answer.outcome for answer in answers] == [Outcome.CREATED] * 3
+    assert [answer.record.pk for answer in answers] == [str(content.record.guid), job.row_key, job.row_key]
+    entries = {entry.key: entry for entry in desk.store.table("school", QueueEntry).values()}
+    keys = [entries[answer.record.pk, answer.record.rk].order_key for answer in answers]
+    assert keys[0] == keys[1] == keys[2] is not None
+
+
+async def test_rows_of_one_recipient_keep_their_order_within_a_channel_and_a_lane_and_not_in_bulk(desk: Desk) -> None:
+    address = (await desk.address()).record
+    job = (await desk.job()).record
+    for attempt_no, lane in enumerate(Lane, start=2):
+        await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address, attempt_no=attempt_no, lane=lane)])
+    keys = {entry.lane: entry.order_key for entry in desk.store.table("school", QueueEntry).values()}
+    assert keys[Lane.BULK] is None
+    assert len(set(keys.values())) == len(Lane)
+
+
+@pytest.mark.parametrize(
+    "changes, field",
+    [
+        ({"route": ""}, "route"),
+        ({"attempt_no": 1}, "attempt_no"),
+        ({"source": "s" * 513}, "source"),
+        ({"doubt_policy": "hope"}, "doubt_policy"),
+    ],
+)
+async def test_a_send_that_breaks_a_limit_names_its_field(desk: Desk, changes: dict[str, Any], field: str) -> None:
+    address = (await desk.address()).record
+    job = (await desk.job()).record
+    with pytest.raises(InvalidInput) as refused:
+        await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address, **changes)])
+    assert refused.value.field == field
+    assert not desk.store.table("school", OutgoingMessage)
+
+
+def send(parent: NotificationJob | MessagingJob, address: AddressVersion, **changes: Any) -> Send:
     send = Send(
+        notification_job=parent.row_key if isinstance(parent, NotificationJob) else None,
+        messaging_job=parent.guid if isinstance(parent, MessagingJob) else None,
+        key_version=parent.key_version,
+        lane=Lane.NORMAL,
         address_id=address.id or 0,
         recipient_id_hash=address.recipient_id_hash,
         channel=address.channel,
         route="email",
     )
-    return SendRequest(parent=parent, lane=Lane.NORMAL, sends=(send,))
+    return msgspec.structs.replace(send, **changes)
 
 
 async def test_a_parent_with_keys_of_a_newer_program_is_left_to_it(desk: Desk) -> None:
     address = (await desk.address()).record
     job = msgspec.structs.replace((await desk.job()).record, key_version=2)
     with pytest.raises(UnknownVersion):
-        await desk.dispatcher.ensure_outgoing_messages("school", sends(job, address))
+        await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address)])
     with pytest.raises(UnknownVersion):
-        await desk.dispatcher.ensure_user_messages("school", job, [InboxEntry(recipient=Identity.user("7"))])
+        await desk.dispatcher.ensure_user_messages("school", [InboxEntry(job=job, recipient=Identity.user("7"))])
     assert not desk.store.table("school", OutgoingMessage)
 
 

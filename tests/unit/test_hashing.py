@@ -303,3 +303,11 @@ def test_a_name_given_twice_in_two_unicode_forms_is_refused_unless_one_is_null(n
     with pytest.raises(InvalidInput, match="normalisation"):
         canonical_json({composed: value, decomposed: value})
     assert canonical_json({composed: None, decomposed: value}) == canonical_json({composed: value})
+
+
+@given(st.lists(st.text(st.characters(max_codepoint=127), max_size=20), max_size=5))
+@thorough
+def test_a_list_of_plain_texts_has_the_same_form_by_the_short_way_as_by_the_long(texts: list[str]) -> None:
+    assert (
+        canonical_json(texts) == canonical_json(tuple(texts)) == canonical_json([*texts, "é"])[:-5].rstrip(b",") + b"]"
+    )

@@ -2,18 +2,50 @@
 
 `main` runs a command and turns every error of ours into one line on standard error and an exit code: 2 where the
 caller must ask differently, 1 where the installation or the program is at fault. No other module knows exit codes.
+
+| module | what it holds |
+|---|---|
+| `program` | every command under its name |
+| `demo`, `serve` | processes that run; `process` is how they stop, `school` what the demo puts in |
+| `send`, `ask`, `outbox` | sending, and finding out what became of it |
+| `doubt`, `support` | what a person has to decide |
+| `catalog`, `access`, `install` | types, tenants, keys, the installation itself |
+| `desk`, `ring` | what a command works with, and waking those who work |
+| `option`, `output` | what all commands take and how all print |
 """
 
 import sys
 
+import typer
+
 from clarion.cli.program import program
 from clarion.errors import CallerError, ClarionError
+
+INTERRUPTED = 130
+"""What shells say of a program that Ctrl-C ended."""
 
 
 def main() -> None:
     """Run the command that the arguments name."""
     try:
-        program()
+        code = program(standalone_mode=False)
     except ClarionError as error:
-        sys.stderr.write(f"clarion: {error}\n")
-        raise SystemExit(2 if isinstance(error, CallerError) else 1) from None
+        _leave(str(error), code=2 if isinstance(error, CallerError) else 1)
+    except typer.Abort:
+        _leave("interrupted", code=INTERRUPTED)
+    except typer.TyperException as error:
+        _leave(_usage(error), code=2)
+    else:
+        raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Say what is wrong with the command line, and where it is explained."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "clarion")
+    message: str = getattr(error, "format_message", error.__str__)()
+    return f"{' '.join(message.split()).rstrip('.')}: `{path} --help` explains it"
+
+
+def _leave(line: str, *, code: int) -> None:
+    sys.stderr.write(f"clarion: {line}\n")
+    raise SystemExit(code) from None

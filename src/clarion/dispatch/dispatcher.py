@@ -9,7 +9,6 @@ producers and the pipeline; what is stored how is for the store.
 """
 
 from collections.abc import Sequence
-from uuid import UUID
 
 import msgspec
 
@@ -23,7 +22,7 @@ from clarion.dispatch.request import (
     JobRequest,
     Occurrence,
     PendingRequest,
-    SendRequest,
+    Send,
     checked,
 )
 from clarion.dispatch.sealed import blob_place
@@ -34,22 +33,21 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage
+from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.seal import TenantKeys
 from clarion.domain.support import conflict_case
 from clarion.ports.blobs import Blobs
-from clarion.ports.ensure import EnsureStore
-from clarion.ports.vault import Vault
+from clarion.ports.ensure import EnsureStore, bounded
 
 
 class DeliveryDispatcher:
     """Makes sure that records exist, once."""
 
-    def __init__(self, *, store: EnsureStore, blobs: Blobs, vault: Vault) -> None:
-        """Work on this store and these blobs, with keys that the vault opens."""
+    def __init__(self, *, store: EnsureStore, blobs: Blobs, keyring: Keyring) -> None:
+        """Work on this store and these blobs, with these keys."""
         self._store = store
         self._blobs = blobs
-        self._keyring = Keyring(store, vault)
+        self._keyring = keyring
 
     async def ensure_tenant(self, tenant_id: str) -> None:
         """Make a tenant with keys of its own unless it exists."""
@@ -88,6 +86,7 @@ class DeliveryDispatcher:
         self, tenant_id: str, requests: Sequence[ContentRequest]
     ) -> list[Ensured[MessagingJob]]:
         """Make sure that these contents and their jobs exist: the blob first, so that no row refers to nothing."""
+        bounded(requests)
         keys = await self._keyring.get(tenant_id)
         answers: dict[int, Ensured[MessagingJob]] = {}
         rows: dict[int, MessagingJob] = {}
@@ -110,42 +109,16 @@ class DeliveryDispatcher:
         rows = [record.address_version(keys, checked(given), nonce=self._keyring.nonce()) for given in destinations]
         return await self._store.ensure_address_versions(tenant_id, rows)
 
-    async def ensure_user_messages(
-        self,
-        tenant_id: str,
-        job: NotificationJob,
-        entries: Sequence[InboxEntry],
-        *,
-        messaging_job: UUID | None = None,
-    ) -> list[Ensured[UserMessage]]:
-        """Make sure that these recipients have the job in their inboxes; `job` is the row as it is stored.
-
-        Where a messaging job is the parent of the job's outgoing rows, it names the inbox rows' message as well.
-        """
+    async def ensure_user_messages(self, tenant_id: str, entries: Sequence[InboxEntry]) -> list[Ensured[UserMessage]]:
+        """Make sure that these recipients have these jobs in their inboxes."""
         keys = await self._keyring.get(tenant_id)
-        rows = [
-            record.user_message(keys, job, checked(entry), messaging_job=messaging_job, nonce=self._keyring.nonce())
-            for entry in entries
-        ]
+        rows = [record.user_message(keys, checked(entry), nonce=self._keyring.nonce()) for entry in entries]
         return await self._store.ensure_user_messages(tenant_id, rows)
 
-    async def ensure_outgoing_messages(self, tenant_id: str, request: SendRequest) -> list[Ensured[OutgoingMessage]]:
-        """Make sure that these messages of one parent exist; what becomes of them is decided by the claim."""
-        parent = request.parent
-        key.require_key_version(parent.key_version)
-        job_rk, guid = (parent.row_key, None) if isinstance(parent, NotificationJob) else (None, parent.guid)
-        pk = key.outgoing_pk(job_rk=job_rk, messaging_job_guid=guid)
-        batch = OutgoingBatch(
-            notification_job=job_rk,
-            messaging_job=guid,
-            lane=request.lane,
-            source=request.source,
-            hold=request.hold,
-            items=tuple(
-                record.outgoing_item(tenant_id, checked(send), pk=pk, lane=request.lane) for send in request.sends
-            ),
-        )
-        return await self._store.ensure_outgoing_messages(tenant_id, batch)
+    async def ensure_outgoing_messages(self, tenant_id: str, sends: Sequence[Send]) -> list[Ensured[OutgoingMessage]]:
+        """Make sure that these messages exist; what becomes of them is decided by the claim."""
+        items = [record.outgoing_item(tenant_id, checked(send)) for send in sends]
+        return await self._store.ensure_outgoing_messages(tenant_id, items)
 
     async def _store_content(self, keys: TenantKeys, job: MessagingJob, content: bytes) -> MessagingJob:
         """Store a content unless its path is taken; return the job with the fingerprint of what lies there."""

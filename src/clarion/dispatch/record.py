@@ -5,7 +5,6 @@ What is resolved later (template version, recipients) is left empty here and fil
 
 import hashlib
 from typing import Final, assert_never
-from uuid import UUID
 
 import msgspec
 
@@ -27,7 +26,6 @@ from clarion.domain import derived_id, destination, key
 from clarion.domain.address import AddressVersion
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
-from clarion.domain.identity import Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
@@ -68,6 +66,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         automation_key=place.row_key if isinstance(request.origin, FromAutomation) else None,
         template_key=request.template_key,
         asked_template_version=request.template_version,
+        template_version=request.template_version or request.resolved_template_version,
         payload_hash=fingerprint,
         payload=payload_place(place.guid).seal(keys, payload, nonce=nonce),
         source_at=request.source_at,
@@ -157,10 +156,9 @@ def address_version(keys: TenantKeys, given: Destination, *, nonce: bytes) -> Ad
     )
 
 
-def user_message(
-    keys: TenantKeys, job: NotificationJob, entry: InboxEntry, *, messaging_job: UUID | None, nonce: bytes
-) -> UserMessage:
+def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMessage:
     """Make one recipient's inbox row; bucket and time are the stored job's, the message id that of its other rows."""
+    job = entry.job
     key.require_key_version(job.key_version)
     partition_key = key.user_message_pk(recipient=entry.recipient)
     row_key = key.user_message_rk(source_at=job.source_at, job_rk=job.row_key)
@@ -173,7 +171,7 @@ def user_message(
         row_key=row_key,
         message_id=derived_id.message_id(
             tenant_id=keys.tenant_id,
-            pk=key.outgoing_pk(job_rk=job.row_key, messaging_job_guid=messaging_job),
+            pk=key.outgoing_pk(job_rk=job.row_key, messaging_job_guid=entry.messaging_job),
             recipient_id_hash=identity_hash,
         ),
         recipient_id_hash=identity_hash,
@@ -186,18 +184,28 @@ def user_message(
     )
 
 
-def outgoing_item(tenant_id: str, send: Send, *, pk: str, lane: Lane) -> OutgoingItem:
-    """Make one message of a parent; who it is for stands in its address version."""
+def outgoing_item(tenant_id: str, send: Send) -> OutgoingItem:
+    """Make one message of a parent."""
+    key.require_key_version(send.key_version)
+    pk = key.outgoing_pk(job_rk=send.notification_job, messaging_job_guid=send.messaging_job)
     return OutgoingItem(
-        address_id=send.address_id,
-        message_id=derived_id.message_id(tenant_id=tenant_id, pk=pk, recipient_id_hash=send.recipient_id_hash),
+        notification_job=send.notification_job,
+        messaging_job=send.messaging_job,
+        hold=send.hold,
+        lane=send.lane,
+        source=send.source,
         route=send.route,
+        address_id=send.address_id,
+        recipient_id_hash=send.recipient_id_hash,
+        channel=send.channel,
+        message_id=derived_id.message_id(tenant_id=tenant_id, pk=pk, recipient_id_hash=send.recipient_id_hash),
         attempt_no=send.attempt_no,
         order_key=derived_id.order_key(
-            tenant_id=tenant_id, recipient_id_hash=send.recipient_id_hash, channel=send.channel, lane=lane
+            tenant_id=tenant_id, recipient_id_hash=send.recipient_id_hash, channel=send.channel, lane=send.lane
         ),
         due_at=send.due_at,
         expires_at=send.expires_at,
+        doubt_policy=send.doubt_policy,
     )
 
 

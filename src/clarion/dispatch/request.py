@@ -13,8 +13,8 @@ import msgspec
 
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
-from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import ArtifactType, NotificationJob
+from clarion.domain.outgoing import DoubtPolicy
 from clarion.errors import InvalidInput
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -143,6 +143,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     data: Mapping[str, object] = {}
     template_key: Name | None = None
     template_version: Count | None = None
+    resolved_template_version: Count | None = None
     lane: Lane = Lane.NORMAL
     due_at: Instant | None = None
     scheduled: bool = True
@@ -191,32 +192,37 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One recipient's line in the inbox, with what it shows."""
+    """One recipient's line in the inbox, with what it shows; `job` is the row as it is stored.
 
+    Where a messaging job is the parent of the job's outgoing rows, it names the inbox row's message as well.
+    """
+
+    job: NotificationJob
+    messaging_job: UUID | None = None
     recipient: Identity
     content: bytes | None = None
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a parent to one address version; `attempt_no` marks a deliberate second send."""
+    """One message of a stored parent to one address version; `attempt_no` marks a deliberate second send.
 
+    `hold` is the claim (scheduler id, version) under which it is made.
+    """
+
+    notification_job: StoredKey | None = None
+    messaging_job: UUID | None = None
+    key_version: int
+    hold: tuple[int, int] | None = None
+    lane: Lane
+    source: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    route: Name
     address_id: int
     recipient_id_hash: str
     channel: Channel
-    route: Name
     attempt_no: Annotated[int, msgspec.Meta(ge=2, le=32767)] | None = None
     due_at: Instant | None = None
     expires_at: Instant | None = None
-
-
-class SendRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages of one stored parent; `hold` is the claim (scheduler id, version) under which they are made."""
-
-    parent: NotificationJob | MessagingJob
-    lane: Lane
-    source: str = ""
-    hold: tuple[int, int] | None = None
-    sends: tuple[Send, ...]
+    doubt_policy: DoubtPolicy = DoubtPolicy.PREFER_LOSS
 
 
 class PendingRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -55,6 +55,11 @@ def destination_place(*, recipient_id_hash: str, channel: Channel, serial: int) 
     return Place(table="address_version", column="ciphertext", row_key=f"{recipient_id_hash}:{channel}:{serial}")
 
 
+def profile_place(recipient_id_hash: str) -> Place:
+    """Place what is known of a person; bound to the hash that stands for them everywhere else."""
+    return Place(table="person", column="profile", row_key=recipient_id_hash)
+
+
 def inbox_place(*, partition_key: str, row_key: str) -> Place:
     """Place the content of an inbox row."""
     return Place(table="user_message", column="content", row_key=f"{partition_key}|{row_key}")

@@ -32,3 +32,8 @@ DELIVERY_ATTEMPT = Machine(
         },
     },
 )
+
+
+def is_told_of(*, accepted_id: str | None, told_id: str | None) -> bool:
+    """Tell whether a receipt may be about a call that is known to be accepted: two different ids rule it out."""
+    return None in (accepted_id, told_id) or accepted_id == told_id

@@ -24,7 +24,7 @@ PUSH_TOKEN_BYTES_MAX: Final = 4096
 """Push services promise no length; this is as much as an identity may hold (`identity.ADDRESS_MAX`)."""
 
 CHAT_ID_BYTES_MAX: Final = 512
-"""Chat services promise no length; this is as much as any key of ours may hold (domain.md)."""
+"""Chat services promise no length; this is as much as any key of ours may hold (docs/reference/keys.md)."""
 
 # Work is bounded before a parser sees the text. What is written may be longer than what is kept: decomposing can
 # triple the bytes of a local part, and a domain in its own script has more of them than in ASCII.

@@ -18,6 +18,7 @@ class Outcome(StrEnum):
     REACTIVATED = "reactivated"  # it was there, at rest, and is wanted again
     CONFLICT = "conflict"  # it was there with other content: nothing was changed, a support case is open
     GONE = "gone"  # its key was used and retired by retention: nothing is made again
+    SUPERSEDED = "superseded"  # the claim under which it was to be made is gone: nothing was made
     NEWER = "newer"  # it was written by a newer program, to which it is left
 
 

@@ -19,6 +19,8 @@ from enum import Enum, StrEnum
 from typing import NoReturn, TypeVar
 from uuid import UUID
 
+import msgspec
+
 from clarion.errors import BrokenInvariant, InvalidInput, UnknownVersion
 
 DEPTH_MAX = 32  # objects and arrays inside each other: far more than any payload has, far less than Python's own limit
@@ -98,6 +100,11 @@ def require_secret(key: bytes, *, field: str) -> bytes:
 
 def canonical_json(value: object) -> bytes:
     """Write a value in its one canonical form: members by code point, no blanks, NFC, UTC, null members left out."""
+    if type(value) is list and all(type(part) is str and part.isascii() for part in value):
+        # The frame of every derived id and seal, made for every message: plain text has no other form than this one.
+        plain = msgspec.json.encode(value)
+        if len(plain) <= SIZE_MAX:
+            return plain
     form = _Form()
     form.write(value, path="$", depth=0)
     return b"".join(form.pieces)

@@ -34,7 +34,7 @@ SUPPORT_CASE = Machine(
 )
 
 DETAILS_BYTES_MAX: Final = 4096
-"""As for every diagnostic (domain.md)."""
+"""As for every diagnostic (docs/reference/schema.md)."""
 
 _VALUE_CHARS = (120, 40, 12)
 """How much of a long value is shown: the first of these with which all differing fields fit into the details."""

@@ -14,7 +14,7 @@ CONTENT_BYTES_MAX: Final = 32 * 1024 * 1024
 """A blob is held in memory whole. A page of 5,000 recipients takes 1 to 2 MB; a report with its charts has room."""
 
 PATH_BYTES_MAX: Final = 512
-"""As for any other key (domain.md); object stores allow 1,024."""
+"""As for any other key (docs/reference/keys.md); object stores allow 1,024."""
 
 SEGMENT_BYTES_MAX: Final = 200
 """File systems allow 255 bytes a name, of which the writer of local files needs a few for the name under way."""

@@ -9,7 +9,7 @@ is there writes nothing. A conflict opens its support case in the same transacti
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
@@ -18,14 +18,16 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase
-from clarion.errors import InvalidInput, Superseded
+from clarion.errors import InvalidInput
 
 ITEMS_MAX: Final = 1000
 """A transaction of a thousand rows takes some ten milliseconds, so nobody behind it on a single writer waits long."""
 
+
+T = TypeVar("T")
 
 WrappedKeys = Mapping[tuple[Purpose, int], bytes]
 """A tenant's keys by purpose and serial, wrapped by the vault."""
@@ -84,11 +86,15 @@ class EnsureStore(Protocol):
         """Insert the inbox rows that are missing."""
         ...
 
-    async def ensure_outgoing_messages(self, tenant_id: str, batch: OutgoingBatch) -> list[Ensured[OutgoingMessage]]:
-        """Insert the rows that are missing by one INSERT … SELECT over parent and address versions.
+    async def ensure_outgoing_messages(
+        self, tenant_id: str, items: Sequence[OutgoingItem]
+    ) -> list[Ensured[OutgoingMessage]]:
+        """Insert the rows that are missing by one INSERT … SELECT over parents and address versions.
 
-        Raises InvalidInput where the parent or an address version is unknown to the tenant, and Superseded where the
-        hold is no longer valid and rows are missing; then nothing is written.
+        Items may have different parents. One whose hold no longer stands and whose row is missing is answered
+        SUPERSEDED (the record as it would have been, without an id); the others proceed. Raises InvalidInput where a
+        parent or an address version (with this recipient and channel) is unknown to the tenant; then nothing is
+        written.
         """
         ...
 
@@ -111,9 +117,10 @@ def unknown_address(address_id: int) -> InvalidInput:
     )
 
 
-def hold_lost() -> Superseded:
-    """Make the one error for a scheduler row that was canceled or taken over while its rows were being made."""
-    return Superseded(
-        "the scheduler row of these messages was canceled or taken over",
-        hint="stop; whoever holds it now does the work",
-    )
+def bounded(items: Sequence[T]) -> Sequence[T]:
+    """Return the set, or refuse one that would keep others waiting for too long."""
+    if len(items) > ITEMS_MAX:
+        raise InvalidInput(
+            f"a set has {len(items)} items, {ITEMS_MAX} is the most", field="items", hint="ensure them in several sets"
+        )
+    return items

@@ -1,20 +1,90 @@
 """The read side: what people and support tools ask about records. Nothing here changes anything."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final, Protocol
 from uuid import UUID
 
+import msgspec
+
+from clarion.domain.identity import Channel
+from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
 
 PAGE_MAX: Final = 200
 """A page that a person reads and a response that stays small."""
 
 
+class JobLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification in an entity's history."""
+
+    guid: UUID
+    row_key: str
+    event_type: str
+    source_at: datetime
+    created_at: datetime
+    scheduler_status: str | None
+
+
+class DoubtLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of which nobody knows whether it arrived."""
+
+    id: int
+    message_id: UUID
+    channel: Channel
+    account: str | None
+    version: int
+    reason: str | None
+    since_at: datetime
+
+
+class Gauge(msgspec.Struct, frozen=True, kw_only=True):
+    """How much work waits, and for how long the oldest of it has."""
+
+    stages_waiting: int
+    oldest_stage_seconds: float
+    outgoing_waiting: int
+    oldest_outgoing_seconds: float
+    sending: int
+    uncertain: int
+    open_support_cases: int
+
+
 class InsightStore(Protocol):
     """Questions about what is stored."""
+
+    async def list_tenants(self, *, after: str = "", limit: int = 50) -> Sequence[str]:
+        """List the tenants in the order of their ids, behind `after`."""
+        ...
+
+    async def find_job_story(self, tenant_id: str, guid: UUID) -> JobStory | None:
+        """Return everything about a job by its guid, or None."""
+        ...
+
+    async def find_job_of_message(self, tenant_id: str, message_id: UUID) -> UUID | None:
+        """Return the guid of the job that a message belongs to, or None."""
+        ...
+
+    async def list_jobs(
+        self, tenant_id: str, partition_key: str, *, after: str = "", limit: int = 50
+    ) -> Sequence[JobLine]:
+        """List a partition's jobs in the order of their row keys (newest first for direct ones), behind `after`."""
+        ...
+
+    async def list_doubts(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[DoubtLine]:
+        """List rows in `Uncertain` in the order of their ids, behind `after`."""
+        ...
 
     async def list_support_cases(
         self, tenant_id: str, *, status: SupportStatus | None = None, after: UUID | None = None, limit: int = 50
     ) -> Sequence[SupportCase]:
         """List a tenant's cases in the order of their ids, starting behind `after`."""
+        ...
+
+    async def find_support_case(self, tenant_id: str, case_id: UUID) -> SupportCase | None:
+        """Return one case, or None."""
+        ...
+
+    async def measure(self) -> Gauge:
+        """Measure the work of all tenants, cheaply enough to be asked every few seconds."""
         ...

@@ -4,11 +4,15 @@ from typing import Protocol
 
 import msgspec
 
+from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import EnsureStore
+from clarion.ports.facts import FactStore
 from clarion.ports.insights import InsightStore
+from clarion.ports.queue import QueueStore
+from clarion.ports.track import TrackStore
 
 
-class Store(EnsureStore, InsightStore, Protocol):
+class Store(EnsureStore, QueueStore, TrackStore, FactStore, CatalogStore, InsightStore, Protocol):
     """Everything that the rooms ask of storage."""
 
     async def close(self) -> None:

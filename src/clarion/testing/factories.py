@@ -26,7 +26,7 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingBatch, OutgoingItem
+from clarion.domain.outgoing import OutgoingItem
 
 TENANT = "acme"
 IDENTITY_KEY = bytes(range(32))
@@ -239,29 +239,28 @@ def user_message(n: int = 1, /, **fields: object) -> UserMessage:
     return msgspec.structs.replace(row, **fields)
 
 
-def outgoing_item(address: AddressVersion, /, *, pk: str, **fields: object) -> OutgoingItem:
-    """Make the item for a stored address of the parent with this key."""
+def outgoing_item(parent: NotificationJob | MessagingJob, address: AddressVersion, /, **fields: object) -> OutgoingItem:
+    """Make the item of a parent for a stored address; a campaign's rows are bulk and have the campaign as source."""
     if address.id is None:
         raise ValueError("ensure the address first: an item refers to it by its id")
+    campaign = isinstance(parent, MessagingJob)
+    pk = str(parent.guid) if isinstance(parent, MessagingJob) else parent.row_key
     item = OutgoingItem(
-        address_id=address.id,
-        message_id=derived_id.message_id(tenant_id=TENANT, pk=pk, recipient_id_hash=address.recipient_id_hash),
+        notification_job=None if campaign else pk,
+        messaging_job=parent.guid if campaign else None,
+        lane=Lane.BULK if campaign else Lane.NORMAL,
+        source=pk if campaign else "",
         route=f"{address.channel}:default",
+        address_id=address.id,
+        recipient_id_hash=address.recipient_id_hash,
+        channel=address.channel,
+        message_id=derived_id.message_id(tenant_id=TENANT, pk=pk, recipient_id_hash=address.recipient_id_hash),
     )
     return msgspec.structs.replace(item, **fields)
 
 
-def outgoing_batch(
-    parent: NotificationJob | MessagingJob, addresses: Sequence[AddressVersion], **fields: object
-) -> OutgoingBatch:
-    """Make the rows of a parent, one for each stored address."""
-    campaign = isinstance(parent, MessagingJob)
-    batch = OutgoingBatch(
-        notification_job=None if isinstance(parent, MessagingJob) else parent.row_key,
-        messaging_job=parent.guid if isinstance(parent, MessagingJob) else None,
-        lane=Lane.BULK if campaign else Lane.NORMAL,
-        source=str(parent.guid) if campaign else "",
-        items=(),
-    )
-    items = tuple(outgoing_item(address, pk=batch.pk) for address in addresses)
-    return msgspec.structs.replace(batch, **{"items": items, **fields})
+def outgoing_items(
+    parent: NotificationJob | MessagingJob, addresses: Sequence[AddressVersion], /, **fields: object
+) -> list[OutgoingItem]:
+    """Make the items of a parent, one for each stored address."""
+    return [outgoing_item(parent, address, **fields) for address in addresses]

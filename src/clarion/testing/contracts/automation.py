@@ -1,4 +1,4 @@
-"""Due occurrences: what an ensure makes of a scheduler row in each of its states (domain.md, Ensure contracts).
+"""Due occurrences: what an ensure makes of a scheduler row in each of its states (docs/explanation/ensure.md).
 
 The table below is the whole contract: for every state that a row can be in, the outcome, what is written and, by
 leaving it out, what is preserved.
@@ -92,12 +92,13 @@ STATES: Final = (
 each_state = pytest.mark.parametrize("case", STATES, ids=[case.name for case in STATES])
 
 
-async def put(harness: StoreHarness, case: Case) -> AutomationScheduler:
+async def put(harness: StoreHarness, case: Case, *, tenant_id: str | None = None) -> AutomationScheduler:
     """Store an occurrence in the state of a case."""
-    (created,) = await harness.store.ensure_automation_schedulers(harness.tenant_id, [automation_scheduler()])
+    tenant = tenant_id or harness.tenant_id
+    (created,) = await harness.store.ensure_automation_schedulers(tenant, [automation_scheduler()])
     row = msgspec.structs.replace(created.record, **{**NOTES, **case.stored})
-    await harness.overwrite(harness.tenant_id, row)
-    assert await harness.rows(harness.tenant_id, AutomationScheduler) == [row]
+    await harness.overwrite(tenant, row)
+    assert await harness.rows(tenant, AutomationScheduler) == [row]
     return row
 
 
@@ -162,6 +163,22 @@ class AutomationContract:
         )
         assert answer == Ensured(outcome=Outcome.FOUND, record=stored)
         assert await harness.rows(harness.tenant_id, AutomationScheduler) == [stored]
+
+    @pytest.mark.parametrize("case", [STATES[0], STATES[5]], ids=["moved", "woken"])
+    @pytest.mark.parametrize("who", [0, 1], ids=["whoever came first", "whoever came second"])
+    async def test_an_occurrence_of_another_tenant_is_neither_moved_nor_woken(
+        self, harness: StoreHarness, case: Case, who: int
+    ) -> None:
+        """Though it has the same key, state and version."""
+        tenants = [harness.tenant_id, f"{harness.tenant_id}-2"]
+        for tenant_id in tenants:
+            await put(harness, case, tenant_id=tenant_id)
+        mine, theirs = tenants[who], tenants[1 - who]
+        before = await everything(harness, theirs)
+        (answer,) = await harness.store.ensure_automation_schedulers(mine, [automation_scheduler(**NEW_TIME)])
+        assert await harness.rows(mine, AutomationScheduler) == [answer.record]
+        assert answer.record.version == 8
+        assert await everything(harness, theirs) == before
 
     async def test_a_row_keeps_what_else_it_was_made_with(self, harness: StoreHarness) -> None:
         """A new send time brings no new trigger type, key version or correlation."""

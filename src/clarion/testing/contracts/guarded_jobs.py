@@ -165,12 +165,15 @@ class GuardedJobContract:
         """Nothing of the entry stays, so that the key is not spent on a job that was never made."""
         job = notification_job()
         await ensure_one(harness, JobEntry(job=job))
-        before = await everything(harness)
         other = msgspec.structs.replace(job, template_key="another")
         entry = JobEntry(job=other, scheduler=scheduler_of(other), guard=guard_of(other, "key-1"))
+        theirs = f"{harness.tenant_id}-2"
+        await harness.store.ensure_notification_jobs(theirs, [entry])
+        before = [await everything(harness), await everything(harness, theirs)]
         answer = await ensure_one(harness, entry)
         assert (answer.outcome, answer.differing) == (Outcome.CONFLICT, ("template_key",))
-        assert without_cases(await everything(harness)) == without_cases(before)
+        assert without_cases(await everything(harness)) == without_cases(before[0])
+        assert await everything(harness, theirs) == before[1], "another tenant's guard with the same key stays"
 
     async def test_without_a_guard_the_jobs_own_key_decides(self, harness: StoreHarness) -> None:
         """An event, a reminder or a campaign needs none."""
@@ -250,14 +253,19 @@ class GuardedJobContract:
         assert await count(harness) == (1, 1, 1)
 
     async def test_the_same_key_in_two_tenants_is_two_jobs(self, harness: StoreHarness) -> None:
-        """A guard is its tenant's alone, retired or not."""
+        """A guard is its tenant's alone, retired or not, and leads to its tenant's own job."""
+        theirs = f"{harness.tenant_id}-2"
         await ensure_one(harness, guarded_entry())
         guard = await the_guard(harness)
         await harness.overwrite(harness.tenant_id, msgspec.structs.replace(guard, retired_at=DUE_AT))
-        (theirs,) = await harness.store.ensure_notification_jobs(
-            f"{harness.tenant_id}-2", [guarded_entry(payload="something else")]
-        )
-        assert theirs.outcome is Outcome.CREATED
+        other = guarded_entry(payload="something else", created_at=LATER)
+        (created,) = await harness.store.ensure_notification_jobs(theirs, [other])
+        assert (created.outcome, created.record.row_key) == (Outcome.CREATED, other.job.row_key)
+        assert await harness.rows(theirs, IdempotencyGuard) == [other.guard]
+        assert len(await harness.rows(theirs, NotificationScheduler)) == 1
+        (again,) = await harness.store.ensure_notification_jobs(theirs, [guarded_entry(payload="something else")])
+        assert again == Ensured(outcome=Outcome.FOUND, record=created.record)
+        assert (await ensure_one(harness, guarded_entry())).outcome is Outcome.GONE
 
 
 class NotificationSchedulerContract:

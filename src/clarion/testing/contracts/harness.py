@@ -5,7 +5,7 @@ all rows; a harness does both by a way around the store, for tests only.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -20,7 +20,7 @@ from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.support import SupportCase
 from clarion.ports.store import Store
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import QueueEntry
+from clarion.testing.memory import FlowCount, QueueEntry
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -34,6 +34,7 @@ RECORDS: Final[tuple[type[msgspec.Struct], ...]] = (
     UserMessage,
     OutgoingMessage,
     QueueEntry,
+    FlowCount,
     IdempotencyGuard,
     SupportCase,
 )
@@ -60,6 +61,14 @@ class StoreHarness(Protocol):
     @property
     def clock(self) -> ManualClock | None:
         """The clock that the store takes its time from, or None where the engine has its own."""
+        ...
+
+    async def now(self) -> datetime:
+        """Tell what time it is for the store."""
+        ...
+
+    async def elapse(self, by: timedelta) -> None:
+        """Let time pass for the store, or move all that is stored into the past where its clock cannot be set."""
         ...
 
     async def overwrite(self, tenant_id: str, record: msgspec.Struct) -> None:

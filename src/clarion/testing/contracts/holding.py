@@ -1,4 +1,4 @@
-"""The hold: outgoing rows are made only under a scheduler row that is still claimed (domain.md, Cancel; F-10, F-11)."""
+"""The hold: outgoing rows are made only under a scheduler row that is still claimed (F-10, F-11)."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,11 +9,11 @@ import pytest
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage
-from clarion.errors import InvalidInput, Superseded
+from clarion.errors import InvalidInput
 from clarion.testing.contracts.harness import StoreHarness, everything
 from clarion.testing.contracts.outgoing import ensure, make_addresses, make_job
 from clarion.testing.contracts.sets import outcomes
-from clarion.testing.factories import guid, notification_scheduler, outgoing_batch
+from clarion.testing.factories import guid, notification_scheduler, outgoing_item, outgoing_items
 
 LEASE_UNTIL = datetime(2026, 1, 15, 12, 5, tzinfo=UTC)
 CLAIMED = {
@@ -37,10 +37,10 @@ LOST: Mapping[str, Mapping[str, object]] = {
 each_loss = pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
 
 
-async def claim(harness: StoreHarness, tenant_id: str | None = None) -> NotificationScheduler:
-    """Store the scheduler row of the first job as a worker holds it."""
+async def claim(harness: StoreHarness, tenant_id: str | None = None, n: int = 1) -> NotificationScheduler:
+    """Store the scheduler row of the n-th job as a worker holds it."""
     tenant = tenant_id or harness.tenant_id
-    (created,) = await harness.store.ensure_notification_schedulers(tenant, [notification_scheduler()])
+    (created,) = await harness.store.ensure_notification_schedulers(tenant, [notification_scheduler(n)])
     row = msgspec.structs.replace(created.record, **CLAIMED)
     await harness.overwrite(tenant, row)
     return row
@@ -53,11 +53,15 @@ def hold_of(row: NotificationScheduler) -> tuple[int, int]:
 
 
 async def assert_superseded(harness: StoreHarness, job: NotificationJob, *, hold: tuple[int, int]) -> None:
-    """Expect that no row is made under a hold."""
-    addresses = await make_addresses(harness, 2)
+    """Expect that no row is made under a hold, and each item be answered with the row that it would have been."""
+    items = outgoing_items(job, await make_addresses(harness, 2), hold=hold)
     before = await everything(harness)
-    with pytest.raises(Superseded):
-        await ensure(harness, outgoing_batch(job, addresses, hold=hold))
+    answers = await ensure(harness, items)
+    assert outcomes(answers) == [Outcome.SUPERSEDED, Outcome.SUPERSEDED]
+    assert not any(answer.proceeds for answer in answers)
+    assert [(answer.record.id, answer.record.message_id, answer.record.pk) for answer in answers] == [
+        (None, item.message_id, job.row_key) for item in items
+    ]
     assert await everything(harness) == before
 
 
@@ -67,7 +71,7 @@ class HoldingContract:
     async def test_rows_are_made_while_the_claim_is_held(self, harness: StoreHarness) -> None:
         """The claim itself is left as it is."""
         job, row, addresses = await make_job(harness), await claim(harness), await make_addresses(harness, 2)
-        answers = await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        answers = await ensure(harness, outgoing_items(job, addresses, hold=hold_of(row)))
         assert outcomes(answers) == [Outcome.CREATED, Outcome.CREATED]
         assert await harness.rows(harness.tenant_id, NotificationScheduler) == [row]
 
@@ -93,38 +97,54 @@ class HoldingContract:
     ) -> None:
         """Nothing has to be made, so nothing is refused."""
         job, row, addresses = await make_job(harness), await claim(harness), await make_addresses(harness, 2)
-        created = await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        created = await ensure(harness, outgoing_items(job, addresses, hold=hold_of(row)))
         await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **lost))
         before = await everything(harness)
-        found = await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        found = await ensure(harness, outgoing_items(job, addresses, hold=hold_of(row)))
         assert found == [Ensured(outcome=Outcome.FOUND, record=answer.record) for answer in created]
         assert await everything(harness) == before
 
-    async def test_one_row_that_is_missing_stops_a_worker_that_lost_its_claim(self, harness: StoreHarness) -> None:
-        """The others of the batch are there, and it is still not made."""
+    async def test_of_a_lost_claim_the_rows_that_are_there_are_found_and_the_others_are_not_made(
+        self, harness: StoreHarness
+    ) -> None:
+        """Item by item: what was made before the cancel is answered as ever."""
         job, row, addresses = await make_job(harness), await claim(harness), await make_addresses(harness, 3)
-        await ensure(harness, outgoing_batch(job, addresses[:2], hold=hold_of(row)))
+        created = await ensure(harness, outgoing_items(job, addresses[:2], hold=hold_of(row)))
         await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **LOST["canceled"]))
         before = await everything(harness)
-        with pytest.raises(Superseded):
-            await ensure(harness, outgoing_batch(job, addresses, hold=hold_of(row)))
+        answers = await ensure(harness, outgoing_items(job, addresses, hold=hold_of(row)))
+        assert outcomes(answers) == [Outcome.FOUND, Outcome.FOUND, Outcome.SUPERSEDED]
+        assert [answer.record for answer in answers[:2]] == [answer.record for answer in created]
         assert await everything(harness) == before
+
+    async def test_a_lost_claim_costs_its_own_items_and_no_other_jobs(self, harness: StoreHarness) -> None:
+        """In one set: a job whose claim stands, one whose claim is lost, and one that asks for no claim."""
+        (address,) = await make_addresses(harness, 1)
+        jobs = [await make_job(harness, n) for n in (1, 2, 3)]
+        held, lost = await claim(harness, n=1), await claim(harness, n=2)
+        await harness.overwrite(harness.tenant_id, msgspec.structs.replace(lost, **LOST["taken-over"]))
+        holds = (hold_of(held), hold_of(lost), None)
+        items = [outgoing_item(job, address, hold=hold) for job, hold in zip(jobs, holds, strict=True)]
+        answers = await ensure(harness, [*items, items[1]])
+        created, superseded = Outcome.CREATED, Outcome.SUPERSEDED
+        assert outcomes(answers) == [created, superseded, created, superseded]
+        rows = await harness.rows(harness.tenant_id, OutgoingMessage)
+        assert sorted(row.pk for row in rows) == sorted([jobs[0].row_key, jobs[2].row_key])
 
     async def test_a_conflict_is_answered_though_the_claim_is_lost(self, harness: StoreHarness) -> None:
         """The row is there; that it differs must be seen by a person all the same."""
         job, row, (address,) = await make_job(harness), await claim(harness), await make_addresses(harness, 1)
-        batch = outgoing_batch(job, [address], hold=hold_of(row))
-        (created,) = await ensure(harness, batch)
+        item = outgoing_item(job, address, hold=hold_of(row))
+        (created,) = await ensure(harness, [item])
         await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **LOST["taken-over"]))
-        odd = msgspec.structs.replace(batch.items[0], message_id=guid(99))
-        (answer,) = await ensure(harness, msgspec.structs.replace(batch, items=(odd,)))
+        (answer,) = await ensure(harness, [msgspec.structs.replace(item, message_id=guid(99))])
         assert (answer.outcome, answer.record) == (Outcome.CONFLICT, created.record)
 
     async def test_an_unknown_address_is_refused_under_a_claim_too(self, harness: StoreHarness) -> None:
         """Holding the row does not make an address known."""
         job, row, (address,) = await make_job(harness), await claim(harness), await make_addresses(harness, 1)
-        items = outgoing_batch(job, [address]).items
-        unknown = msgspec.structs.replace(items[0], address_id=2**40)
+        item = outgoing_item(job, address, hold=hold_of(row))
+        unknown = msgspec.structs.replace(item, address_id=2**40)
         with pytest.raises(InvalidInput, match="no address version"):
-            await ensure(harness, outgoing_batch(job, [], items=(*items, unknown), hold=hold_of(row)))
+            await ensure(harness, [item, unknown])
         assert await harness.rows(harness.tenant_id, OutgoingMessage) == []

@@ -16,7 +16,7 @@ from clarion.domain.automation import AutomationScheduler
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
-from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
+from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.testing.contracts.automation import NEW_TIME, NOTES, STATES
 from clarion.testing.contracts.harness import StoreHarness, by_key
@@ -29,7 +29,6 @@ from clarion.testing.factories import (
     messaging_job,
     notification_job,
     notification_scheduler,
-    outgoing_batch,
     outgoing_item,
 )
 
@@ -94,29 +93,26 @@ class EnsureJobs(msgspec.Struct, frozen=True):
 
 
 class EnsureOutgoing(msgspec.Struct, frozen=True):
-    """Ensure rows of a parent: for each an address (n, serial), an odd message or not, an attempt number or none."""
+    """Ensure rows of several parents.
 
-    campaign: bool
-    parent: int
+    For each a parent (campaign or job, by number), an address (n, serial), an odd message or not, a number or none.
+    """
+
     hold: str
-    items: tuple[tuple[tuple[int, int], bool, int | None], ...]
+    items: tuple[tuple[tuple[bool, int], tuple[int, int], bool, int | None], ...]
 
     async def run(self, harness: StoreHarness, tenant_id: str) -> Answers:
-        """Ensure the batch."""
-        parent = messaging_job(self.parent) if self.campaign else notification_job(self.parent)
-        batch = outgoing_batch(parent, [])
+        """Ensure the set."""
+        hold = await self._hold(harness, tenant_id)
         ids = {row.key: row.id for row in await harness.rows(tenant_id, AddressVersion)}
         items = []
-        for (n, serial), odd, attempt_no in self.items:
+        for (campaign, parent), (n, serial), odd, attempt_no in self.items:
             address = address_version(n, serial=serial)
             stored = msgspec.structs.replace(address, id=ids.get(address.key, NO_SUCH_ID))
-            items.append(self._item(stored, pk=batch.pk, odd=odd, attempt_no=attempt_no))
-        batch = msgspec.structs.replace(batch, items=tuple(items), hold=await self._hold(harness, tenant_id))
-        return await harness.store.ensure_outgoing_messages(tenant_id, batch)
-
-    def _item(self, address: AddressVersion, *, pk: str, odd: bool, attempt_no: int | None) -> OutgoingItem:
-        item = outgoing_item(address, pk=pk, attempt_no=attempt_no)
-        return msgspec.structs.replace(item, message_id=guid(99)) if odd else item
+            job = messaging_job(parent) if campaign else notification_job(parent)
+            item = outgoing_item(job, stored, attempt_no=attempt_no, hold=None if campaign else hold)
+            items.append(msgspec.structs.replace(item, message_id=guid(99)) if odd else item)
+        return await harness.store.ensure_outgoing_messages(tenant_id, items)
 
     async def _hold(self, harness: StoreHarness, tenant_id: str) -> tuple[int, int] | None:
         if self.hold == "none":
@@ -185,6 +181,7 @@ def _pick(choices: Sequence[T], number: int) -> T:
 # is listed twice is drawn twice as often: the kinds that an ensure does most with, and what lets it succeed.
 _KINDS: Final = (*KINDS, AUTOMATION_SCHEDULER, AUTOMATION_SCHEDULER, ADDRESS_VERSION)
 _VARIANTS: Final = (0, 0, 0, 1, 2, 3)
+_PARENTS: Final = (1, 1, 1, 1, 1, 1, 1, 2)  # the second is never made
 _ADDRESSES: Final = ((1, 1), (2, 1), (1, 1), (2, 1), (1, 2), (3, 1))
 _OVERTAKEN: Final[tuple[type[msgspec.Struct], ...]] = (
     *OVERTAKEN,
@@ -211,12 +208,13 @@ OPERATIONS: Final[st.SearchStrategy[Operation]] = st.one_of(
     ),
     st.builds(
         EnsureOutgoing,
-        campaign=st.booleans(),
-        parent=st.sampled_from((1, 1, 1, 2)),
         hold=st.sampled_from(("none", "none", "held", "held", "stale")),
         items=_sets(
             st.tuples(
-                st.sampled_from(_ADDRESSES), st.sampled_from((False, False, True)), st.sampled_from((None, None, 2))
+                st.tuples(st.booleans(), st.sampled_from(_PARENTS)),
+                st.sampled_from(_ADDRESSES),
+                st.sampled_from((False, False, True)),
+                st.sampled_from((None, None, 2)),
             )
         ),
     ),

@@ -4,7 +4,7 @@ What a store chooses by itself is left out of the comparison: ids, and instants 
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Final
 
@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.guard import JobEntry
-from clarion.domain.outgoing import DUE, OutgoingMessage
+from clarion.domain.outgoing import DUE, LEASED, OutgoingMessage
 from clarion.domain.support import SupportCase
-from clarion.errors import InvalidInput, Superseded
+from clarion.errors import InvalidInput
+from clarion.ports.catalog import AuditEntry
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import MOVED_AT, RECORDS, S, StoreHarness, by_key
 from clarion.testing.contracts.holding import CLAIMED
@@ -28,7 +29,7 @@ from clarion.testing.factories import (
     notification_job,
     notification_scheduler,
 )
-from clarion.testing.memory import Key, MemoryStore, QueueEntry
+from clarion.testing.memory import FlowCount, Key, MemoryStore, QueueEntry
 
 _TENANTS: Final = count(1)
 """Every example has a tenant of its own, so that the store behind a test need not be emptied between examples."""
@@ -45,6 +46,14 @@ class MemoryHarness:
         self.clock = clock or ManualClock()
         self.store = MemoryStore(self.clock)
 
+    async def now(self) -> datetime:
+        """Read the clock."""
+        return self.clock.now()
+
+    async def elapse(self, by: timedelta) -> None:
+        """Advance the clock."""
+        self.clock.advance(by)
+
     async def overwrite(self, tenant_id: str, record: msgspec.Struct) -> None:
         """Replace the row in its dict."""
         rows = self.store.table(tenant_id, type(record))
@@ -54,8 +63,9 @@ class MemoryHarness:
         if isinstance(record, OutgoingMessage):
             entries = self.store.table(tenant_id, QueueEntry)
             due_at = MOVED_AT if record.status in DUE else None
+            lease_until = MOVED_AT if record.status in LEASED else None
             entry = entries[record.pk, record.rk]
-            entries[entry.key] = msgspec.structs.replace(entry, due_at=due_at)
+            entries[entry.key] = msgspec.structs.replace(entry, due_at=due_at, lease_until=lease_until)
 
     async def remove(self, tenant_id: str, record: msgspec.Struct) -> None:
         """Take the row out of its dict."""
@@ -63,6 +73,8 @@ class MemoryHarness:
 
     async def rows(self, tenant_id: str, kind: type[S]) -> list[S]:
         """Read the dict in the order of insertion."""
+        if kind is FlowCount:
+            return [row for row in self.store.flow_counts(tenant_id) if isinstance(row, kind)]
         return list(self.store.table(tenant_id, kind).values())
 
 
@@ -113,8 +125,6 @@ async def _answers(harness: StoreHarness, tenant_id: str, operation: Operation, 
         answers = await operation.run(harness, tenant_id)
     except InvalidInput as error:
         return error.code, error.field
-    except Superseded as error:
-        return error.code
     names = await _address_names(harness, tenant_id)
     return [
         (one.outcome, one.differing, one.case_id, _comparable(one.record, names=names, own_time=own_time))
@@ -156,5 +166,11 @@ def _comparable(row: msgspec.Struct, *, names: Mapping[str, str], own_time: bool
 
 def _key(record: msgspec.Struct) -> Key:
     """Give the key that a row is kept under."""
-    key: Key = (str(record.case_id),) if isinstance(record, SupportCase) else getattr(record, "key", ())
-    return key
+    match record:
+        case SupportCase():
+            return (str(record.case_id),)
+        case AuditEntry():
+            return (str(record.seq),)
+        case _:
+            key: Key = getattr(record, "key", ())
+            return key

@@ -1,6 +1,7 @@
-"""Outgoing messages: rows made from their parent and address versions, keyed as the domain says, all or none."""
+"""Outgoing messages: rows made from their parents and address versions, keyed as the domain says."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -13,7 +14,7 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob
-from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage, OutgoingStatus
+from clarion.domain.outgoing import DoubtPolicy, OutgoingItem, OutgoingMessage, OutgoingStatus
 from clarion.errors import InvalidInput
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.testing.contracts.harness import StoreHarness, by_key, everything, without_cases
@@ -24,8 +25,8 @@ from clarion.testing.factories import (
     guid,
     messaging_job,
     notification_job,
-    outgoing_batch,
     outgoing_item,
+    outgoing_items,
 )
 from clarion.testing.memory import QueueEntry
 
@@ -54,30 +55,30 @@ async def make_campaign(harness: StoreHarness) -> MessagingJob:
     return answer.record
 
 
-async def ensure(harness: StoreHarness, batch: OutgoingBatch) -> list[Ensured[OutgoingMessage]]:
-    """Ensure a batch for the test's tenant."""
-    return await harness.store.ensure_outgoing_messages(harness.tenant_id, batch)
+async def ensure(harness: StoreHarness, items: Sequence[OutgoingItem]) -> list[Ensured[OutgoingMessage]]:
+    """Ensure a set for the test's tenant."""
+    return await harness.store.ensure_outgoing_messages(harness.tenant_id, items)
 
 
-async def assert_refused(harness: StoreHarness, batch: OutgoingBatch, *, field: str) -> None:
-    """Expect a batch to be refused over one field, and nothing to be written."""
+async def assert_refused(harness: StoreHarness, items: Sequence[OutgoingItem], *, field: str) -> None:
+    """Expect a set to be refused over one field, and nothing to be written."""
     before = await everything(harness)
     with pytest.raises(InvalidInput) as refused:
-        await ensure(harness, batch)
+        await ensure(harness, items)
     assert refused.value.field == field
     assert await everything(harness) == before
 
 
 class OutgoingContract:
-    """Rows of one parent."""
+    """Rows of a parent."""
 
     async def test_a_row_is_keyed_by_its_parent_and_its_recipient(self, harness: StoreHarness) -> None:
         """Partition, row key and bucket are those of the domain; the month is the parent's, whatever month is now."""
         job, addresses = await make_job(harness), await make_addresses(harness, 2)
-        batch = outgoing_batch(job, addresses)
-        answers = await ensure(harness, batch)
+        items = outgoing_items(job, addresses)
+        answers = await ensure(harness, items)
         assert outcomes(answers) == [Outcome.CREATED, Outcome.CREATED]
-        for item, address, answer in zip(batch.items, addresses, answers, strict=True):
+        for item, address, answer in zip(items, addresses, answers, strict=True):
             assert answer.record == OutgoingMessage(
                 id=answer.record.id,
                 bucket=key.month_bucket(job.source_at),
@@ -96,7 +97,7 @@ class OutgoingContract:
     async def test_a_messaging_jobs_rows_are_keyed_by_its_guid(self, harness: StoreHarness) -> None:
         """A campaign's rows stand under the campaign."""
         campaign, (address,) = await make_campaign(harness), await make_addresses(harness, 1)
-        (answer,) = await ensure(harness, outgoing_batch(campaign, [address]))
+        (answer,) = await ensure(harness, outgoing_items(campaign, [address]))
         assert (answer.record.pk, answer.record.bucket) == (
             key.outgoing_pk(messaging_job_guid=campaign.guid),
             campaign.bucket,
@@ -107,23 +108,23 @@ class OutgoingContract:
         """It was set once when the parent was inserted, perhaps by another program."""
         job, (address,) = await make_job(harness), await make_addresses(harness, 1)
         await harness.overwrite(harness.tenant_id, msgspec.structs.replace(job, bucket=202407))
-        (answer,) = await ensure(harness, outgoing_batch(job, [address]))
+        (answer,) = await ensure(harness, outgoing_items(job, [address]))
         assert answer.record.bucket == 202407
 
-    async def test_a_row_waits_in_the_queue_that_its_batch_and_item_name(self, harness: StoreHarness) -> None:
-        """Lane and source are the batch's; route, order, due time and expiry the item's; the trace the parent's."""
+    async def test_a_row_waits_in_the_queue_that_its_item_names(self, harness: StoreHarness) -> None:
+        """Only its trace is the parent's; nothing has happened to it yet."""
         job, addresses = await make_job(harness), await make_addresses(harness, 2)
-        pk = job.row_key
-        items = (
-            outgoing_item(addresses[0], pk=pk, route="email:marketing", order_key="a" * 32, due_at=AT),
-            outgoing_item(addresses[1], pk=pk, expires_at=AT + timedelta(days=1), due_at=AT),
-        )
-        batch = outgoing_batch(job, [], lane=Lane.CRITICAL, source="a source", items=items)
-        answers = await ensure(harness, batch)
+        where = {"lane": Lane.CRITICAL, "source": "a source", "due_at": AT}
+        first = {"route": "email:marketing", "order_key": "a" * 32, "doubt_policy": DoubtPolicy.PREFER_DUPLICATE}
+        items = [
+            outgoing_item(job, addresses[0], **where, **first),
+            outgoing_item(job, addresses[1], **where, expires_at=AT + timedelta(days=1)),
+        ]
+        answers = await ensure(harness, items)
         entries = {entry.rk: entry for entry in await harness.rows(harness.tenant_id, QueueEntry)}
         assert [entries[answer.record.rk] for answer in answers] == [
             QueueEntry(
-                pk=pk,
+                pk=job.row_key,
                 rk=answer.record.rk,
                 lane=Lane.CRITICAL,
                 route=item.route,
@@ -131,17 +132,18 @@ class OutgoingContract:
                 order_key=item.order_key,
                 due_at=AT,
                 expires_at=item.expires_at,
+                doubt_policy=item.doubt_policy,
                 traceparent="00-trace",
             )
             for item, answer in zip(items, answers, strict=True)
         ]
 
-    async def test_rows_of_many_queues_go_in_one_batch(self, harness: StoreHarness) -> None:
+    async def test_rows_of_many_queues_go_in_one_set(self, harness: StoreHarness) -> None:
         """Each item has its own route; a queue that is there already is used."""
         job, addresses = await make_job(harness), await make_addresses(harness, 6)
-        items = tuple(outgoing_item(one, pk=job.row_key, route=f"r{n % 3}") for n, one in enumerate(addresses))
-        await ensure(harness, outgoing_batch(job, [], items=items[:2]))
-        answers = await ensure(harness, outgoing_batch(job, [], items=items))
+        items = [outgoing_item(job, one, route=f"r{n % 3}") for n, one in enumerate(addresses)]
+        await ensure(harness, items[:2])
+        answers = await ensure(harness, items)
         entries = {entry.rk: entry for entry in await harness.rows(harness.tenant_id, QueueEntry)}
         assert [entries[answer.record.rk].route for answer in answers] == ["r0", "r1", "r2", "r0", "r1", "r2"]
 
@@ -152,7 +154,7 @@ class OutgoingContract:
         job, (address,) = await make_job(harness), await make_addresses(harness, 1)
         if harness.clock is not None:
             harness.clock.advance(timedelta(seconds=90))
-        await ensure(harness, outgoing_batch(job, [address]))
+        await ensure(harness, outgoing_items(job, [address]))
         (entry,) = await harness.rows(harness.tenant_id, QueueEntry)
         assert entry.due_at is not None
         assert harness.clock is None or entry.due_at == harness.clock.now()
@@ -160,13 +162,12 @@ class OutgoingContract:
     async def test_a_row_that_is_there_is_found_and_nothing_is_written(self, harness: StoreHarness) -> None:
         """I-03; where and when it waits is decided once, and no reason for a conflict."""
         job, addresses = await make_job(harness), await make_addresses(harness, 3)
-        created = await ensure(harness, outgoing_batch(job, addresses))
+        created = await ensure(harness, outgoing_items(job, addresses))
         before = await everything(harness)
-        items = tuple(
-            outgoing_item(one, pk=job.row_key, route="another", order_key="b" * 32, due_at=AT, expires_at=AT)
-            for one in addresses[::-1]
-        )
-        found = await ensure(harness, outgoing_batch(job, [], lane=Lane.HIGH, source="another", items=items))
+        another = {"lane": Lane.HIGH, "source": "another", "route": "another", "order_key": "b" * 32}
+        policy = {"doubt_policy": DoubtPolicy.PREFER_DUPLICATE}
+        items = outgoing_items(job, addresses[::-1], due_at=AT, expires_at=AT, **another, **policy)
+        found = await ensure(harness, items)
         assert found == [Ensured(outcome=Outcome.FOUND, record=answer.record) for answer in created[::-1]]
         assert await everything(harness) == before
 
@@ -176,18 +177,18 @@ class OutgoingContract:
     ) -> None:
         """Whether it is sent again is the claim's to decide, never the ensure's."""
         job, (address,) = await make_job(harness), await make_addresses(harness, 1)
-        (created,) = await ensure(harness, outgoing_batch(job, [address]))
+        (created,) = await ensure(harness, outgoing_items(job, [address]))
         row = msgspec.structs.replace(created.record, status=status, version=4)
         await harness.overwrite(harness.tenant_id, row)
         before = await everything(harness)
-        assert await ensure(harness, outgoing_batch(job, [address])) == [Ensured(outcome=Outcome.FOUND, record=row)]
+        assert await ensure(harness, outgoing_items(job, [address])) == [Ensured(outcome=Outcome.FOUND, record=row)]
         assert await everything(harness) == before
 
     async def test_a_deliberate_second_send_is_a_row_beside_the_first(self, harness: StoreHarness) -> None:
         """Its number is part of its key, so that a double click is one send."""
         job, (address,) = await make_job(harness), await make_addresses(harness, 1)
-        items = tuple(outgoing_item(address, pk=job.row_key, attempt_no=attempt_no) for attempt_no in (None, 2, 3))
-        answers = await ensure(harness, outgoing_batch(job, [], items=(*items, items[1])))
+        items = [outgoing_item(job, address, attempt_no=attempt_no) for attempt_no in (None, 2, 3)]
+        answers = await ensure(harness, [*items, items[1]])
         assert outcomes(answers) == [Outcome.CREATED, Outcome.CREATED, Outcome.CREATED, Outcome.FOUND]
         assert [(answer.record.rk, answer.record.attempt_no) for answer in answers[:3]] == [
             (
@@ -205,18 +206,18 @@ class OutgoingContract:
         (address,) = await make_addresses(harness, 1)
         parents: list[Parent] = [await make_job(harness, 1), await make_job(harness, 2), await make_campaign(harness)]
         for parent in parents:
-            assert outcomes(await ensure(harness, outgoing_batch(parent, [address]))) == [Outcome.CREATED]
+            assert outcomes(await ensure(harness, outgoing_items(parent, [address]))) == [Outcome.CREATED]
         assert len(await harness.rows(harness.tenant_id, OutgoingMessage)) == 3
 
     async def test_another_message_under_a_rows_key_is_a_conflict_of_that_row_alone(
         self, harness: StoreHarness
     ) -> None:
-        """The others of the batch are made."""
+        """The others of the set are made."""
         job, addresses = await make_job(harness), await make_addresses(harness, 3)
-        (created,) = await ensure(harness, outgoing_batch(job, addresses[1:2]))
-        items = outgoing_batch(job, addresses).items
+        (created,) = await ensure(harness, outgoing_items(job, addresses[1:2]))
+        items = outgoing_items(job, addresses)
         odd = msgspec.structs.replace(items[1], message_id=guid(99))
-        answers = await ensure(harness, outgoing_batch(job, [], items=(items[0], odd, items[2])))
+        answers = await ensure(harness, [items[0], odd, items[2]])
         assert outcomes(answers) == [Outcome.CREATED, Outcome.CONFLICT, Outcome.CREATED]
         assert (answers[1].record, answers[1].differing) == (created.record, ("message_id",))
         (case,) = await harness.store.list_support_cases(harness.tenant_id)
@@ -235,9 +236,9 @@ class OutgoingContract:
             harness.tenant_id, [address_version(serial=1), address_version(serial=2)]
         )
         first, second = (answer.record for answer in answers)
-        (created,) = await ensure(harness, outgoing_batch(job, [first]))
+        (created,) = await ensure(harness, outgoing_items(job, [first]))
         before = await everything(harness)
-        (answer,) = await ensure(harness, outgoing_batch(job, [second]))
+        (answer,) = await ensure(harness, outgoing_items(job, [second]))
         assert (answer.outcome, answer.record, answer.differing) == (
             Outcome.CONFLICT,
             created.record,
@@ -246,69 +247,69 @@ class OutgoingContract:
         assert without_cases(await everything(harness)) == without_cases(before)
 
     @pytest.mark.parametrize("size", SIZES)
-    async def test_a_batch_is_created_whole_in_its_order_and_then_found_whole(
+    async def test_a_set_of_rows_is_created_whole_in_its_order_and_then_found_whole(
         self, harness: StoreHarness, size: int
     ) -> None:
-        """From one row to as many as a batch may have; then one differs, and only that one is touched by nothing."""
+        """From one row to as many as a set may have; then one differs, and only that one is touched by nothing."""
         job, addresses = await make_job(harness), await make_addresses(harness, size)
-        batch = outgoing_batch(job, addresses)
-        created = await ensure(harness, batch)
+        items = outgoing_items(job, addresses)
+        created = await ensure(harness, items)
         assert outcomes(created) == [Outcome.CREATED] * size
         assert [answer.record.address_id for answer in created] == [address.id for address in addresses]
         before = await everything(harness)
-        assert await ensure(harness, batch) == [
+        assert await ensure(harness, items) == [
             Ensured(outcome=Outcome.FOUND, record=answer.record) for answer in created
         ]
         assert await everything(harness) == before
-        odd = msgspec.structs.replace(batch.items[-1], message_id=guid(99))
-        answers = await ensure(harness, msgspec.structs.replace(batch, items=(*batch.items[:-1], odd)))
+        answers = await ensure(harness, [*items[:-1], msgspec.structs.replace(items[-1], message_id=guid(99))])
         assert outcomes(answers) == [*[Outcome.FOUND] * (size - 1), Outcome.CONFLICT]
         assert without_cases(await everything(harness)) == without_cases(before)
         assert len(await harness.store.list_support_cases(harness.tenant_id)) == 1
 
-    async def test_a_batch_over_the_limit_is_refused_and_nothing_of_it_is_written(self, harness: StoreHarness) -> None:
+    async def test_a_set_of_rows_over_the_limit_is_refused_and_nothing_of_it_is_written(
+        self, harness: StoreHarness
+    ) -> None:
         """One item too many."""
         job, (address,) = await make_job(harness), await make_addresses(harness, 1)
-        item = outgoing_item(address, pk=job.row_key)
-        await assert_refused(harness, outgoing_batch(job, [], items=(item,) * (ITEMS_MAX + 1)), field="items")
+        await assert_refused(harness, [outgoing_item(job, address)] * (ITEMS_MAX + 1), field="items")
 
-    async def test_an_empty_batch_has_no_answers(self, harness: StoreHarness) -> None:
+    async def test_an_empty_set_of_rows_has_no_answers(self, harness: StoreHarness) -> None:
         """Nothing is asked, of no parent either."""
-        assert await ensure(harness, outgoing_batch(notification_job(), [])) == []
+        assert await ensure(harness, []) == []
 
     @pytest.mark.parametrize("parent", [notification_job(), messaging_job()], ids=["job", "campaign"])
     async def test_an_unknown_parent_is_refused(self, harness: StoreHarness, parent: Parent) -> None:
         """Nobody makes rows that belong to nothing."""
         addresses = await make_addresses(harness, 2)
-        await assert_refused(harness, outgoing_batch(parent, addresses), field="parent")
+        await assert_refused(harness, outgoing_items(parent, addresses), field="parent")
 
     async def test_a_job_is_not_taken_for_a_campaign_with_its_key(self, harness: StoreHarness) -> None:
         """A campaign's history anchor has the campaign's guid as its row key, and is not its parent of rows."""
         campaign, (address,) = messaging_job(), await make_addresses(harness, 1)
         anchor = notification_job(row_key=key.campaign_job_rk(campaign_guid=campaign.guid))
         await harness.store.ensure_notification_jobs(harness.tenant_id, [JobEntry(job=anchor)])
-        await assert_refused(harness, outgoing_batch(campaign, [address]), field="parent")
+        await assert_refused(harness, outgoing_items(campaign, [address]), field="parent")
 
     @pytest.mark.parametrize("place", [0, 1, 2])
-    async def test_an_unknown_address_is_refused_and_takes_the_whole_batch_with_it(
+    async def test_an_unknown_address_is_refused_and_takes_the_whole_set_with_it(
         self, harness: StoreHarness, place: int
     ) -> None:
-        """It is a mistake of the caller's, not a conflict of one item: nothing of the batch is made."""
+        """It is a mistake of the caller's, not a conflict of one item: nothing of the set is made."""
         job, addresses = await make_job(harness), await make_addresses(harness, 3)
-        items = list(outgoing_batch(job, addresses).items)
-        await ensure(harness, outgoing_batch(job, [addresses[2]]))
+        items = outgoing_items(job, addresses)
+        await ensure(harness, items[2:])
         items[place] = msgspec.structs.replace(items[place], address_id=2**40)
-        await assert_refused(harness, outgoing_batch(job, [], items=tuple(items)), field="address_id")
+        await assert_refused(harness, items, field="address_id")
 
     async def test_another_tenants_job_and_addresses_are_unknown(self, harness: StoreHarness) -> None:
         """I-38: an id from elsewhere leads nowhere."""
         job, addresses = await make_job(harness), await make_addresses(harness, 1)
         theirs = f"{harness.tenant_id}-2"
         with pytest.raises(InvalidInput, match="no job"):
-            await harness.store.ensure_outgoing_messages(theirs, outgoing_batch(job, addresses))
+            await harness.store.ensure_outgoing_messages(theirs, outgoing_items(job, addresses))
         await harness.store.ensure_notification_jobs(theirs, [JobEntry(job=notification_job())])
         with pytest.raises(InvalidInput, match="no address version"):
-            await harness.store.ensure_outgoing_messages(theirs, outgoing_batch(job, addresses))
+            await harness.store.ensure_outgoing_messages(theirs, outgoing_items(job, addresses))
         assert await harness.rows(theirs, OutgoingMessage) == []
 
     async def test_of_many_generators_at_once_each_row_is_created_by_one_and_found_by_the_others(
@@ -316,22 +317,46 @@ class OutgoingContract:
     ) -> None:
         """F-04: two generators of one job, each with its order of recipients."""
         job, addresses = await make_job(harness), await make_addresses(harness, 20)
-        batches = [outgoing_batch(job, addresses if caller % 2 else addresses[::-1]) for caller in range(CALLERS)]
-        answers = await asyncio.gather(*(ensure(harness, batch) for batch in batches))
+        sets = [outgoing_items(job, addresses if caller % 2 else addresses[::-1]) for caller in range(CALLERS)]
+        answers = await asyncio.gather(*(ensure(harness, one) for one in sets))
         rows = await harness.rows(harness.tenant_id, OutgoingMessage)
         created = [answer.record.key for one in answers for answer in one if answer.outcome is Outcome.CREATED]
         assert sorted(created) == sorted(row.key for row in rows)
         assert len(rows) == len(addresses)
         assert all(answer.proceeds for one in answers for answer in one)
 
-    async def test_the_same_rows_in_two_tenants_never_meet(self, harness: StoreHarness) -> None:
-        """Keys, message ids and all."""
-        theirs = f"{harness.tenant_id}-2"
-        for tenant_id in (harness.tenant_id, theirs):
-            await harness.store.ensure_notification_jobs(tenant_id, [JobEntry(job=notification_job())])
+    @pytest.mark.parametrize("campaign", [False, True], ids=["job", "campaign"])
+    @pytest.mark.parametrize("their_bucket", [202401, 202402], ids=["same month", "another month"])
+    async def test_the_same_rows_in_two_tenants_never_meet(
+        self, harness: StoreHarness, campaign: bool, their_bucket: int
+    ) -> None:
+        """Parents with the same key, addresses, message ids, queues: each takes its own."""
+        tenants = {harness.tenant_id: 202401, f"{harness.tenant_id}-2": their_bucket}
+        created = {}
+        for tenant_id, bucket in tenants.items():
+            job, sent = notification_job(bucket=bucket), messaging_job(bucket=bucket)
+            await harness.store.ensure_notification_jobs(tenant_id, [JobEntry(job=job)])
+            await harness.store.ensure_messaging_jobs(tenant_id, [sent])
             (address,) = await harness.store.ensure_address_versions(tenant_id, [address_version()])
-            batch = outgoing_batch(notification_job(), [address.record])
-            (answer,) = await harness.store.ensure_outgoing_messages(tenant_id, batch)
+            items = outgoing_items(sent if campaign else job, [address.record])
+            (answer,) = await harness.store.ensure_outgoing_messages(tenant_id, items)
             assert (answer.outcome, answer.record.address_id) == (Outcome.CREATED, address.record.id)
-        assert len(await harness.rows(harness.tenant_id, OutgoingMessage)) == 1
-        assert len(await harness.rows(theirs, OutgoingMessage)) == 1
+            assert answer.record.bucket == bucket
+            created[tenant_id] = items, answer.record
+        for tenant_id, (items, row) in created.items():
+            (again,) = await harness.store.ensure_outgoing_messages(tenant_id, items)
+            assert again == Ensured(outcome=Outcome.FOUND, record=row)
+            assert await harness.rows(tenant_id, OutgoingMessage) == [row]
+            assert [entry.rk for entry in await harness.rows(tenant_id, QueueEntry)] == [row.rk]
+
+    @pytest.mark.parametrize("campaign", [False, True], ids=["job", "campaign"])
+    async def test_a_parent_of_another_tenant_is_unknown_though_the_addresses_are_known(
+        self, harness: StoreHarness, campaign: bool
+    ) -> None:
+        """Nothing of theirs is a reason to make a row of ours."""
+        parent: Parent = await make_campaign(harness) if campaign else await make_job(harness)
+        theirs = f"{harness.tenant_id}-2"
+        (address,) = await harness.store.ensure_address_versions(theirs, [address_version()])
+        with pytest.raises(InvalidInput, match="no job"):
+            await harness.store.ensure_outgoing_messages(theirs, outgoing_items(parent, [address.record]))
+        assert await harness.rows(theirs, OutgoingMessage) == []

@@ -17,7 +17,7 @@ from clarion.testing.factories import (
     messaging_job,
     notification_job,
     notification_scheduler,
-    outgoing_batch,
+    outgoing_items,
     user_message,
 )
 
@@ -62,8 +62,8 @@ class PartialFailureContract:
     ) -> None:
         """F-09: k of n rows are there; the retry makes the others and leaves no gap."""
         job, addresses = await make_job(harness), await make_addresses(harness, 5)
-        made = await ensure(harness, outgoing_batch(job, addresses[1:3]))
-        answers = await ensure(harness, outgoing_batch(job, addresses))
+        made = await ensure(harness, outgoing_items(job, addresses[1:3]))
+        answers = await ensure(harness, outgoing_items(job, addresses))
         created, found = Outcome.CREATED, Outcome.FOUND
         assert outcomes(answers) == [created, found, found, created, created]
         assert [answer.record for answer in answers[1:3]] == [answer.record for answer in made]

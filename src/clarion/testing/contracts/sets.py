@@ -163,17 +163,18 @@ class SetContract:
     async def test_the_same_key_in_two_tenants_is_two_records_that_never_meet(
         self, harness: StoreHarness, kind: Kind
     ) -> None:
-        """I-02: nothing is found, nothing is in conflict, whatever the other tenant has."""
-        theirs = f"{harness.tenant_id}-2"
-        given = [changed(kind.make(), name) for name in kind.given_fields[:1]] or [kind.make()]
-        (mine,) = await kind.ensure(harness.store, harness.tenant_id, [kind.make()])
-        before = await everything(harness)
-        (other,) = await kind.ensure(harness.store, theirs, given)
-        (again,) = await kind.ensure(harness.store, theirs, given)
-        assert (mine.outcome, other.outcome, again.outcome) == (Outcome.CREATED, Outcome.CREATED, Outcome.FOUND)
-        assert mine.record.id != other.record.id
-        assert await everything(harness) == before
-        assert await harness.store.list_support_cases(theirs) == []
+        """I-02: nothing is found, nothing is in conflict, and each goes on finding its own, whoever came first."""
+        tenants = (harness.tenant_id, f"{harness.tenant_id}-2")
+        theirs = changed(kind.make(), kind.given_fields[0] if kind.given_fields else "correlation_id")
+        given = dict(zip(tenants, (kind.make(), theirs), strict=True))
+        created = {tenant: (await kind.ensure(harness.store, tenant, [given[tenant]]))[0] for tenant in tenants}
+        assert outcomes(list(created.values())) == [Outcome.CREATED, Outcome.CREATED]
+        before = [await everything(harness, tenant) for tenant in tenants]
+        for tenant in tenants:
+            (again,) = await kind.ensure(harness.store, tenant, [given[tenant]])
+            assert again == Ensured(outcome=Outcome.FOUND, record=created[tenant].record)
+            assert await harness.rows(tenant, kind.record) == [created[tenant].record]
+        assert [await everything(harness, tenant) for tenant in tenants] == before
 
     @each_compared_kind
     async def test_one_tenants_conflict_is_no_other_tenants_case(self, harness: StoreHarness, kind: Kind) -> None:
@@ -215,4 +216,12 @@ class SetContract:
         assert await harness.store.ensure_tenant(harness.tenant_id, first) == first
         assert await harness.store.ensure_tenant(harness.tenant_id, {IDENTITY: b"another"}) == first
         assert await harness.store.find_tenant_keys(harness.tenant_id) == first
-        assert await harness.store.find_tenant_keys(f"{harness.tenant_id}-2") is None
+
+    async def test_each_tenant_has_keys_of_its_own(self, harness: StoreHarness) -> None:
+        """The second tenant of an installation is made as the first was."""
+        theirs = f"{harness.tenant_id}-2"
+        await harness.store.ensure_tenant(harness.tenant_id, {IDENTITY: b"ours"})
+        assert await harness.store.find_tenant_keys(theirs) is None
+        assert await harness.store.ensure_tenant(theirs, {IDENTITY: b"theirs"}) == {IDENTITY: b"theirs"}
+        assert await harness.store.find_tenant_keys(theirs) == {IDENTITY: b"theirs"}
+        assert await harness.store.find_tenant_keys(harness.tenant_id) == {IDENTITY: b"ours"}

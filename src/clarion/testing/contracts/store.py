@@ -1,4 +1,4 @@
-"""What every store must do, as tests to inherit: the promises of `ports.ensure` and `ports.insights`.
+"""What every store must do, as tests to inherit: the promises of `ports.ensure`; the rest is in `pipeline`.
 
 A plugin author derives a class, overrides the `harness` fixture and lets pytest collect it; the tests are coroutines,
 so pytest-asyncio runs in `auto` mode. Every test takes a tenant that holds nothing yet; the store behind it may be
@@ -17,6 +17,7 @@ from clarion.testing.contracts.hash_tags import HashTagContract
 from clarion.testing.contracts.holding import HoldingContract
 from clarion.testing.contracts.oracle import OracleContract
 from clarion.testing.contracts.outgoing import OutgoingContract
+from clarion.testing.contracts.outgoing_parents import ManyParentsContract
 from clarion.testing.contracts.partial_failure import PartialFailureContract
 from clarion.testing.contracts.sets import SetContract
 from clarion.testing.contracts.support_cases import SupportCaseContract
@@ -29,6 +30,7 @@ class StoreContract(
     GuardedJobContract,
     NotificationSchedulerContract,
     OutgoingContract,
+    ManyParentsContract,
     HoldingContract,
     PartialFailureContract,
     HashTagContract,
@@ -36,7 +38,7 @@ class StoreContract(
     OracleContract,
     ABC,
 ):
-    """The promises of `ports.store.Store`."""
+    """The promises of `ports.ensure.EnsureStore`."""
 
     @pytest.fixture
     @abstractmethod

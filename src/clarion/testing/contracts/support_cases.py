@@ -123,7 +123,10 @@ class SupportCaseContract:
         assert list(await harness.store.list_support_cases(harness.tenant_id)) == cases[:50]
         assert list(await harness.store.list_support_cases(harness.tenant_id, limit=60)) == cases
 
-    async def test_a_tenant_without_cases_has_an_empty_list(self, harness: StoreHarness) -> None:
+    @pytest.mark.parametrize("status", [None, *SupportStatus])
+    async def test_a_tenant_without_cases_has_an_empty_list(
+        self, harness: StoreHarness, status: SupportStatus | None
+    ) -> None:
         """Whatever other tenants have."""
         await make_cases(harness, 3)
-        assert list(await harness.store.list_support_cases(f"{harness.tenant_id}-2")) == []
+        assert list(await harness.store.list_support_cases(f"{harness.tenant_id}-2", status=status)) == []

@@ -35,7 +35,7 @@ POLL_SECONDS = 0.05
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long a migration waits for others before it says that the store is busy."""
 
-    # What a step may make the program's own statements wait: architecture.md asks for two seconds.
+    # What a step may make the program's own statements wait (docs/how-to/migrate.md).
     lock_timeout: timedelta = timedelta(seconds=2)
     lock_attempts_max: int = 10
     lock_pause: timedelta = timedelta(seconds=1)  # lets what has piled up behind the step run

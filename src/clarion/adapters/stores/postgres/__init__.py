@@ -1,8 +1,9 @@
 """The PostgreSQL store: every port of storage over one pool of connections.
 
-`store` is the surface, one transaction a method; `ensure/` holds what happens inside those transactions and its SQL,
-`insights` the read side; `session` keeps connections, time limits and repetition, `failure` says what the server's
-errors mean, `codec` turns records into parameters and rows into records.
+`store` is the surface, one transaction a method. What happens inside those transactions, and its SQL: `ensure/` makes
+records, `queue/` is claiming and recording, `track` receipts, `facts` and `catalog` the control plane with its `audit`
+log, `insights` and `story` the read side. `session` keeps connections, time limits and repetition, `failure` says what
+the server's errors mean, `codec` turns records into parameters and rows into records. `bell` wakes other processes.
 
 A store opens a database that `migration` has prepared and refuses one that it may not use.
 """
@@ -13,6 +14,7 @@ import asyncpg
 
 from clarion.adapters.stores.migration import check_postgres, migrate_postgres
 from clarion.adapters.stores.migration.failure import without_password
+from clarion.adapters.stores.postgres.bell import open_bell
 from clarion.adapters.stores.postgres.session import Patience, Session
 from clarion.adapters.stores.postgres.store import PostgresStore
 from clarion.ports.clock import Clock
@@ -21,7 +23,7 @@ from clarion.ports.store import Migrated
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
 
-__all__ = ["Patience", "PostgresStore", "migrate", "open_store"]
+__all__ = ["Patience", "PostgresStore", "migrate", "open_bell", "open_store"]
 
 
 async def open_store(

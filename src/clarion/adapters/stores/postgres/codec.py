@@ -37,15 +37,19 @@ def as_json(rows: Iterable[Mapping[str, object]]) -> str:
     return msgspec.json.encode(list(rows)).decode()
 
 
-def reader(kind: type[S]) -> Callable[[asyncpg.Record], S]:
-    """Make the function that turns a row, whose columns are named like the fields, into a record of this kind."""
-    conversions = {name: convert for name, hint in get_type_hints(kind).items() if (convert := _conversion(hint))}
+def reader(kind: type[S], *, prefix: str = "") -> Callable[[asyncpg.Record], S]:
+    """Make the function that turns a row, whose columns are named like the fields, into a record of this kind.
+
+    A row may have other columns besides; where two records come in one row, the columns of one carry a prefix.
+    """
+    hints = get_type_hints(kind)
+    columns = [(name, prefix + name, _conversion(hints[name])) for name in kind.__struct_fields__]
 
     def read(row: asyncpg.Record) -> S:
-        values: dict[str, Any] = dict(row)  # as many types as there are columns
-        for name, convert in conversions.items():
-            if values[name] is not None:
-                values[name] = convert(values[name])
+        values: dict[str, Any] = {}  # as many types as there are columns
+        for name, column, convert in columns:
+            value = row[column]
+            values[name] = value if convert is None or value is None else convert(value)
         return kind(**values)
 
     return read

@@ -1,7 +1,7 @@
 """Connections, time limits, and the repetition of transactions that the server broke off.
 
 Everything that this store asks of PostgreSQL goes through here: a bounded pool, one READ COMMITTED transaction a store
-method, and our own errors instead of the driver's. What is asked lives in `ensure/` and `insights`.
+method, and our own errors instead of the driver's. What is asked lives in `ensure/`, `queue/` and beside them.
 """
 
 import asyncio
@@ -36,6 +36,21 @@ CONNECTIONS_MAX = 10
 processes stay below its default of a hundred connections."""
 
 
+# Every statement here is written to be one walk: from a set that the caller gave, along an index, row by row and in its
+# order. So the planner is left no other way, and plans for any set alike: to know one would tell it only its length.
+_PLANS: Final = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+
+
+_FIRST: Final = 0.02
+"""What part of the time the first plans are kept for: with a second, about as long as a thousand rows take."""
+
+
 class Overtaken(Exception):
     """A row was changed by somebody else between our read and our write; the transaction must look again."""
 
@@ -55,7 +70,35 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     command: timedelta = timedelta(seconds=30)
     # Between two statements of a transaction there is only Python: a process that stands still must not hold locks.
     idle_in_transaction: timedelta = timedelta(seconds=30)
+    # For how long plans are kept at most. To plan the largest of our statements takes a millisecond.
+    plans: timedelta = timedelta(seconds=1)
     connections_max: int = CONNECTIONS_MAX
+
+
+class Plans:
+    """How old the plans of one connection are.
+
+    A queue is empty in one moment and has thousands of rows in the next, and to an empty table every index is as good
+    as any other. So plans are kept for a moment only when work begins, and for ever longer while it goes on.
+    """
+
+    def __init__(self, *, now: float, keep_max: float) -> None:
+        """Begin with a connection that has none."""
+        self._keep_max = keep_max
+        self._keep = keep_max * _FIRST
+        self._made = self._used = now
+
+    def are_old(self, now: float) -> bool:
+        """Tell whether plans that were made before are to be forgotten, and take them for forgotten."""
+        rested, self._used = now - self._used, now
+        if rested > self._keep_max:
+            self._keep = self._keep_max * _FIRST
+        elif now - self._made < self._keep:
+            return False
+        else:
+            self._keep = min(self._keep * 2, self._keep_max)
+        self._made = now
+        return True
 
 
 class Session:
@@ -66,6 +109,7 @@ class Session:
         self._pool = pool
         self._store = store
         self._patience = patience
+        self._plans: dict[int, Plans] = {}  # of each connection, by its process on the server
 
     @classmethod
     async def open(
@@ -107,6 +151,15 @@ class Session:
 
         return await self._repeat(once)
 
+    async def single(self, work: Callable[["Connection"], Awaitable[T]]) -> T:
+        """Run `work`, one statement, which is a transaction by itself: to begin and to commit takes no round trips."""
+
+        async def once() -> T:
+            async with self._connection() as connection:
+                return await work(connection)
+
+        return await self._repeat(once)
+
     async def transact(self, work: Callable[["Connection"], Awaitable[T]]) -> T:
         """Run `work` in one READ COMMITTED transaction.
 
@@ -139,9 +192,17 @@ class Session:
         with failures(self._store):
             connection = await self._acquire()
             try:
+                await self._forget_old_plans(connection)
                 yield connection
             finally:
                 await self._pool.release(connection)
+
+    async def _forget_old_plans(self, connection: "Connection") -> None:
+        """Have plans made anew that were made when tables may have been much smaller."""
+        now, pid = asyncio.get_running_loop().time(), connection.get_server_pid()
+        plans = self._plans.setdefault(pid, Plans(now=now, keep_max=self._patience.plans.total_seconds()))
+        if plans.are_old(now):
+            await connection.execute(_SQL["forget_plans"].sql)
 
     async def _acquire(self) -> "Connection":
         """Take a connection from the pool, and tell a pool that is used up from a server that does not answer."""
@@ -169,7 +230,9 @@ def _settings(patience: Patience) -> dict[str, str]:
         "statement_timeout": _milliseconds(patience.statement),
         "lock_timeout": _milliseconds(patience.lock),
         "idle_in_transaction_session_timeout": _milliseconds(patience.idle_in_transaction),
+        "default_transaction_isolation": "read committed",
         "jit": "off",  # compiling takes a hundred milliseconds, and no statement of ours takes ten
+        **_PLANS,
     }
 
 

@@ -1,28 +1,48 @@
 """The store's surface: every method of the ports, one transaction each.
 
-What happens inside a transaction is in `ensure/` and `insights`; connections and repetition are in `session`.
+What happens inside a transaction is in the modules that are called here; connections and repetition are in `session`. A
+method of one statement needs no transaction around it.
 """
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from uuid import UUID
 
-from clarion.adapters.stores.postgres import insights
+from clarion.adapters.stores.postgres import audit, catalog, facts, insights, story, track
 from clarion.adapters.stores.postgres.ensure import job, outgoing, record, tenant
+from clarion.adapters.stores.postgres.queue import cancel, claim, doubt
+from clarion.adapters.stores.postgres.queue import record as recording
+from clarion.adapters.stores.postgres.queue import stage as stage_
 from clarion.adapters.stores.postgres.session import Session
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
+from clarion.domain.claim import (
+    CallResult,
+    ClaimedMessage,
+    Discovery,
+    Doubt,
+    DoubtVerdict,
+    FlowQuota,
+    Gate,
+    LowMark,
+    Recorded,
+    StageClaim,
+    StageResult,
+)
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import JobEntry
+from clarion.domain.identity import Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
-from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage
+from clarion.domain.notification import NotificationJob, NotificationScheduler, Stage
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
-from clarion.errors import InvalidInput
-from clarion.ports.ensure import ITEMS_MAX, WrappedKeys
-
-T = TypeVar("T")
+from clarion.ports.catalog import ApiKey, AuditEntry, Person
+from clarion.ports.ensure import WrappedKeys, bounded
+from clarion.ports.facts import RecipientFacts, TemplateRow
+from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
+from clarion.ports.track import ProviderEvent
 
 
 class PostgresStore:
@@ -48,7 +68,7 @@ class PostgresStore:
         self, tenant_id: str, items: Sequence[AutomationScheduler]
     ) -> list[Ensured[AutomationScheduler]]:
         """Insert, or settle with the row that is there."""
-        if not _bounded(items):
+        if not bounded(items):
             return []
         return await self._session.transact(lambda c: record.ensure_automation_schedulers(c, tenant_id, items))
 
@@ -62,7 +82,7 @@ class PostgresStore:
         self, tenant_id: str, items: Sequence[JobEntry]
     ) -> list[Ensured[NotificationJob]]:
         """Insert guards, jobs and scheduler rows that are missing, together or not at all."""
-        if not _bounded(items):
+        if not bounded(items):
             return []
         return await self._session.transact(lambda c: job.ensure_notification_jobs(c, tenant_id, items))
 
@@ -86,38 +106,234 @@ class PostgresStore:
         """Insert the inbox rows that are missing."""
         return await self._ensure(tenant_id, items, table=record.USER_MESSAGES)
 
-    async def ensure_outgoing_messages(self, tenant_id: str, batch: OutgoingBatch) -> list[Ensured[OutgoingMessage]]:
-        """Insert the rows that are missing, all of one parent and all or none."""
-        if not _bounded(batch.items):
+    async def ensure_outgoing_messages(
+        self, tenant_id: str, items: Sequence[OutgoingItem]
+    ) -> list[Ensured[OutgoingMessage]]:
+        """Insert the rows that are missing."""
+        if not bounded(items):
             return []
-        return await self._session.transact(lambda c: outgoing.ensure_outgoing_messages(c, tenant_id, batch))
+        return await self._session.transact(lambda c: outgoing.ensure_outgoing_messages(c, tenant_id, items))
 
     async def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
         """Open these cases, or see them once more."""
-        if _bounded(cases):
+        if bounded(cases):
             await self._session.transact(lambda c: record.write_cases(c, tenant_id, cases))
+
+    async def claim_stage(
+        self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta
+    ) -> list[StageClaim]:
+        """Take due pending jobs of a stage."""
+        return await self._session.single(lambda c: stage_.claim_stage(c, stage, lanes=lanes, limit=limit, lease=lease))
+
+    async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
+        """Move claimed rows on where the claim still stands."""
+        return await self._session.single(lambda c: stage_.finish_stage(c, bounded(results))) if results else set()
+
+    async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
+        """Store each job's recipient set unless one is stored already."""
+        return await self._session.transact(lambda c: stage_.freeze_recipients(c, frozen)) if frozen else {}
+
+    async def rescue_stages(self, *, limit: int, rescues_max: int) -> int:
+        """Return expired claims to Ready, or past the bound to Failed."""
+        return await self._session.transact(lambda c: stage_.rescue_stages(c, limit=limit, rescues_max=rescues_max))
+
+    async def next_stage_due_in(self) -> timedelta | None:
+        """Tell how long until the next pending job falls due."""
+        return await self._session.read(stage_.next_stage_due_in)
+
+    async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
+        """Find the flows of these routes that have a row due behind their low mark."""
+        return await self._session.read(lambda c: claim.discover_flows(c, routes=routes, lows=lows))
+
+    async def claim_outgoing(
+        self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
+    ) -> list[ClaimedMessage]:
+        """Take due rows, at most each flow's quota, in one statement."""
+        if not quotas:
+            return []
+        return await self._session.single(
+            lambda c: claim.claim_outgoing(c, quotas, token=token, lease=lease, actor=actor)
+        )
+
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+        """Record what came back, by id and claim token, merged by rank."""
+        if not bounded(results):
+            return []
+        run = self._session.single if recording.is_one_statement(results) else self._session.transact
+        return await run(lambda c: recording.record_outgoing(c, results, actor=actor))
+
+    async def rescue_outgoing(self, *, limit: int) -> int:
+        """Turn `Sending` rows whose lease ran out into `Uncertain`."""
+        return await self._session.transact(lambda c: doubt.rescue_outgoing(c, limit=limit))
+
+    async def find_doubts(self, *, limit: int) -> list[Doubt]:
+        """Return rows in `Uncertain` that wait for a decision."""
+        return await self._session.read(lambda c: doubt.find_doubts(c, limit=limit))
+
+    async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
+        """Replay doubts or let them rest, by version."""
+        if not bounded(verdicts):
+            return set()
+        return await self._session.transact(lambda c: doubt.settle_doubts(c, verdicts, actor=actor))
+
+    async def set_gate(self, tenant_id: str, source: str, gate: Gate) -> None:
+        """Open, pause or cancel a source."""
+        await self._session.single(lambda c: cancel.set_gate(c, tenant_id, source, gate))
+
+    async def sweep_canceled(self, *, limit: int) -> int:
+        """Turn waiting rows that were called off into `Canceled`."""
+        return await self._session.transact(lambda c: cancel.sweep_canceled(c, limit=limit))
+
+    async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
+        """Cancel a direct job."""
+        return await self._session.transact(lambda c: cancel.cancel_job(c, tenant_id, job_guid, actor=actor))
+
+    async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
+        """Return a failed or doubtful row to `RetryReady` on a person's word."""
+        return await self._session.transact(
+            lambda c: doubt.retry_outgoing(c, tenant_id, outgoing_id, version=version, actor=actor, reason=reason)
+        )
+
+    async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
+        """Store events that are new."""
+        return await self._session.single(lambda c: track.keep_events(c, tenant_id, bounded(events))) if events else 0
+
+    async def apply_events(self, *, limit: int, actor: str) -> int:
+        """Merge kept events into their rows by rank."""
+        return await self._session.transact(lambda c: track.apply_events(c, limit=limit, actor=actor))
+
+    async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, RecipientFacts]:
+        """Return the people behind these recipient hashes, by hash."""
+        return await self._session.read(lambda c: facts.find_recipients(c, tenant_id, hashes))
+
+    async def find_members(self, tenant_id: str, groups: Collection[UUID]) -> dict[UUID, tuple[str, ...]]:
+        """Return the recipient hashes of each group's members."""
+        return await self._session.read(lambda c: facts.find_members(c, tenant_id, groups))
+
+    async def find_disabled_types(self, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Of these (tenant, event type) pairs, return those that are switched off."""
+        return await self._session.read(lambda c: facts.find_disabled_types(c, types))
+
+    async def find_templates(
+        self, wanted: Sequence[tuple[str, str, int | None]]
+    ) -> dict[tuple[str, str, int | None], TemplateRow]:
+        """Return templates by tenant, key and version."""
+        return await self._session.read(lambda c: facts.find_templates(c, wanted))
+
+    async def publish_template(
+        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str
+    ) -> TemplateRow:
+        """Store a new version unless the latest one has this content."""
+        return await self._session.transact(
+            lambda c: catalog.publish_template(
+                c, tenant_id, template_key=template_key, content_hash=content_hash, bundle=bundle
+            )
+        )
+
+    async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:
+        """Return the latest version of every template of a tenant."""
+        return await self._session.read(lambda c: catalog.list_templates(c, tenant_id))
+
+    async def put_people(self, tenant_id: str, people: Sequence[Person]) -> None:
+        """Insert or replace people and their current contacts."""
+        if bounded(people):
+            await self._session.transact(lambda c: catalog.put_people(c, tenant_id, people))
+
+    async def put_group(self, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:
+        """Insert or replace a group and its members."""
+        await self._session.transact(lambda c: catalog.put_group(c, tenant_id, guid=guid, name=name, members=members))
+
+    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> None:
+        """Switch a notification type on or off for the tenant."""
+        await self._session.transact(
+            lambda c: catalog.set_type_enabled(c, tenant_id, event_type, enabled=enabled, actor=actor)
+        )
+
+    async def put_api_key(self, key: ApiKey, *, actor: str) -> None:
+        """Store a new key."""
+        await self._session.transact(lambda c: catalog.put_api_key(c, key, actor=actor))
+
+    async def find_api_key(self, key_id: str) -> ApiKey | None:
+        """Return a key by its public id."""
+        return await self._session.read(lambda c: catalog.find_api_key(c, key_id))
+
+    async def list_api_keys(self, tenant_id: str) -> Sequence[ApiKey]:
+        """Return a tenant's keys in the order of creation."""
+        return await self._session.read(lambda c: catalog.list_api_keys(c, tenant_id))
+
+    async def revoke_api_key(self, tenant_id: str, key_id: str, *, actor: str) -> bool:
+        """Revoke a key from now on."""
+        return await self._session.transact(lambda c: catalog.revoke_api_key(c, tenant_id, key_id, actor=actor))
+
+    async def resolve_support_case(self, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:
+        """Open → Resolved."""
+        return await self._session.transact(
+            lambda c: catalog.resolve_support_case(c, tenant_id, case_id, actor=actor, resolution=resolution)
+        )
+
+    async def append_audit(
+        self, tenant_id: str, *, actor: str, act: str, subject: str, reason: str | None = None, details: str = "{}"
+    ) -> None:
+        """Add one entry to the tenant's chain."""
+        await self._session.transact(
+            lambda c: audit.append_audit(
+                c, tenant_id, actor=actor, act=act, subject=subject, reason=reason, details=details
+            )
+        )
+
+    async def list_audit(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[AuditEntry]:
+        """Return entries in order."""
+        return await self._session.read(lambda c: audit.list_audit(c, tenant_id, after=after, limit=_page(limit)))
+
+    async def list_tenants(self, *, after: str = "", limit: int = 50) -> Sequence[str]:
+        """List the tenants in the order of their ids."""
+        return await self._session.read(lambda c: insights.list_tenants(c, after=after, limit=_page(limit)))
+
+    async def find_job_story(self, tenant_id: str, guid: UUID) -> JobStory | None:
+        """Return everything about a job by its guid."""
+        return await self._session.read(lambda c: story.find_job_story(c, tenant_id, guid))
+
+    async def find_job_of_message(self, tenant_id: str, message_id: UUID) -> UUID | None:
+        """Return the guid of the job that a message belongs to."""
+        return await self._session.read(lambda c: insights.find_job_of_message(c, tenant_id, message_id))
+
+    async def list_jobs(
+        self, tenant_id: str, partition_key: str, *, after: str = "", limit: int = 50
+    ) -> Sequence[JobLine]:
+        """List a partition's jobs in the order of their row keys."""
+        return await self._session.read(
+            lambda c: insights.list_jobs(c, tenant_id, partition_key, after=after, limit=_page(limit))
+        )
+
+    async def list_doubts(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[DoubtLine]:
+        """List rows in `Uncertain` in the order of their ids."""
+        return await self._session.read(lambda c: insights.list_doubts(c, tenant_id, after=after, limit=_page(limit)))
 
     async def list_support_cases(
         self, tenant_id: str, *, status: SupportStatus | None = None, after: UUID | None = None, limit: int = 50
     ) -> Sequence[SupportCase]:
-        """List a tenant's cases in the order of their ids, starting behind `after`."""
+        """List a tenant's cases in the order of their ids."""
         return await self._session.read(
-            lambda c: insights.list_support_cases(c, tenant_id, status=status, after=after, limit=limit)
+            lambda c: insights.list_support_cases(c, tenant_id, status=status, after=after, limit=_page(limit))
         )
+
+    async def find_support_case(self, tenant_id: str, case_id: UUID) -> SupportCase | None:
+        """Return one case."""
+        return await self._session.read(lambda c: insights.find_support_case(c, tenant_id, case_id))
+
+    async def measure(self) -> Gauge:
+        """Measure the work of all tenants."""
+        return await self._session.read(insights.measure)
 
     async def _ensure(
         self, tenant_id: str, items: Sequence[record.R], *, table: record.Table[record.R]
     ) -> list[Ensured[record.R]]:
         """Ensure records of a kind that stands by itself."""
-        if not _bounded(items):
+        if not bounded(items):
             return []
         return await self._session.transact(lambda c: record.ensure(c, tenant_id, items, table=table))
 
 
-def _bounded(items: Sequence[T]) -> Sequence[T]:
-    """Refuse a set that would keep others waiting for too long."""
-    if len(items) > ITEMS_MAX:
-        raise InvalidInput(
-            f"a set has {len(items)} items, {ITEMS_MAX} is the most", field="items", hint="ensure them in several sets"
-        )
-    return items
+def _page(limit: int) -> int:
+    """Keep a page to what a person reads."""
+    return min(limit, PAGE_MAX)

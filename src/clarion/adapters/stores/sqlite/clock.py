@@ -30,6 +30,11 @@ def microseconds(at: datetime) -> int:
     return (at - EPOCH_AT) // MICROSECOND
 
 
+def instant(stored: int) -> datetime:
+    """Read an instant as the database stores it."""
+    return EPOCH_AT + stored * MICROSECOND
+
+
 class StoreClock:
     """Time that never goes back, in microseconds since 1970 UTC."""
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.adapters.stores.sqlite.clock import EPOCH_AT, MICROSECOND, microseconds
+from clarion.adapters.stores.sqlite.clock import instant, microseconds
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import InvalidInput, ProgramTooOld
 
@@ -29,7 +29,7 @@ def parameter(items: Iterable[msgspec.Struct]) -> str:
     return as_json([_values(item) for item in items])
 
 
-def as_json(rows: Sequence[Mapping[str, object] | str]) -> str:
+def as_json(rows: Sequence[object]) -> str:
     """Write plain values as JSON: guids, dates and enumerations as text, bytes in base64."""
     try:
         text = msgspec.json.encode(rows).decode()
@@ -43,11 +43,15 @@ def as_json(rows: Sequence[Mapping[str, object] | str]) -> str:
 
 def record(kind: type[S], columns: Columns, row: Sequence[object]) -> S:
     """Make a record of a row whose columns are named like its fields."""
-    values = dict(zip(columns, row, strict=True))
+    return converted(kind, dict(zip(columns, row, strict=True)))
+
+
+def converted(kind: type[S], values: dict[str, Any], **more: object) -> S:
+    """Make a record of stored values by name, which are changed by it, and of what is no column."""
     for name, convert in _reading(kind):
-        if (value := values[name]) is not None:
+        if (value := values.get(name)) is not None:
             values[name] = convert(value)
-    return kind(**values)
+    return kind(**values, **more)
 
 
 def unpack_bytes(text: str | None) -> bytes | None:
@@ -81,7 +85,7 @@ def _writing(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
 def _reading(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
     """Name the fields whose type is not the stored one, and how to make it."""
     known: dict[type, Convert] = {
-        datetime: lambda value: EPOCH_AT + value * MICROSECOND,
+        datetime: instant,
         date: date.fromisoformat,
         Fingerprint: Fingerprint.stored,
         UUID: UUID,

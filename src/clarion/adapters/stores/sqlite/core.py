@@ -1,33 +1,44 @@
-"""The synchronous core: every method of the ports, one transaction each, and nothing of asyncio.
+"""The synchronous core: works as transactions, one for itself or several in one commit, and nothing of asyncio.
 
-What happens inside a transaction is in `ensure/` and `insights`; the connection is in `session`. All methods are called
-in one thread, that of the runner; `store` is the asynchronous surface of this.
+A work is what a store method does inside its transaction; the works themselves live in the other modules of the
+package. All methods are called in one thread, that of the runner.
 """
 
-from collections.abc import Sequence
-from typing import TypeVar
-from uuid import UUID
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Final, Generic, TypeVar
 
-from clarion.adapters.stores.sqlite import insights
-from clarion.adapters.stores.sqlite.ensure import job, outgoing, record, tenant
-from clarion.adapters.stores.sqlite.session import Session
-from clarion.domain.address import AddressVersion
-from clarion.domain.automation import AutomationJob, AutomationScheduler
-from clarion.domain.ensured import Ensured
-from clarion.domain.guard import JobEntry
-from clarion.domain.inbox import UserMessage
-from clarion.domain.messaging import MessagingJob
-from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage
-from clarion.domain.support import SupportCase, SupportStatus
-from clarion.errors import InvalidInput
-from clarion.ports.ensure import ITEMS_MAX, WrappedKeys
+from clarion.adapters.stores.sqlite.session import Session, Transaction
+from clarion.errors import BrokenInvariant
 
 T = TypeVar("T")
 
+Work = Callable[[Transaction], T]
+
+CHANGES_MAX: Final = 1000
+"""Rows after which a commit takes no further work: as many as one set may have, so that nobody waits long behind it."""
+
+TIME_MAX: Final = timedelta(milliseconds=10)
+"""How long a commit may grow: about as long as a set of a thousand takes, and many times what a flush costs."""
+
+
+class Outcome(Generic[T]):
+    """What a work returned or raised, kept for whoever waits for it: `with outcome: outcome.value = …`."""
+
+    value: T
+    error: BaseException | None = None
+
+    def __enter__(self) -> None:
+        """Begin to watch."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        """Keep the error, whatever it is: it belongs to the one who waits, not to the thread."""
+        self.error = error
+        return error is not None
+
 
 class SqliteCore:
-    """All records of all tenants, in one SQLite database."""
+    """One database, and the ways to work on it."""
 
     def __init__(self, session: Session) -> None:
         """Serve the database of a session, which is opened by `open`."""
@@ -41,88 +52,52 @@ class SqliteCore:
         """Close the connection, in the thread that opened it."""
         self._session.close()
 
-    def ensure_tenant(self, tenant_id: str, keys: WrappedKeys) -> WrappedKeys:
-        """Make the tenant with these keys unless it exists; return the keys that it has."""
-        with self._session.transaction() as transaction:
-            return tenant.ensure_tenant(transaction, tenant_id, keys)
-
-    def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:
-        """Return the tenant's wrapped keys, or None where there is no such tenant."""
+    def read(self, work: Work[T]) -> T:
+        """Run a work that writes nothing."""
         with self._session.reading() as transaction:
-            return tenant.find_tenant_keys(transaction, tenant_id)
+            return work(transaction)
 
-    def ensure_automation_schedulers(
-        self, tenant_id: str, items: Sequence[AutomationScheduler]
-    ) -> list[Ensured[AutomationScheduler]]:
-        """Insert, or settle with the row that is there."""
-        if not _bounded(items):
-            return []
+    def write(self, work: Work[T]) -> T:
+        """Run a work with a commit of its own."""
         with self._session.transaction() as transaction:
-            return record.ensure_automation_schedulers(transaction, tenant_id, items)
+            return work(transaction)
 
-    def ensure_automation_jobs(self, tenant_id: str, items: Sequence[AutomationJob]) -> list[Ensured[AutomationJob]]:
-        """Insert the traces that are missing."""
-        return self._ensure(tenant_id, items, table=record.AUTOMATION_JOBS)
+    def write_together(self, works: Sequence[Work[T]]) -> list[Outcome[T]]:
+        """Run the first works that fit into one commit, each under a savepoint; return what became of those.
 
-    def ensure_notification_jobs(self, tenant_id: str, items: Sequence[JobEntry]) -> list[Ensured[NotificationJob]]:
-        """Insert guards, jobs and scheduler rows that are missing, together or not at all."""
-        if not _bounded(items):
-            return []
-        with self._session.transaction() as transaction:
-            return job.ensure_notification_jobs(transaction, tenant_id, items)
+        A work that fails is rolled back and hurts no other. Where what they share fails (the disk is full, the commit
+        is refused), each is tried again by itself, so that only those fail that cannot succeed.
+        """
+        if len(works) == 1:
+            return [self._alone(works[0])]
+        outcomes: list[Outcome[T]] = []
+        shared = Outcome[None]()
+        with shared, self._session.commit() as commit:
+            deadline = self._session.monotonic() + TIME_MAX.total_seconds()
+            for work in works:
+                outcome = Outcome[T]()
+                outcomes.append(outcome)
+                with outcome, commit.part() as transaction:
+                    outcome.value = work(transaction)
+                if not commit.stands:
+                    raise BrokenInvariant("a transaction was ended from inside")
+                if commit.changes >= CHANGES_MAX or self._session.monotonic() >= deadline:
+                    break
+        if shared.error is None:
+            return outcomes
+        if not outcomes:  # it did not even begin: who waits is told at once, instead of waiting for the same again
+            return [_failed(shared.error) for _ in works]
+        return [self._alone(work) for work in works[: len(outcomes)]]
 
-    def ensure_notification_schedulers(
-        self, tenant_id: str, items: Sequence[NotificationScheduler]
-    ) -> list[Ensured[NotificationScheduler]]:
-        """Insert the pending rows that are missing."""
-        return self._ensure(tenant_id, items, table=record.NOTIFICATION_SCHEDULERS)
-
-    def ensure_messaging_jobs(self, tenant_id: str, items: Sequence[MessagingJob]) -> list[Ensured[MessagingJob]]:
-        """Insert the jobs that are missing."""
-        return self._ensure(tenant_id, items, table=record.MESSAGING_JOBS)
-
-    def ensure_address_versions(self, tenant_id: str, items: Sequence[AddressVersion]) -> list[Ensured[AddressVersion]]:
-        """Insert the versions that are missing."""
-        return self._ensure(tenant_id, items, table=record.ADDRESS_VERSIONS)
-
-    def ensure_user_messages(self, tenant_id: str, items: Sequence[UserMessage]) -> list[Ensured[UserMessage]]:
-        """Insert the inbox rows that are missing."""
-        return self._ensure(tenant_id, items, table=record.USER_MESSAGES)
-
-    def ensure_outgoing_messages(self, tenant_id: str, batch: OutgoingBatch) -> list[Ensured[OutgoingMessage]]:
-        """Insert the rows that are missing, all of one parent and all or none."""
-        if not _bounded(batch.items):
-            return []
-        with self._session.transaction() as transaction:
-            return outgoing.ensure_outgoing_messages(transaction, tenant_id, batch)
-
-    def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
-        """Open these cases, or see them once more."""
-        if _bounded(cases):
-            with self._session.transaction() as transaction:
-                record.write_cases(transaction, tenant_id, cases)
-
-    def list_support_cases(
-        self, tenant_id: str, *, status: SupportStatus | None, after: UUID | None, limit: int
-    ) -> list[SupportCase]:
-        """List a tenant's cases in the order of their ids, starting behind `after`."""
-        with self._session.reading() as transaction:
-            return insights.list_support_cases(transaction, tenant_id, status=status, after=after, limit=limit)
-
-    def _ensure(
-        self, tenant_id: str, items: Sequence[record.R], *, table: record.Table[record.R]
-    ) -> list[Ensured[record.R]]:
-        """Ensure records of a kind that stands by itself."""
-        if not _bounded(items):
-            return []
-        with self._session.transaction() as transaction:
-            return record.ensure(transaction, tenant_id, items, table=table)
+    def _alone(self, work: Work[T]) -> Outcome[T]:
+        """Run a work with a commit of its own, and keep what becomes of it."""
+        outcome = Outcome[T]()
+        with outcome:
+            outcome.value = self.write(work)
+        return outcome
 
 
-def _bounded(items: Sequence[T]) -> Sequence[T]:
-    """Refuse a set that would keep others waiting for too long."""
-    if len(items) > ITEMS_MAX:
-        raise InvalidInput(
-            f"a set has {len(items)} items, {ITEMS_MAX} is the most", field="items", hint="ensure them in several sets"
-        )
-    return items
+def _failed(error: BaseException) -> Outcome[T]:
+    outcome = Outcome[T]()
+    outcome.error = error
+    return outcome

@@ -1,15 +1,17 @@
 """One connection, its clock, and the one way to run a transaction on it.
 
-Everything that this store asks of SQLite goes through here: one `BEGIN IMMEDIATE` a store method, our own errors
-instead of the driver's, and time from the registered function `clarion_now()` only. Synchronous: a session is opened,
-used and closed in one thread, that of its runner. What is asked lives in `ensure/` and `insights`.
+Everything that this store asks of SQLite goes through here: a `BEGIN IMMEDIATE` for each commit, which one store method
+has for itself or several share under savepoints; our own errors instead of the driver's; and time from the registered
+function `clarion_now()` only, which stands still inside a commit. Synchronous: a session is opened, used and closed in
+one thread, that of its runner. What is asked lives in the other modules of the package, beside its SQL.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -23,7 +25,9 @@ from clarion.errors import BrokenInvariant, Misconfigured
 from clarion.ports.clock import Clock
 
 S = TypeVar("S", bound=msgspec.Struct)
-Parameter = str | int | None
+Parameter = str | int | bytes | None
+CountKey = tuple[int, str, str]
+"""Flow, status and reason class: what a campaign's rows are counted by."""
 
 LIBRARY_MIN: Final = (3, 38, 0)
 """The first with the operator `->>`; strict tables and RETURNING are older."""
@@ -37,28 +41,95 @@ _SWITCHES_MAX: Final = 10
 second attempt is enough unless others come between."""
 
 # Every commit is on disk before it is answered (F-44). Sorting a set takes no file: it holds a thousand rows at most.
-_SETTINGS: Final = ("PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY")
+# 64 MB of pages keep the indexes of a queue of a million rows at hand. The log is carried over to the file every 16 MB:
+# rows are written three times within seconds (made, claimed, recorded), and so their pages are copied once, not thrice.
+_SETTINGS: Final = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -65536",
+    "PRAGMA wal_autocheckpoint = 4096",
+)
 
-_QUERIES: Final = load(__package__, "clock.sql")
+_CLOCK: Final = load(__package__, "clock.sql")
+_COUNTS: Final = load(__package__, "count.sql")
 
 
 class Transaction:
-    """An open transaction: it asks, and is committed or rolled back by its session."""
+    """What one store method asks inside a commit; it is kept or rolled back as a whole, by its session."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        """Ask over a connection on which a transaction has begun."""
+    def __init__(self, connection: sqlite3.Connection, *, now: int) -> None:
+        """Ask over a connection on which a transaction has begun, at this time."""
         self._connection = connection
-        self.opens_cases = False
+        self.now = now
+        self.counts: Counter[CountKey] = Counter()
 
-    def rows(self, query: Query, **parameters: Parameter) -> list[tuple[object, ...]]:
+    def rows(self, query: Query, **parameters: Parameter) -> list[tuple[Any, ...]]:
         """Run one statement and return what it returns."""
         return self._connection.execute(query.sql, parameters).fetchall()
 
+    def table(self, query: Query, **parameters: Parameter) -> tuple[codec.Columns, list[tuple[Any, ...]]]:
+        """Run one statement and return the names of its columns and its rows."""
+        cursor = self._connection.execute(query.sql, parameters)
+        return tuple(column[0] for column in cursor.description), cursor.fetchall()
+
     def records(self, kind: type[S], query: Query, **parameters: Parameter) -> list[S]:
         """Run one statement and return its rows as records of one kind."""
-        cursor = self._connection.execute(query.sql, parameters)
-        columns = tuple(column[0] for column in cursor.description)
-        return [codec.record(kind, columns, row) for row in cursor]
+        columns, rows = self.table(query, **parameters)
+        return [codec.record(kind, columns, row) for row in rows]
+
+
+class Commit:
+    """A transaction of SQLite that several store methods share, each in a part of its own."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: StoreClock, *, store: str) -> None:
+        """Share what has begun on this connection."""
+        self._connection = connection
+        self._clock = clock
+        self._store = store
+        self._before = connection.total_changes
+        self._counts: Counter[CountKey] = Counter()
+        self.high_water: int | None = None
+
+    @property
+    def changes(self) -> int:
+        """How many rows were written so far."""
+        return self._connection.total_changes - self._before
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is still something to commit: SQLite ends a transaction by itself where the disk is full."""
+        return self._connection.in_transaction
+
+    @contextmanager
+    def part(self) -> Iterator[Transaction]:
+        """Run the block under a savepoint: if it fails, nothing of it is kept and the other parts are as they were."""
+        with failures(self._store):
+            self._connection.execute("SAVEPOINT part")
+            try:
+                with self.whole() as transaction:
+                    yield transaction
+            except BaseException:
+                if self.stands:
+                    self._connection.execute("ROLLBACK TO part")
+                    self._connection.execute("RELEASE part")
+                raise
+            self._connection.execute("RELEASE part")
+
+    @contextmanager
+    def whole(self) -> Iterator[Transaction]:
+        """Run the block as all that is committed."""
+        transaction = Transaction(self._connection, now=self._clock.now())
+        yield transaction
+        self._counts.update(transaction.counts)
+
+    def finish(self) -> None:
+        """Write what is written once for all parts: the counts that they changed, and the clock's mark."""
+        transaction = Transaction(self._connection, now=self._clock.now())
+        if counts := [[*key, n] for key, n in sorted(self._counts.items()) if n]:
+            transaction.rows(_COUNTS["change_flow_counts"], items=codec.as_json(counts))
+        if self.changes and self._clock.mark_is_due():
+            self.high_water = _mark(transaction)
 
 
 class Session:
@@ -92,35 +163,47 @@ class Session:
             with failures(self._location.shown):
                 connection.close()
 
+    def monotonic(self) -> float:
+        """Return the seconds of the host's monotonic clock, for measuring how long something takes."""
+        return self._host_clock.monotonic()
+
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def commit(self) -> Iterator[Commit]:
         """Run the block as one transaction that may write: all of it is committed, or nothing is."""
         connection, clock = self._in_use()
         with failures(self._location.shown):
             connection.execute("BEGIN IMMEDIATE")  # so that waiting for another writer happens here and nowhere later
             try:
                 with clock.standing_still():
-                    before, transaction = connection.total_changes, Transaction(connection)
-                    yield transaction
-                    wrote = connection.total_changes > before
-                    # A batch of outgoing messages is four statements at most and with a case it has had them; the mark
-                    # can wait for the next transaction, since no clock judges a case.
-                    marks = wrote and clock.mark_is_due() and not transaction.opens_cases
-                    high_water = _mark(transaction) if marks else None
+                    commit = Commit(connection, clock, store=self._location.shown)
+                    yield commit
+                    commit.finish()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # SQLite has ended it by itself where the disk is full
                     connection.execute("ROLLBACK")
                 raise
-        if high_water is not None:
-            clock.marked(high_water)
+        if commit.high_water is not None:
+            clock.marked(commit.high_water)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Run the block as one method with a commit of its own."""
+        with self.commit() as commit, commit.whole() as transaction:
+            yield transaction
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """Run a block of one statement that reads, which is a transaction by itself and waits for no writer."""
-        connection, _ = self._in_use()
+        """Run a block that only reads: it sees one state of the database and waits for no writer."""
+        connection, clock = self._in_use()
         with failures(self._location.shown):
-            yield Transaction(connection)
+            connection.execute("BEGIN")
+            try:
+                with clock.standing_still():
+                    yield Transaction(connection, now=clock.now())
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def _in_use(self) -> tuple[sqlite3.Connection, StoreClock]:
         """Return the connection and its clock."""
@@ -149,7 +232,7 @@ class Session:
             _use_log(connection, store=self._location.shown)
         for setting in _SETTINGS:
             connection.execute(setting)
-        (high_water,) = connection.execute(_QUERIES["read_high_water"].sql).fetchone()
+        (high_water,) = connection.execute(_CLOCK["read_high_water"].sql).fetchone()
         clock = StoreClock(self._host_clock, high_water=high_water)
         connection.create_function("clarion_now", 0, clock.now)
         connection.create_function("clarion_bytes", 1, codec.unpack_bytes, deterministic=True)
@@ -168,7 +251,7 @@ def require_library(version: tuple[int, int, int]) -> None:
 
 def _mark(transaction: Transaction) -> int:
     """Raise the stored mark to the present time and return where it stands."""
-    ((high_water,),) = transaction.rows(_QUERIES["mark_high_water"])
+    ((high_water,),) = transaction.rows(_CLOCK["mark_high_water"])
     if not isinstance(high_water, int):
         raise BrokenInvariant("the store's clock holds no number")
     return high_water

@@ -1,20 +1,56 @@
-"""The store's surface: every method of the ports, handed to the synchronous core by way of a runner."""
+"""The store's surface: every method of the ports, each a work that a runner runs in its thread.
 
-from collections.abc import Sequence
-from uuid import UUID
+A table of who does what, and how urgently: what is ensured first, because an empty set asks nobody, then all the rest
+in one line each. What the methods do lives in the modules that are named here.
+"""
 
-from clarion.adapters.stores.sqlite.core import SqliteCore
-from clarion.adapters.stores.sqlite.runner import Runner
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from clarion.adapters.stores.sqlite import audit, catalog, facts, insights, story, track
+from clarion.adapters.stores.sqlite.core import SqliteCore, Work
+from clarion.adapters.stores.sqlite.ensure import job, outgoing, record, tenant
+from clarion.adapters.stores.sqlite.queue import cancel, claim, doubt, result, stage
+from clarion.adapters.stores.sqlite.runner import Runner, Urgency
+from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import JobEntry
+from clarion.domain.identity import Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingBatch, OutgoingMessage
-from clarion.domain.support import SupportCase, SupportStatus
-from clarion.ports.ensure import WrappedKeys
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.domain.support import SupportCase
+from clarion.ports.ensure import bounded
+
+R = TypeVar("R")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _reads(
+    work: Callable[Concatenate[Transaction, P], T],
+) -> Callable[Concatenate["SqliteStore", P], Coroutine[Any, Any, T]]:
+    """Make a method of a work that writes nothing."""
+
+    async def method(store: "SqliteStore", /, *args: P.args, **named: P.kwargs) -> T:
+        return await store.read(lambda transaction: work(transaction, *args, **named))
+
+    return method
+
+
+def _writes(
+    urgency: Urgency, work: Callable[Concatenate[Transaction, P], T]
+) -> Callable[Concatenate["SqliteStore", P], Coroutine[Any, Any, T]]:
+    """Make a method of a work that is a transaction."""
+
+    async def method(store: "SqliteStore", /, *args: P.args, **named: P.kwargs) -> T:
+        return await store.write(lambda transaction: work(transaction, *args, **named), urgency=urgency)
+
+    return method
 
 
 class SqliteStore:
@@ -36,68 +72,125 @@ class SqliteStore:
     async def close(self) -> None:
         """Close the connection and end the runner, after what was asked for before."""
         try:
-            await self._runner.run(self._core.close)
+            await self._runner.run(self._core.close, urgency=Urgency.LAST)
         finally:
             await self._runner.close()
 
-    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys) -> WrappedKeys:
-        """Make the tenant with these keys unless it exists; return the keys that it has."""
-        return await self._runner.run(lambda: self._core.ensure_tenant(tenant_id, keys))
+    async def read(self, work: Work[T]) -> T:
+        """Run a work that writes nothing."""
+        return await self._runner.read(self._core, work)
 
-    async def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:
-        """Return the tenant's wrapped keys, or None where there is no such tenant."""
-        return await self._runner.run(lambda: self._core.find_tenant_keys(tenant_id))
+    async def write(self, work: Work[T], *, urgency: Urgency) -> T:
+        """Run a work as a transaction, and answer when it is committed."""
+        return await self._runner.write(self._core, work, urgency=urgency)
 
     async def ensure_automation_schedulers(
         self, tenant_id: str, items: Sequence[AutomationScheduler]
     ) -> list[Ensured[AutomationScheduler]]:
         """Insert, or settle with the row that is there."""
-        return await self._runner.run(lambda: self._core.ensure_automation_schedulers(tenant_id, items))
+        return await self._ensure(record.ensure_automation_schedulers, tenant_id, items)
 
     async def ensure_automation_jobs(
         self, tenant_id: str, items: Sequence[AutomationJob]
     ) -> list[Ensured[AutomationJob]]:
         """Insert the traces that are missing."""
-        return await self._runner.run(lambda: self._core.ensure_automation_jobs(tenant_id, items))
+        return await self._ensure(partial(record.ensure, table=record.AUTOMATION_JOBS), tenant_id, items)
 
     async def ensure_notification_jobs(
         self, tenant_id: str, items: Sequence[JobEntry]
     ) -> list[Ensured[NotificationJob]]:
         """Insert guards, jobs and scheduler rows that are missing, together or not at all."""
-        return await self._runner.run(lambda: self._core.ensure_notification_jobs(tenant_id, items))
+        return await self._ensure(job.ensure_notification_jobs, tenant_id, items)
 
     async def ensure_notification_schedulers(
         self, tenant_id: str, items: Sequence[NotificationScheduler]
     ) -> list[Ensured[NotificationScheduler]]:
         """Insert the pending rows that are missing."""
-        return await self._runner.run(lambda: self._core.ensure_notification_schedulers(tenant_id, items))
+        return await self._ensure(partial(record.ensure, table=record.NOTIFICATION_SCHEDULERS), tenant_id, items)
 
     async def ensure_messaging_jobs(self, tenant_id: str, items: Sequence[MessagingJob]) -> list[Ensured[MessagingJob]]:
         """Insert the jobs that are missing."""
-        return await self._runner.run(lambda: self._core.ensure_messaging_jobs(tenant_id, items))
+        return await self._ensure(partial(record.ensure, table=record.MESSAGING_JOBS), tenant_id, items)
 
     async def ensure_address_versions(
         self, tenant_id: str, items: Sequence[AddressVersion]
     ) -> list[Ensured[AddressVersion]]:
         """Insert the versions that are missing."""
-        return await self._runner.run(lambda: self._core.ensure_address_versions(tenant_id, items))
+        return await self._ensure(partial(record.ensure, table=record.ADDRESS_VERSIONS), tenant_id, items)
 
     async def ensure_user_messages(self, tenant_id: str, items: Sequence[UserMessage]) -> list[Ensured[UserMessage]]:
         """Insert the inbox rows that are missing."""
-        return await self._runner.run(lambda: self._core.ensure_user_messages(tenant_id, items))
+        return await self._ensure(partial(record.ensure, table=record.USER_MESSAGES), tenant_id, items)
 
-    async def ensure_outgoing_messages(self, tenant_id: str, batch: OutgoingBatch) -> list[Ensured[OutgoingMessage]]:
-        """Insert the rows that are missing, all of one parent and all or none."""
-        return await self._runner.run(lambda: self._core.ensure_outgoing_messages(tenant_id, batch))
+    async def ensure_outgoing_messages(
+        self, tenant_id: str, items: Sequence[OutgoingItem]
+    ) -> list[Ensured[OutgoingMessage]]:
+        """Insert the rows that are missing; a campaign's give way to everybody else's."""
+        urgency = Urgency.LATER if all(item.lane is Lane.BULK for item in items) else Urgency.SOON
+        return await self._ensure(outgoing.ensure_outgoing_messages, tenant_id, items, urgency=urgency)
 
     async def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
         """Open these cases, or see them once more."""
-        return await self._runner.run(lambda: self._core.open_support_cases(tenant_id, cases))
+        await self._ensure(record.open_support_cases, tenant_id, cases)
 
-    async def list_support_cases(
-        self, tenant_id: str, *, status: SupportStatus | None = None, after: UUID | None = None, limit: int = 50
-    ) -> Sequence[SupportCase]:
-        """List a tenant's cases in the order of their ids, starting behind `after`."""
-        return await self._runner.run(
-            lambda: self._core.list_support_cases(tenant_id, status=status, after=after, limit=limit)
-        )
+    async def _ensure(
+        self,
+        work: Callable[[Transaction, str, Sequence[R]], list[T]],
+        tenant_id: str,
+        items: Sequence[R],
+        *,
+        urgency: Urgency = Urgency.SOON,
+    ) -> list[T]:
+        """Ensure a set that is not too large; an empty one asks the database nothing."""
+        if not bounded(items):
+            return []
+        return await self.write(lambda transaction: work(transaction, tenant_id, items), urgency=urgency)
+
+    ensure_tenant = _writes(Urgency.SOON, tenant.ensure_tenant)
+    find_tenant_keys = _reads(tenant.find_tenant_keys)
+
+    claim_stage = _writes(Urgency.SOON, stage.claim_stage)
+    finish_stage = _writes(Urgency.SOON, stage.finish_stage)
+    freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
+    rescue_stages = _writes(Urgency.LATER, stage.rescue_stages)
+    next_stage_due_in = _reads(stage.next_stage_due_in)
+    discover_flows = _reads(claim.discover_flows)
+    claim_outgoing = _writes(Urgency.CLAIM, claim.claim_outgoing)
+    record_outgoing = _writes(Urgency.OUTCOME, result.record_outgoing)
+    rescue_outgoing = _writes(Urgency.LATER, doubt.rescue_outgoing)
+    find_doubts = _reads(doubt.find_doubts)
+    settle_doubts = _writes(Urgency.SOON, doubt.settle_doubts)
+    set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
+    sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
+    cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
+    retry_outgoing = _writes(Urgency.SOON, doubt.retry_outgoing)
+
+    keep_events = _writes(Urgency.SOON, track.keep_events)
+    apply_events = _writes(Urgency.LATER, track.apply_events)
+
+    find_recipients = _reads(facts.find_recipients)
+    find_members = _reads(facts.find_members)
+    find_disabled_types = _reads(facts.find_disabled_types)
+    find_templates = _reads(facts.find_templates)
+
+    publish_template = _writes(Urgency.SOON, catalog.publish_template)
+    list_templates = _reads(catalog.list_templates)
+    put_people = _writes(Urgency.LATER, catalog.put_people)
+    put_group = _writes(Urgency.LATER, catalog.put_group)
+    set_type_enabled = _writes(Urgency.SOON, catalog.set_type_enabled)
+    put_api_key = _writes(Urgency.SOON, catalog.put_api_key)
+    find_api_key = _reads(catalog.find_api_key)
+    list_api_keys = _reads(catalog.list_api_keys)
+    revoke_api_key = _writes(Urgency.SOON, catalog.revoke_api_key)
+    resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
+    append_audit = _writes(Urgency.SOON, audit.append_audit)
+    list_audit = _reads(audit.list_audit)
+
+    list_tenants = _reads(insights.list_tenants)
+    find_job_story = _reads(story.find_job_story)
+    find_job_of_message = _reads(insights.find_job_of_message)
+    list_jobs = _reads(insights.list_jobs)
+    list_doubts = _reads(insights.list_doubts)
+    list_support_cases = _reads(insights.list_support_cases)
+    find_support_case = _reads(insights.find_support_case)
+    measure = _reads(insights.measure)

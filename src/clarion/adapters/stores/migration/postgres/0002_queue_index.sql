@@ -7,9 +7,9 @@ CREATE INDEX CONCURRENTLY automation_scheduler_due ON automation_scheduler (sche
 DROP INDEX CONCURRENTLY IF EXISTS automation_scheduler_source;
 CREATE INDEX CONCURRENTLY automation_scheduler_source ON automation_scheduler (tenant_id, source_type, source, setting);
 DROP INDEX CONCURRENTLY IF EXISTS notification_job_history;
-CREATE INDEX CONCURRENTLY notification_job_history ON notification_job (tenant_id, partition_key, row_key);
+CREATE INDEX CONCURRENTLY notification_job_history ON notification_job (tenant_id, partition_key, row_key COLLATE "C");
 DROP INDEX CONCURRENTLY IF EXISTS notification_scheduler_due;
-CREATE INDEX CONCURRENTLY notification_scheduler_due ON notification_scheduler (lane, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX CONCURRENTLY notification_scheduler_due ON notification_scheduler (stage, lane, due_at, id) WHERE due_at IS NOT NULL;
 DROP INDEX CONCURRENTLY IF EXISTS notification_scheduler_lease;
 CREATE INDEX CONCURRENTLY notification_scheduler_lease ON notification_scheduler (lease_until) WHERE lease_until IS NOT NULL;
 DROP INDEX CONCURRENTLY IF EXISTS address_version_destination;
@@ -25,4 +25,4 @@ CREATE INDEX CONCURRENTLY outgoing_message_lease ON outgoing_message (lease_unti
 DROP INDEX CONCURRENTLY IF EXISTS outgoing_message_order;
 CREATE INDEX CONCURRENTLY outgoing_message_order ON outgoing_message (order_key, id) WHERE order_key IS NOT NULL AND (due_at IS NOT NULL OR lease_until IS NOT NULL);
 DROP INDEX CONCURRENTLY IF EXISTS support_case_list;
-CREATE INDEX CONCURRENTLY support_case_list ON support_case (tenant_id, status, last_seen_at);
+CREATE INDEX CONCURRENTLY support_case_list ON support_case (tenant_id, status, case_id);

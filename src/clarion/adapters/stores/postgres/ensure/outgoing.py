@@ -1,10 +1,15 @@
-"""Ensuring outgoing messages: the hot path of every campaign, three statements a batch and a fourth for conflicts.
+"""Ensuring outgoing messages: the hot path of every campaign, two statements a set, and more only for what was there.
 
-The rows are made on the server from the parent, the address versions and the flows; what travels is the batch. Writes
-`flow`, `outgoing_message` and `support_case`, and holds the scheduler row while it inserts.
+The rows are made on the server from parents, address versions and flows; what travels is the set, and what its items
+share travels once. Writes `source`, `flow`, `outgoing_message`, `flow_count` and `support_case`, and holds scheduler
+rows while it inserts.
 """
 
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import asyncpg
 import msgspec
@@ -13,89 +18,145 @@ from clarion.adapters.stores import answer
 from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.postgres.ensure.record import write_cases
 from clarion.adapters.stores.query import load
-from clarion.domain.ensured import Ensured
+from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
-from clarion.domain.outgoing import OutgoingBatch, OutgoingItem, OutgoingMessage, OutgoingStatus
-from clarion.errors import BrokenInvariant, ClarionError
-from clarion.ports.ensure import hold_lost, unknown_address, unknown_parent
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
+from clarion.errors import BrokenInvariant
+from clarion.ports.ensure import unknown_address, unknown_parent
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
 
 _SQL: Final = load(__package__, "outgoing.sql")
 
+Parent = tuple[str, UUID | None]
+Place = tuple[str, int, int | None]
+
 
 async def ensure_outgoing_messages(
-    connection: "Connection", tenant_id: str, batch: OutgoingBatch
+    connection: "Connection", tenant_id: str, items: Sequence[OutgoingItem]
 ) -> list[Ensured[OutgoingMessage]]:
-    """Insert the rows that are absent while the hold holds, and compare those that are there."""
-    created = await _insert(connection, tenant_id, batch)
-    rows = await _read(connection, tenant_id, batch)
-    if len(rows) < len(batch.items):
-        raise await _why_missing(connection, tenant_id, batch)
-    stored: dict[answer.Key, OutgoingMessage] = {}
-    given: list[OutgoingMessage] = []
-    for item, row in zip(batch.items, rows, strict=True):
-        found = _message(row, pk=batch.pk)
-        stored[found.key] = found
-        given.append(_given(item, found))
-    fresh = {key for key in stored if key[-1] in created}
-    verdicts = answer.compare(tenant_id, given, stored=stored, created=fresh)
+    """Insert the rows that are absent while their holds hold, and compare those that are there."""
+    made = await _insert(connection, tenant_id, items)
+    rows = await _with_stored(connection, tenant_id, items, made)
+    known = [number for number, row in enumerate(rows) if row.id is not None]
+    verdicts = answer.compare(
+        tenant_id,
+        [_given(items[number], rows[number]) for number in known],
+        stored={rows[number].key: rows[number] for number in known},
+        created={row.key for row in made.values()},
+    )
     await write_cases(connection, tenant_id, verdicts.cases)
-    return verdicts.answers
+    answers = [Ensured(outcome=Outcome.SUPERSEDED, record=row) for row in rows]
+    for number, verdict in zip(known, verdicts.answers, strict=True):
+        answers[number] = verdict
+    return answers
 
 
-async def _insert(connection: "Connection", tenant_id: str, batch: OutgoingBatch) -> set[str]:
-    """Make the flows and the rows that are absent; return the row keys that were made."""
-    items = batch.items
-    routes = list({item.route: None for item in items})
-    await connection.execute(_SQL["insert_flows"].sql, tenant_id, batch.lane, batch.source, routes)
-    hold_id, hold_version = batch.hold or (None, None)
+async def _insert(
+    connection: "Connection", tenant_id: str, items: Sequence[OutgoingItem]
+) -> dict[Place, OutgoingMessage]:
+    """Make the flows and the rows that are absent; return the rows that were made."""
+    parents = _parents(items)
+    roads = sorted({(item.lane.value, item.route, item.source) for item in items})
+    holds = sorted({item.hold for item in items if item.hold is not None})
+    road_places = {road: place for place, road in enumerate(roads, 1)}
+    hold_places: dict[tuple[int, int] | None, int] = {hold: place for place, hold in enumerate(holds, 1)}
+    lanes, routes, sources = (list(map(itemgetter(part), roads)) for part in range(3))
+    await connection.execute(_SQL["insert_flows"].sql, tenant_id, lanes, routes, sources)
     made = await connection.fetch(
         _SQL["insert_outgoing_messages"].sql,
         tenant_id,
-        batch.pk,
-        batch.messaging_job,
+        [pk for pk, _ in parents],
+        [guid for _, guid in parents],
+        lanes,
+        routes,
+        sources,
+        [hold_id for hold_id, _ in holds],
+        [version for _, version in holds],
+        [parents[_parent(item)] for item in items],
+        [road_places[item.lane.value, item.route, item.source] for item in items],
+        [hold_places.get(item.hold) for item in items],
         [item.address_id for item in items],
+        [item.recipient_id_hash for item in items],
+        [item.channel for item in items],
         [item.message_id for item in items],
-        [item.route for item in items],
         [item.attempt_no for item in items],
         [item.order_key for item in items],
         [item.due_at for item in items],
         [item.expires_at for item in items],
-        batch.lane,
-        batch.source,
-        hold_id,
-        hold_version,
+        [item.doubt_policy for item in items],
     )
-    return {row[0] for row in made}
+    rows = [_message(row, status=OutgoingStatus.CREATED, version=1) for row in made]
+    return {(row.pk, row.address_id, row.attempt_no): row for row in rows}
 
 
-async def _read(connection: "Connection", tenant_id: str, batch: OutgoingBatch) -> list[asyncpg.Record]:
-    """Read the stored row of each item that has one, in the order of the batch."""
-    rows = await connection.fetch(
+async def _with_stored(
+    connection: "Connection",
+    tenant_id: str,
+    items: Sequence[OutgoingItem],
+    made: dict[Place, OutgoingMessage],
+) -> list[OutgoingMessage]:
+    """Give each item its row: the one it made, the one that is stored, or the one it would have made, without an id.
+
+    Items that name the same place are read even if a row was made there: not all of them need be right about it.
+    """
+    places = [_place(item) for item in items]
+    times = Counter(places)
+    rest = [number for number, place in enumerate(places) if place not in made or times[place] > 1]
+    if not rest:
+        return [made[place] for place in places]
+    asked = [items[number] for number in rest]
+    parents = _parents(asked)
+    found = await connection.fetch(
         _SQL["read_outgoing_messages"].sql,
         tenant_id,
-        batch.pk,
-        batch.messaging_job,
-        [item.address_id for item in batch.items],
-        [item.attempt_no for item in batch.items],
+        [pk for pk, _ in parents],
+        [guid for _, guid in parents],
+        [parents[_parent(item)] for item in asked],
+        [item.address_id for item in asked],
+        [item.recipient_id_hash for item in asked],
+        [item.channel for item in asked],
+        [item.attempt_no for item in asked],
     )
-    return sorted(rows, key=lambda row: row["place"])
+    read = {number: _stored(items[number], row) for number, row in zip(rest, found, strict=True)}
+    return [read.get(number) or made[place] for number, place in enumerate(places)]
 
 
-def _message(row: asyncpg.Record, *, pk: str) -> OutgoingMessage:
+def _stored(item: OutgoingItem, row: asyncpg.Record) -> OutgoingMessage:
+    """Read one row, or refuse an item that refers to something unknown; raising takes back what the set made."""
+    if row["bucket"] is None:
+        raise unknown_parent(item.pk)
+    if row["rk"] is None:
+        raise unknown_address(item.address_id)
+    if row["id"] is not None:
+        return _message(row, status=codec.member(OutgoingStatus, row["status"]), version=row["version"])
+    if item.hold is None:
+        raise BrokenInvariant("an outgoing message was neither made nor there, though nothing stood in its way")
+    return OutgoingMessage(
+        bucket=row["bucket"],
+        pk=row["pk"],
+        rk=row["rk"],
+        message_id=item.message_id,
+        address_id=item.address_id,
+        channel=item.channel,
+        attempt_no=item.attempt_no,
+        correlation_id=row["parent_correlation_id"],
+    )
+
+
+def _message(row: asyncpg.Record, *, status: OutgoingStatus, version: int) -> OutgoingMessage:
     """Read one row; written out, because this is done for every recipient of every campaign."""
     return OutgoingMessage(
         bucket=row["bucket"],
-        pk=pk,
+        pk=row["pk"],
         rk=row["rk"],
         message_id=row["message_id"],
         address_id=row["address_id"],
         channel=codec.member(Channel, row["channel"]),
         attempt_no=row["attempt_no"],
-        status=codec.member(OutgoingStatus, row["status"]),
-        version=row["version"],
+        status=status,
+        version=version,
         correlation_id=row["correlation_id"],
         id=row["id"],
     )
@@ -103,23 +164,20 @@ def _message(row: asyncpg.Record, *, pk: str) -> OutgoingMessage:
 
 def _given(item: OutgoingItem, found: OutgoingMessage) -> OutgoingMessage:
     """Give the row as this item would have made it: its key, parent and channel are those of the row it found."""
+    if (found.message_id, found.address_id) == (item.message_id, item.address_id):
+        return found
     return msgspec.structs.replace(found, message_id=item.message_id, address_id=item.address_id)
 
 
-async def _why_missing(connection: "Connection", tenant_id: str, batch: OutgoingBatch) -> ClarionError:
-    """Tell why a row was neither made nor there; raising it takes back what else the batch made."""
-    row = await connection.fetchrow(
-        _SQL["explain_missing_messages"].sql,
-        tenant_id,
-        batch.pk,
-        batch.messaging_job,
-        [item.address_id for item in batch.items],
-        *(batch.hold or (None, None)),
-    )
-    if row is None or not row["has_parent"]:
-        return unknown_parent(batch.pk)
-    if batch.hold is not None and not row["holds"]:
-        return hold_lost()
-    if row["unknown_address"] is not None:
-        return unknown_address(row["unknown_address"])
-    return BrokenInvariant("an outgoing message was neither made nor there, though nothing stood in its way")
+def _parents(items: Sequence[OutgoingItem]) -> dict[Parent, int]:
+    """Number the parents of some items from 1, as an array does."""
+    distinct = dict.fromkeys(map(_parent, items))
+    return {parent: place for place, parent in enumerate(distinct, 1)}
+
+
+def _parent(item: OutgoingItem) -> Parent:
+    return item.pk, item.messaging_job
+
+
+def _place(item: OutgoingItem) -> Place:
+    return item.pk, item.address_id, item.attempt_no

@@ -1,127 +1,168 @@
 -- name: insert_flows
--- The flows that the batch's routes need; a handful at most, and after a campaign's first batch none is missing, so
--- nobody waits here for another batch's commit. Sorted, as every insert is.
+-- The flows that the set's rows need, and the gates of their sources; a handful at most, and after a campaign's first
+-- set none is missing, so nobody waits here for another's commit. A source has its row before it has messages, so that
+-- a pause always has something to lock. Sorted, as every insert is.
+WITH gate AS (
+  INSERT INTO source (tenant_id, source)
+  SELECT $1, g.source
+  FROM (SELECT DISTINCT d.source FROM unnest($4::text[]) AS d (source) WHERE d.source <> '') AS g
+  WHERE (SELECT s.source FROM source AS s WHERE s.tenant_id = $1 AND s.source = g.source) IS NULL
+  ORDER BY g.source
+  ON CONFLICT DO NOTHING
+)
 INSERT INTO flow (tenant_id, lane, route, source)
-SELECT $1, $2, g.route, $3
-FROM unnest($4::text[]) AS g (route)
+SELECT $1, g.lane, g.route, g.source
+FROM unnest($2::text[], $3::text[], $4::text[]) AS g (lane, route, source)
 WHERE (
   SELECT f.id
   FROM flow AS f
-  WHERE f.tenant_id = $1 AND f.lane = $2 AND f.route = g.route AND f.source = $3 AND f.account = ''
+  WHERE f.tenant_id = $1 AND f.lane = g.lane AND f.route = g.route AND f.source = g.source AND f.account = ''
 ) IS NULL
-ORDER BY g.route
+ORDER BY g.lane, g.route, g.source
 ON CONFLICT DO NOTHING;
 
 -- name: insert_outgoing_messages
--- The hot path: arrays instead of JSON, and one statement from addresses to rows. The parent gives bucket and
--- correlation, the address version gives channel and key hash (so no cryptography per row), the flow its id. The
--- scheduler row is locked FOR SHARE only if a row is missing: a repeat must write nothing and a lock is a write, while
--- a cancel must wait for those who insert and be seen by those who come after it. The conflict's target spares a probe
--- of the primary key for each row. Row keys as in domain.key.outgoing_rk.
+-- The hot path: arrays instead of JSON, and one statement from addresses to rows. What rows share (parents, flows,
+-- holds) comes once and is looked up once; a row refers to it by its place. The parent gives bucket and correlation,
+-- the address version gives channel and key hash (so no cryptography per row). A scheduler row is locked FOR SHARE only
+-- if a row of its is missing: a repeat must write nothing and a lock is a write, while a cancel must wait for those who
+-- insert and be seen by those who come after it. The conflict's target spares a probe of the primary key for each row.
+-- Row keys as in domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a source.
 WITH parent AS MATERIALIZED (
-  SELECT j.bucket, j.correlation_id, j.traceparent
-  FROM notification_job AS j
-  WHERE j.tenant_id = $1 AND j.row_key = $2 AND $3::uuid IS NULL
-  UNION ALL
-  SELECT j.bucket, j.correlation_id, j.traceparent
-  FROM messaging_job AS j
-  WHERE j.tenant_id = $1 AND j.guid = $3::uuid
+  SELECT
+    array_agg(j.bucket ORDER BY g.place) AS buckets,
+    array_agg(j.correlation_id ORDER BY g.place) AS correlations,
+    array_agg(j.traceparent ORDER BY g.place) AS traces
+  FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS g (pk, guid, place)
+  LEFT JOIN LATERAL (
+    SELECT found.bucket, found.correlation_id, found.traceparent
+    FROM notification_job AS found
+    WHERE found.tenant_id = $1 AND found.row_key = g.pk AND g.guid IS NULL
+    UNION ALL
+    SELECT found.bucket, found.correlation_id, found.traceparent
+    FROM messaging_job AS found
+    WHERE found.tenant_id = $1 AND found.guid = g.guid
+    LIMIT 1
+  ) AS j ON true
+), road AS MATERIALIZED (
+  SELECT array_agg(f.id ORDER BY g.place) AS flows
+  FROM unnest($4::text[], $5::text[], $6::text[]) WITH ORDINALITY AS g (lane, route, source, place)
+  LEFT JOIN LATERAL (
+    SELECT found.id
+    FROM flow AS found
+    WHERE
+      found.tenant_id = $1 AND found.lane = g.lane AND found.route = g.route AND found.source = g.source
+      AND found.account = ''
+    LIMIT 1
+  ) AS f ON true
 ), wanted AS MATERIALIZED (
   SELECT
-    p.bucket, p.correlation_id, p.traceparent, a.channel, g.*,
+    a.channel, g.*, ($2::text[])[g.parent] AS pk, ((SELECT buckets FROM parent))[g.parent] AS bucket,
     concat_ws('_', a.key_hash, a.channel, g.attempt_no) AS rk
   FROM unnest(
-    $4::bigint[], $5::uuid[], $6::text[], $7::smallint[], $8::text[], $9::timestamptz[], $10::timestamptz[]
-  ) WITH ORDINALITY AS g (address_id, message_id, route, attempt_no, order_key, due_at, expires_at, place)
-  CROSS JOIN parent AS p
+    $9::integer[], $10::integer[], $11::integer[], $12::bigint[], $13::text[], $14::text[], $15::uuid[],
+    $16::smallint[], $17::text[], $18::timestamptz[], $19::timestamptz[], $20::text[]
+  ) WITH ORDINALITY AS g (
+    parent, road, hold, address_id, recipient_id_hash, road_channel, message_id, attempt_no, order_key, due_at,
+    expires_at, doubt_policy, place
+  )
   CROSS JOIN LATERAL (
     SELECT found.channel, found.key_hash
     FROM address_version AS found
-    WHERE found.id = g.address_id AND found.tenant_id = $1
+    WHERE
+      found.id = g.address_id AND found.tenant_id = $1 AND found.recipient_id_hash = g.recipient_id_hash
+      AND found.channel = g.road_channel
     LIMIT 1
   ) AS a
 ), missing AS MATERIALIZED (
   SELECT w.*
   FROM wanted AS w
-  WHERE (
+  WHERE w.bucket IS NOT NULL AND (
     SELECT o.id
     FROM outgoing_message AS o
-    WHERE o.tenant_id = $1 AND o.bucket = w.bucket AND o.pk = $2 AND o.rk = w.rk
+    WHERE o.tenant_id = $1 AND o.bucket = w.bucket AND o.pk = w.pk AND o.rk = w.rk
   ) IS NULL
 ), held AS MATERIALIZED (
-  SELECT s.id
-  FROM notification_scheduler AS s
-  WHERE
-    s.tenant_id = $1 AND s.id = $13::bigint AND s.version = $14::integer AND s.status = 'Processing'
-    AND EXISTS (SELECT FROM missing)
-  FOR SHARE
+  SELECT array_agg(s.id IS NOT NULL ORDER BY g.place) AS stands
+  FROM unnest($7::bigint[], $8::integer[]) WITH ORDINALITY AS g (id, version, place)
+  LEFT JOIN LATERAL (
+    SELECT found.id
+    FROM notification_scheduler AS found
+    WHERE
+      found.id = g.id AND found.version = g.version AND found.tenant_id = $1 AND found.status = 'Processing'
+      AND g.place = ANY ((SELECT array_agg(DISTINCT m.hold) FROM missing AS m)::bigint[])
+    LIMIT 1
+    FOR SHARE
+  ) AS s ON true
+), made AS (
+  INSERT INTO outgoing_message (
+    tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, due_at, expires_at,
+    doubt_policy, has_source, correlation_id, traceparent
+  )
+  SELECT
+    $1, m.bucket, m.pk, m.rk, m.message_id, m.address_id, m.channel, m.attempt_no,
+    ((SELECT flows FROM road))[m.road], m.order_key, coalesce(m.due_at, now()), m.expires_at, m.doubt_policy,
+    ($6::text[])[m.road] <> '', ((SELECT correlations FROM parent))[m.parent], ((SELECT traces FROM parent))[m.parent]
+  FROM missing AS m
+  WHERE m.hold IS NULL OR ((SELECT stands FROM held))[m.hold]
+  ORDER BY m.bucket, m.pk, m.rk, m.place
+  ON CONFLICT (tenant_id, bucket, pk, rk) DO NOTHING
+  RETURNING id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id, flow_id, has_source
+), counted AS (
+  INSERT INTO flow_count AS c (flow_id, status, reason_class, n)
+  SELECT m.flow_id, 'Created', '', count(*)
+  FROM made AS m
+  WHERE m.has_source
+  GROUP BY m.flow_id
+  ORDER BY m.flow_id
+  ON CONFLICT (flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
-INSERT INTO outgoing_message (
-  tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, due_at, expires_at,
-  correlation_id, traceparent
-)
-SELECT
-  $1, m.bucket, $2, m.rk, m.message_id, m.address_id, m.channel, m.attempt_no, f.id, m.order_key,
-  coalesce(m.due_at, now()), m.expires_at, m.correlation_id, m.traceparent
-FROM missing AS m
-CROSS JOIN LATERAL (
-  SELECT found.id
-  FROM flow AS found
-  WHERE
-    found.tenant_id = $1 AND found.lane = $11 AND found.route = m.route AND found.source = $12 AND found.account = ''
-  LIMIT 1
-) AS f
-WHERE $13::bigint IS NULL OR EXISTS (SELECT FROM held)
-ORDER BY m.rk, m.place
-ON CONFLICT (tenant_id, bucket, pk, rk) DO NOTHING
-RETURNING rk;
+SELECT id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id FROM made;
 
 -- name: read_outgoing_messages
--- A statement of its own, for the loser of a race. It answers by place in the batch, because two items may name
--- versions of one address and so one row. LIMIT keeps the look-ups look-ups.
+-- A statement of its own, for the loser of a race, and only for rows that the insert did not make. It answers by place,
+-- because two items may name versions of one address and so one row, and also for items without a row, so that what
+-- stands in their way is known: no parent, no such address, or a hold that is lost. LIMIT keeps the look-ups look-ups.
 WITH parent AS MATERIALIZED (
-  SELECT j.bucket FROM notification_job AS j WHERE j.tenant_id = $1 AND j.row_key = $2 AND $3::uuid IS NULL
-  UNION ALL
-  SELECT j.bucket FROM messaging_job AS j WHERE j.tenant_id = $1 AND j.guid = $3::uuid
-)
-SELECT g.place, o.*
-FROM unnest($4::bigint[], $5::smallint[]) WITH ORDINALITY AS g (address_id, attempt_no, place)
-CROSS JOIN parent AS p
-CROSS JOIN LATERAL (
-  SELECT found.channel, found.key_hash
-  FROM address_version AS found
-  WHERE found.id = g.address_id AND found.tenant_id = $1
-  LIMIT 1
-) AS a
-CROSS JOIN LATERAL (
-  SELECT
-    found.id, found.bucket, found.rk, found.message_id, found.address_id, found.channel, found.attempt_no,
-    found.status, found.version, found.correlation_id
-  FROM outgoing_message AS found
-  WHERE
-    found.tenant_id = $1 AND found.bucket = p.bucket AND found.pk = $2
-    AND found.rk = concat_ws('_', a.key_hash, a.channel, g.attempt_no)
-  LIMIT 1
-) AS o;
-
--- name: explain_missing_messages
--- Asked only when a row is neither there nor made: which of its conditions does not hold. Not part of the insert, which
--- would have to carry it for every batch that has nothing wrong.
-SELECT
-  EXISTS (
-    SELECT FROM notification_job AS j WHERE j.tenant_id = $1 AND j.row_key = $2 AND $3::uuid IS NULL
-  ) OR EXISTS (
-    SELECT FROM messaging_job AS j WHERE j.tenant_id = $1 AND j.guid = $3::uuid
-  ) AS has_parent,
-  EXISTS (
-    SELECT
-    FROM notification_scheduler AS s
-    WHERE s.tenant_id = $1 AND s.id = $5::bigint AND s.version = $6::integer AND s.status = 'Processing'
-  ) AS holds,
-  (
-    SELECT g.address_id
-    FROM unnest($4::bigint[]) WITH ORDINALITY AS g (address_id, place)
-    WHERE (SELECT a.id FROM address_version AS a WHERE a.id = g.address_id AND a.tenant_id = $1) IS NULL
-    ORDER BY g.place
+  SELECT array_agg(j.bucket ORDER BY g.place) AS buckets, array_agg(j.correlation_id ORDER BY g.place) AS correlations
+  FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS g (pk, guid, place)
+  LEFT JOIN LATERAL (
+    SELECT found.bucket, found.correlation_id
+    FROM notification_job AS found
+    WHERE found.tenant_id = $1 AND found.row_key = g.pk AND g.guid IS NULL
+    UNION ALL
+    SELECT found.bucket, found.correlation_id
+    FROM messaging_job AS found
+    WHERE found.tenant_id = $1 AND found.guid = g.guid
     LIMIT 1
-  ) AS unknown_address;
+  ) AS j ON true
+), wanted AS MATERIALIZED (
+  SELECT
+    g.place, ($2::text[])[g.parent] AS pk, ((SELECT buckets FROM parent))[g.parent] AS bucket,
+    ((SELECT correlations FROM parent))[g.parent] AS parent_correlation_id,
+    CASE WHEN a.key_hash IS NOT NULL THEN concat_ws('_', a.key_hash, a.channel, g.attempt_no) END AS rk
+  FROM unnest($4::integer[], $5::bigint[], $6::text[], $7::text[], $8::smallint[]) WITH ORDINALITY AS g (
+    parent, address_id, recipient_id_hash, channel, attempt_no, place
+  )
+  LEFT JOIN LATERAL (
+    SELECT found.channel, found.key_hash
+    FROM address_version AS found
+    WHERE
+      found.id = g.address_id AND found.tenant_id = $1 AND found.recipient_id_hash = g.recipient_id_hash
+      AND found.channel = g.channel
+    LIMIT 1
+  ) AS a ON true
+)
+SELECT
+  w.bucket, w.pk, w.rk, w.parent_correlation_id, o.id, o.message_id, o.address_id, o.channel, o.attempt_no, o.status,
+  o.version, o.correlation_id
+FROM wanted AS w
+LEFT JOIN LATERAL (
+  SELECT
+    found.id, found.message_id, found.address_id, found.channel, found.attempt_no, found.status, found.version,
+    found.correlation_id
+  FROM outgoing_message AS found
+  WHERE found.tenant_id = $1 AND found.bucket = w.bucket AND found.pk = w.pk AND found.rk = w.rk
+  LIMIT 1
+) AS o ON true
+ORDER BY w.place;

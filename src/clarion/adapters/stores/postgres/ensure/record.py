@@ -140,11 +140,18 @@ def require_stored(items: Iterable[R], stored: dict[Key, R]) -> None:
 
 
 async def write_cases(connection: "Connection", tenant_id: str, cases: Sequence[SupportCase]) -> None:
-    """Open the cases of conflicts, or see them once more; one set may come upon a case several times."""
+    """Open the cases of one tenant, or see them once more."""
+    await write_cases_of_tenants(connection, [(tenant_id, case) for case in cases])
+
+
+async def write_cases_of_tenants(connection: "Connection", cases: Sequence[tuple[str, SupportCase]]) -> None:
+    """Open cases, or see them once more; one set may come upon a case several times."""
     if not cases:
         return
-    seen: dict[UUID, SupportCase] = {}
-    for case in cases:
-        before = seen[case.case_id].seen_count if case.case_id in seen else 0
-        seen[case.case_id] = msgspec.structs.replace(case, seen_count=before + case.seen_count)
-    await connection.execute(_SUPPORT["write_support_cases"].sql, tenant_id, codec.parameter(seen.values()))
+    seen: dict[tuple[str, UUID], SupportCase] = {}
+    for tenant_id, case in cases:
+        known = seen.get((tenant_id, case.case_id))
+        before = 0 if known is None else known.seen_count
+        seen[tenant_id, case.case_id] = msgspec.structs.replace(case, seen_count=before + case.seen_count)
+    rows = ({"tenant_id": tenant_id, **codec.fields(case)} for (tenant_id, _), case in seen.items())
+    await connection.execute(_SUPPORT["write_support_cases"].sql, codec.as_json(rows))

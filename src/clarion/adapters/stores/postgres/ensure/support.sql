@@ -1,14 +1,15 @@
 -- name: write_support_cases
--- The last statement of an ensure, sorted, so that two conflicts about overlapping keys wait for each other. A cause
--- seen again is the same case, open again; one set may see it more than once, hence the count in what is given.
+-- The last statement of its transaction, sorted, so that two that are about overlapping keys wait for each other. A
+-- cause seen again is the same case, open again; one set may see it more than once, hence the count in what is given.
 INSERT INTO support_case (
   tenant_id, case_id, kind, status, record, record_key, details, seen_count, correlation_id
 )
-SELECT $1, g.case_id, g.kind, 'Open', g.record, g.record_key, g.details, g.seen_count, g.correlation_id
-FROM json_to_recordset($2::json) AS g (
-  case_id uuid, kind text, record text, record_key text, details text, seen_count integer, correlation_id text
+SELECT g.tenant_id, g.case_id, g.kind, 'Open', g.record, g.record_key, g.details, g.seen_count, g.correlation_id
+FROM json_to_recordset($1::json) AS g (
+  tenant_id text, case_id uuid, kind text, record text, record_key text, details text, seen_count integer,
+  correlation_id text
 )
-ORDER BY g.case_id
+ORDER BY g.tenant_id, g.case_id
 ON CONFLICT (tenant_id, case_id) DO UPDATE
 SET
   status = 'Open',

@@ -1,75 +1,132 @@
-"""Ensuring outgoing messages: the hot path of every campaign, three statements a batch and a fourth for conflicts.
+"""Ensuring outgoing messages: the hot path of every campaign, three statements a set and a fourth for conflicts.
 
-The rows are made in the database from the parent, the address versions and the flows; what travels is the batch. Writes
-`flow`, `outgoing_message` and `support_case`.
+The rows are made in the database from their parents, the address versions and the flows; what travels is the set.
+Writes `flow`, `outgoing_message` and `support_case`, and counts what it made for a campaign.
 """
 
-from typing import Final
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from clarion.adapters.stores import answer
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite import codec
+from clarion.adapters.stores.sqlite.clock import microseconds
 from clarion.adapters.stores.sqlite.ensure.record import write_cases
-from clarion.adapters.stores.sqlite.session import Parameter, Transaction
-from clarion.domain.ensured import Ensured
-from clarion.domain.outgoing import OutgoingBatch, OutgoingItem, OutgoingMessage
-from clarion.errors import BrokenInvariant, ClarionError
-from clarion.ports.ensure import hold_lost, unknown_address, unknown_parent
+from clarion.adapters.stores.sqlite.session import Transaction
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
+from clarion.errors import BrokenInvariant
+from clarion.ports.ensure import unknown_address, unknown_parent
 
 _SQL: Final = load(__package__, "outgoing.sql")
 
+_COLUMNS: Final = (
+    "id",
+    "bucket",
+    "pk",
+    "rk",
+    "message_id",
+    "address_id",
+    "channel",
+    "attempt_no",
+    "status",
+    "version",
+    "correlation_id",
+)
+"""What is read of a row, in this order; behind it stand its flow and what an item's row derives from."""
+
 
 def ensure_outgoing_messages(
-    transaction: Transaction, tenant_id: str, batch: OutgoingBatch
+    transaction: Transaction, tenant_id: str, items: Sequence[OutgoingItem]
 ) -> list[Ensured[OutgoingMessage]]:
-    """Insert the rows that are absent while the hold holds, and compare those that are there."""
-    parameters = _parameters(tenant_id, batch)
-    transaction.rows(_SQL["insert_flows"], **parameters)
-    made = {row[0] for row in transaction.rows(_SQL["insert_outgoing_messages"], **parameters)}
-    rows = transaction.records(OutgoingMessage, _SQL["read_outgoing_messages"], **parameters)
-    if len(rows) < len(batch.items):
-        raise _why_missing(transaction, batch, parameters)
+    """Insert the rows that are absent and whose hold stands, and compare those that are there."""
+    flows = list({(item.lane, item.route, item.source): None for item in items})
+    transaction.rows(_SQL["insert_flows"], tenant_id=tenant_id, flows=codec.as_json(flows))
+    given = codec.as_json([_parameter(item) for item in items])
+    made = {row[0] for row in transaction.rows(_SQL["insert_outgoing_messages"], tenant_id=tenant_id, items=given)}
+    rows = transaction.rows(_SQL["read_outgoing_messages"], tenant_id=tenant_id, items=given)
+    records = [_record(item, row) for item, row in zip(items, rows, strict=True)]
+    _count(transaction, items, rows, made=made)
+    return _answers(transaction, tenant_id, items, records, made=made)
+
+
+def _parameter(item: OutgoingItem) -> tuple[object, ...]:
+    """Give an item as the statements unpack it, by place: names would be most of what travels."""
+    hold_id, hold_version = item.hold or (None, None)
+    return (
+        item.pk,
+        item.messaging_job is not None,
+        hold_id,
+        hold_version,
+        item.lane,
+        item.source,
+        item.route,
+        item.address_id,
+        item.recipient_id_hash,
+        item.channel,
+        item.message_id,
+        item.attempt_no,
+        item.order_key,
+        item.due_at and microseconds(item.due_at),
+        item.expires_at and microseconds(item.expires_at),
+        item.doubt_policy,
+    )
+
+
+def _record(item: OutgoingItem, row: tuple[Any, ...]) -> OutgoingMessage:
+    """Make the record of an item's row; of one that is not there, the record as it would have been."""
+    *stored, _, bucket, correlation_id, rk = row
+    if bucket is None:
+        raise unknown_parent(item.pk)
+    if rk is None:
+        raise unknown_address(item.address_id)
+    if stored[0] is not None:
+        return codec.record(OutgoingMessage, _COLUMNS, stored)
+    if item.hold is None:
+        raise BrokenInvariant("an outgoing message was neither made nor there, though nothing stood in its way")
+    return OutgoingMessage(
+        bucket=bucket,
+        pk=item.pk,
+        rk=rk,
+        message_id=item.message_id,
+        address_id=item.address_id,
+        channel=item.channel,
+        attempt_no=item.attempt_no,
+        correlation_id=correlation_id,
+    )
+
+
+def _count(
+    transaction: Transaction, items: Sequence[OutgoingItem], rows: Sequence[tuple[Any, ...]], *, made: Collection[int]
+) -> None:
+    """Count the rows that were made for a campaign, each once however often the set names it."""
+    flows = {row[0]: row[len(_COLUMNS)] for item, row in zip(items, rows, strict=True) if item.source}
+    for row_id, flow_id in flows.items():
+        if row_id in made:
+            transaction.counts[flow_id, OutgoingStatus.CREATED, ""] += 1
+
+
+def _answers(
+    transaction: Transaction,
+    tenant_id: str,
+    items: Sequence[OutgoingItem],
+    records: Sequence[OutgoingMessage],
+    *,
+    made: Collection[int],
+) -> list[Ensured[OutgoingMessage]]:
+    """Compare what is there with what was asked for; what is not there lost its hold."""
+    there = [(item, record) for item, record in zip(items, records, strict=True) if record.id is not None]
     verdicts = answer.compare(
         tenant_id,
-        [_given(item, found) for item, found in zip(batch.items, rows, strict=True)],
-        stored={found.key: found for found in rows},
-        created={found.key for found in rows if found.id in made},
+        # The row as an item would have made it: its key, parent and channel are those of the row it found.
+        [msgspec.structs.replace(row, message_id=item.message_id, address_id=item.address_id) for item, row in there],
+        stored={record.key: record for _, record in there},
+        created={record.key for _, record in there if record.id in made},
     )
     write_cases(transaction, tenant_id, verdicts.cases)
-    return verdicts.answers
-
-
-def _parameters(tenant_id: str, batch: OutgoingBatch) -> dict[str, Parameter]:
-    """Give what the statements of a batch share; each takes what it names."""
-    hold_id, hold_version = batch.hold or (None, None)
-    return {
-        "tenant_id": tenant_id,
-        "pk": batch.pk,
-        "notification_job": batch.notification_job,
-        "messaging_job": None if batch.messaging_job is None else str(batch.messaging_job),
-        "lane": batch.lane.value,
-        "source": batch.source,
-        "hold_id": hold_id,
-        "hold_version": hold_version,
-        "routes": codec.as_json(list({item.route: None for item in batch.items})),
-        "items": codec.parameter(batch.items),
-    }
-
-
-def _given(item: OutgoingItem, found: OutgoingMessage) -> OutgoingMessage:
-    """Give the row as this item would have made it: its key, parent and channel are those of the row it found."""
-    return msgspec.structs.replace(found, message_id=item.message_id, address_id=item.address_id)
-
-
-def _why_missing(transaction: Transaction, batch: OutgoingBatch, parameters: dict[str, Parameter]) -> ClarionError:
-    """Tell why a row was neither made nor there; raising it takes back what else the batch made."""
-    ((has_parent, is_held, place),) = transaction.rows(_SQL["explain_missing_messages"], **parameters)
-    if not has_parent:
-        return unknown_parent(batch.pk)
-    if not is_held:
-        return hold_lost()
-    if isinstance(place, int):
-        return unknown_address(batch.items[place].address_id)
-    return BrokenInvariant("an outgoing message was neither made nor there, though nothing stood in its way")
+    answers = iter(verdicts.answers)
+    return [
+        Ensured(outcome=Outcome.SUPERSEDED, record=record) if record.id is None else next(answers) for record in records
+    ]

@@ -1,121 +1,117 @@
 -- name: insert_flows
--- The queues that the rows of a batch will wait in: few, so nearly always there already.
+-- The queues that the rows of a set will wait in: few, so nearly always there already.
 INSERT INTO flow (tenant_id, lane, route, source)
-SELECT :tenant_id, :lane, g.value, :source
-FROM json_each(:routes) AS g
+SELECT :tenant_id, g.value ->> 0, g.value ->> 1, g.value ->> 2
+FROM json_each(:flows) AS g
 WHERE NOT EXISTS (
   SELECT 1
   FROM flow AS f
   WHERE
-    f.tenant_id = :tenant_id AND f.lane = :lane AND f.route = g.value AND f.source = :source AND f.account = ''
+    f.tenant_id = :tenant_id AND f.lane = g.value ->> 0 AND f.route = g.value ->> 1 AND f.source = g.value ->> 2
+    AND f.account = ''
 )
-ORDER BY g.value
+ORDER BY g.value ->> 0, g.value ->> 1, g.value ->> 2
 ON CONFLICT (tenant_id, lane, route, source, account) DO NOTHING;
 
 -- name: insert_outgoing_messages
--- One INSERT … SELECT over parent, hold, addresses and flows: what the row derives from is read where it is written. An
+-- One INSERT … SELECT over parents, holds, addresses and flows: what a row derives from is read where it is written. An
 -- item whose parent, hold, address or flow is not there makes no row. Materialised step by step, because the planner
--- would otherwise unpack the JSON once for every use of a column, and go through the set once for each kind of parent.
-WITH parent AS MATERIALIZED (
-  SELECT bucket, correlation_id, traceparent
-  FROM notification_job
-  WHERE tenant_id = :tenant_id AND row_key = :notification_job
-  UNION ALL
-  SELECT bucket, correlation_id, traceparent
-  FROM messaging_job
-  WHERE tenant_id = :tenant_id AND guid = :messaging_job
-),
-given AS MATERIALIZED (
+-- would otherwise unpack the JSON once for every use of a column. A campaign's history anchor has the campaign's guid
+-- as its row key, so an item says which kind of parent it means. In the order of the set and not of the keys, because
+-- rows of one recipient that are due together go out in the order of their ids; nobody else writes meanwhile, so no two
+-- callers can wait for each other.
+WITH given AS MATERIALIZED (
   SELECT
     g.key AS place,
-    g.value ->> 'address_id' AS address_id,
-    g.value ->> 'message_id' AS message_id,
-    g.value ->> 'route' AS route,
-    g.value ->> 'attempt_no' AS attempt_no,
-    g.value ->> 'order_key' AS order_key,
-    g.value ->> 'due_at' AS due_at,
-    g.value ->> 'expires_at' AS expires_at
+    g.value ->> 0 AS pk,
+    g.value ->> 1 AS of_messaging_job,
+    g.value ->> 2 AS hold_id,
+    g.value ->> 3 AS hold_version,
+    g.value ->> 4 AS lane,
+    g.value ->> 5 AS source,
+    g.value ->> 6 AS route,
+    g.value ->> 7 AS address_id,
+    g.value ->> 8 AS recipient_id_hash,
+    g.value ->> 9 AS channel,
+    g.value ->> 10 AS message_id,
+    g.value ->> 11 AS attempt_no,
+    g.value ->> 12 AS order_key,
+    g.value ->> 13 AS due_at,
+    g.value ->> 14 AS expires_at,
+    g.value ->> 15 AS doubt_policy
   FROM json_each(:items) AS g
 ),
 made AS MATERIALIZED (
   SELECT
-    parent.bucket, parent.correlation_id, parent.traceparent,
-    given.place, given.address_id, given.message_id, given.attempt_no, given.order_key, given.due_at, given.expires_at,
-    a.key_hash || '_' || a.channel || coalesce('_' || given.attempt_no, '') AS rk,
-    a.channel,
+    given.place, given.pk, given.message_id, given.address_id, given.channel, given.attempt_no, given.order_key,
+    given.due_at, given.expires_at, given.doubt_policy,
+    coalesce(j.bucket, m.bucket) AS bucket,
+    coalesce(j.correlation_id, m.correlation_id) AS correlation_id,
+    coalesce(j.traceparent, m.traceparent) AS traceparent,
+    a.key_hash || '_' || given.channel || coalesce('_' || given.attempt_no, '') AS rk,
     f.id AS flow_id
-  FROM parent
-  CROSS JOIN given
-  CROSS JOIN address_version AS a ON a.id = given.address_id AND a.tenant_id = :tenant_id
+  FROM given
+  LEFT JOIN notification_job AS j
+    ON j.tenant_id = :tenant_id AND j.row_key = CASE WHEN given.of_messaging_job THEN NULL ELSE given.pk END
+  LEFT JOIN messaging_job AS m
+    ON m.tenant_id = :tenant_id AND m.guid = CASE WHEN given.of_messaging_job THEN given.pk END
+  CROSS JOIN address_version AS a
+    ON
+      a.id = given.address_id AND a.tenant_id = :tenant_id AND a.recipient_id_hash = given.recipient_id_hash
+      AND a.channel = given.channel
   CROSS JOIN flow AS f
     ON
-      f.tenant_id = :tenant_id AND f.lane = :lane AND f.route = given.route AND f.source = :source
+      f.tenant_id = :tenant_id AND f.lane = given.lane AND f.route = given.route AND f.source = given.source
       AND f.account = ''
   WHERE
-    :hold_id IS NULL
-    OR EXISTS (
-      SELECT 1
-      FROM notification_scheduler AS h
-      WHERE h.id = :hold_id AND h.tenant_id = :tenant_id AND h.version = :hold_version AND h.status = 'Processing'
+    (j.id IS NOT NULL OR m.id IS NOT NULL)
+    AND (
+      given.hold_id IS NULL
+      OR EXISTS (
+        SELECT 1
+        FROM notification_scheduler AS h
+        WHERE
+          h.id = given.hold_id AND h.tenant_id = :tenant_id AND h.version = given.hold_version
+          AND h.status = 'Processing'
+      )
     )
 )
 INSERT INTO outgoing_message (
   tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, status, due_at,
-  expires_at, correlation_id, traceparent, created_at
+  expires_at, doubt_policy, correlation_id, traceparent, created_at
 )
 SELECT
-  :tenant_id, bucket, :pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, 'Created',
-  coalesce(due_at, clarion_now()), expires_at, correlation_id, traceparent, clarion_now()
+  :tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, 'Created',
+  coalesce(due_at, clarion_now()), expires_at, doubt_policy, correlation_id, traceparent, clarion_now()
 FROM made
 WHERE NOT EXISTS (
   SELECT 1
   FROM outgoing_message AS o
-  WHERE o.tenant_id = :tenant_id AND o.bucket = made.bucket AND o.pk = :pk AND o.rk = made.rk
+  WHERE o.tenant_id = :tenant_id AND o.bucket = made.bucket AND o.pk = made.pk AND o.rk = made.rk
 )
-ORDER BY rk, place
+ORDER BY place
 ON CONFLICT (tenant_id, bucket, pk, rk) DO NOTHING
 RETURNING id;
 
 -- name: read_outgoing_messages
--- By the way the rows were made, so that an item finds the row of its key even where that is another address version's.
--- In the order of the batch: where no row is missing, the n-th answers the n-th item.
-WITH parent AS MATERIALIZED (
-  SELECT bucket FROM notification_job WHERE tenant_id = :tenant_id AND row_key = :notification_job
-  UNION ALL
-  SELECT bucket FROM messaging_job WHERE tenant_id = :tenant_id AND guid = :messaging_job
-)
+-- One row for each item, in the order of the set. By the way the rows were made, so that an item finds the row of its
+-- key even where that is another address version's; where something is missing, the columns behind say what.
 SELECT
   o.id, o.bucket, o.pk, o.rk, o.message_id, o.address_id, o.channel, o.attempt_no, o.status, o.version,
-  o.correlation_id
-FROM parent
-CROSS JOIN json_each(:items) AS g
-CROSS JOIN address_version AS a ON a.id = g.value ->> 'address_id' AND a.tenant_id = :tenant_id
-CROSS JOIN outgoing_message AS o
+  o.correlation_id, o.flow_id,
+  coalesce(j.bucket, m.bucket) AS parent_bucket,
+  coalesce(j.correlation_id, m.correlation_id) AS parent_correlation_id,
+  a.key_hash || '_' || a.channel || coalesce('_' || (g.value ->> 11), '') AS row_key
+FROM json_each(:items) AS g
+LEFT JOIN notification_job AS j
+  ON j.tenant_id = :tenant_id AND j.row_key = CASE WHEN g.value ->> 1 THEN NULL ELSE g.value ->> 0 END
+LEFT JOIN messaging_job AS m ON m.tenant_id = :tenant_id AND m.guid = CASE WHEN g.value ->> 1 THEN g.value ->> 0 END
+LEFT JOIN address_version AS a
   ON
-    o.tenant_id = :tenant_id AND o.bucket = parent.bucket AND o.pk = :pk
-    AND o.rk = a.key_hash || '_' || a.channel || coalesce('_' || (g.value ->> 'attempt_no'), '')
+    a.id = g.value ->> 7 AND a.tenant_id = :tenant_id AND a.recipient_id_hash = g.value ->> 8
+    AND a.channel = g.value ->> 9
+LEFT JOIN outgoing_message AS o
+  ON
+    o.tenant_id = :tenant_id AND o.bucket = coalesce(j.bucket, m.bucket) AND o.pk = g.value ->> 0
+    AND o.rk = a.key_hash || '_' || a.channel || coalesce('_' || (g.value ->> 11), '')
 ORDER BY g.key;
-
--- name: explain_missing_messages
--- Only when a row is missing after the insert: which of the things that it derives from is not there?
-SELECT
-  EXISTS (
-    SELECT 1 FROM notification_job WHERE tenant_id = :tenant_id AND row_key = :notification_job
-    UNION ALL
-    SELECT 1 FROM messaging_job WHERE tenant_id = :tenant_id AND guid = :messaging_job
-  ) AS has_parent,
-  :hold_id IS NULL
-  OR EXISTS (
-    SELECT 1
-    FROM notification_scheduler AS h
-    WHERE h.id = :hold_id AND h.tenant_id = :tenant_id AND h.version = :hold_version AND h.status = 'Processing'
-  ) AS is_held,
-  (
-    SELECT g.key
-    FROM json_each(:items) AS g
-    WHERE NOT EXISTS (
-      SELECT 1 FROM address_version AS a WHERE a.id = g.value ->> 'address_id' AND a.tenant_id = :tenant_id
-    )
-    ORDER BY g.key
-    LIMIT 1
-  ) AS first_without_address;

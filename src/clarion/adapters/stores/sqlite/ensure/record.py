@@ -121,5 +121,10 @@ def read_stored(transaction: Transaction, tenant_id: str, items: Iterable[R], *,
 def write_cases(transaction: Transaction, tenant_id: str, cases: Sequence[SupportCase]) -> None:
     """Open the cases of conflicts, or see them once more."""
     if cases:
-        transaction.opens_cases = True
         transaction.rows(_SUPPORT["write_support_cases"], tenant_id=tenant_id, items=codec.parameter(cases))
+
+
+def open_support_cases(transaction: Transaction, tenant_id: str, cases: Sequence[SupportCase]) -> list[None]:
+    """Open cases that were found outside of any ensure."""
+    write_cases(transaction, tenant_id, cases)
+    return []

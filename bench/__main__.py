@@ -1,0 +1,78 @@
+"""`python -m bench`: run every measurement, print the table, write `bench/results/latest.json`."""
+
+import argparse
+import asyncio
+import json
+import platform as machine
+import tempfile
+from pathlib import Path
+
+from bench import accept, claiming, measure, raw
+from bench.stage import open_stage, store_urls
+from clarion.domain.identity import Channel
+
+CLAIMED = (10_000, 1_000_000)
+"""Rows in the table while claims are measured: their cost must not grow with it."""
+
+RESULTS = Path(__file__).with_name("results") / "latest.json"
+
+
+async def run(messages: int) -> dict[str, object]:
+    """Measure everything once; the raw limits stand between our figures, so that both meet the same machine."""
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="clarion-bench-") as name:
+        folder = Path(name)
+        figures["fsync_ms"] = raw.fsync_latency(folder)
+        async with raw.sink() as address:
+            with store_urls(folder) as urls:
+                for engine, url in urls.items():
+                    async with open_stage(url, vault=folder / engine, provider=f"sandbox+http://{address}") as stage:
+                        figures[f"enqueue_{engine}"] = await measure.enqueue(stage, count=messages)
+                        if engine == "pg":
+                            figures["copy_pg"] = await measure.copy(url)
+                        figures[f"drain_http_{engine}"] = await measure.drain(
+                            stage, channel=Channel.SMS, count=messages
+                        )
+                    figures["bare_pyreqwest"] = await raw.bare_pyreqwest(address, calls=messages)
+                    figures["bare_aiohttp"] = await raw.bare_aiohttp(address, calls=messages)
+                    async with open_stage(url, vault=folder / engine, provider="null://") as stage:
+                        figures[f"drain_null_{engine}"] = await measure.drain_null(stage, count=messages)
+                        figures[f"drain_mail_{engine}"] = await measure.drain_mail(stage, count=messages // 10)
+                        figures[f"idle_latency_ms_{engine}"] = await measure.idle_latency(stage)
+                        figures[f"accept_{engine}"] = await accept.through_http(stage, requests=messages // 10)
+                        if engine == "pg":
+                            for rows in CLAIMED:
+                                figures[f"claim_us_{rows}"] = await claiming.microseconds_a_row(
+                                    stage, url, rows=rows, snapshot=False
+                                )
+                            figures[f"claim_us_{CLAIMED[-1]}_snapshot"] = await claiming.microseconds_a_row(
+                                stage, url, rows=CLAIMED[-1], snapshot=True
+                            )
+                figures["bare_framework"] = await accept.bare_framework(requests=messages // 2)
+    ratios = {
+        "drain_http_pg_vs_same_client": figures["drain_http_pg"] / figures["bare_pyreqwest"],
+        "drain_http_pg_vs_aiohttp": figures["drain_http_pg"] / figures["bare_aiohttp"],
+        "drain_http_sqlite_vs_aiohttp": figures["drain_http_sqlite"] / figures["bare_aiohttp"],
+        "enqueue_pg_vs_copy": figures["enqueue_pg"] / figures["copy_pg"],
+        "claim_1m_vs_10k": figures["claim_us_1000000"] / figures["claim_us_10000"],
+        "claim_1m_snapshot_vs_10k": figures["claim_us_1000000_snapshot"] / figures["claim_us_10000"],
+        "accept_vs_bare_framework": figures["accept_pg"] / figures["bare_framework"],
+    }
+    return {"machine": machine.platform(), "messages": messages, "figures": figures, "ratios": ratios}
+
+
+def main() -> None:
+    """Read the arguments, run, print, write."""
+    parser = argparse.ArgumentParser(prog="bench", description="Measure Clarion beside the raw limits of this machine.")
+    parser.add_argument("--messages", type=int, default=20_000, help="messages a measurement (default: 20000)")
+    result = asyncio.run(run(parser.parse_args().messages))
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+    for part in ("figures", "ratios"):
+        print(part)
+        for name, value in result[part].items():  # type: ignore[attr-defined]  # both are dicts, as `run` made them
+            print(f"  {name:32} {value:12,.2f}")
+
+
+if __name__ == "__main__":
+    main()

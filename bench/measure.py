@@ -1,0 +1,149 @@
+"""What is measured: enqueue, drain, accept, and the time from an idle accept to the provider."""
+
+import asyncio
+import statistics
+import time
+from pathlib import Path
+
+import asyncpg
+import msgspec
+
+from bench.stage import SET, TENANT, TRACE, addresses, job, publish, sends
+from clarion.bootstrap import Platform
+from clarion.catalog.definition import load_definition
+from clarion.domain.call import Accepted, Call, CallOutcome, Replay
+from clarion.domain.identity import Channel
+from clarion.pipeline.distribute import Distribute
+from clarion.producers.direct import Recipient, SendCommand
+from clarion.workers.bell import Bell, Topic
+from clarion.workers.supervisor import Supervisor
+
+DEFINITIONS = Path(__file__).parent.parent / "definitions"
+
+SLOTS = 400
+"""Calls open at once: a little more than the bare loops have, since ours also wait for their records."""
+
+
+async def enqueue(platform: Platform, *, count: int) -> float:
+    """Ensure so many messages of one job in sets, and return how many a second."""
+    version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
+    people = await addresses(platform, Channel.SMS, count=count)
+    parent = await job(platform, "bench-sms", version, key="enqueue")
+    wanted = sends(parent, people)
+    started = time.perf_counter()
+    for start in range(0, count, SET):
+        await platform.dispatcher.ensure_outgoing_messages(TENANT, wanted[start : start + SET])
+    return count / (time.perf_counter() - started)
+
+
+async def copy(url: str) -> float:
+    """COPY the same rows into a table with the same indexes, and return how many a second: the limit of enqueue."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("CREATE TABLE copied (LIKE outgoing_message INCLUDING ALL)")
+    rows = await connection.fetch("SELECT * FROM outgoing_message")
+    columns = [name for name in rows[0].keys() if name != "id"]  # noqa: SIM118  (a Record iterates over its values)
+    records = [tuple(row[name] for name in columns) for row in rows]
+    started = time.perf_counter()
+    for start in range(0, len(records), SET):
+        await connection.copy_records_to_table("copied", records=records[start : start + SET], columns=columns)
+    rate = len(records) / (time.perf_counter() - started)
+    await connection.execute("DROP TABLE copied")
+    await connection.close()
+    return rate
+
+
+async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
+    """Send so many waiting messages through the channel's provider, and return how many a second."""
+    wake = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        pump = Distribute(
+            queue=platform.store,
+            keyring=platform.keyring,
+            templates=platform.templates,
+            renderer=platform.renderer,
+            accounts={channel: platform.accounts[channel]},
+            providers=platform.providers,
+            slots=SLOTS,
+            spawn=tasks.create_task,
+            clock=platform.clock,
+            ids=platform.ids,
+            wake=wake,
+        )
+        done, started = 0, time.perf_counter()
+        while done < 2 * count:  # each message is claimed once and recorded once
+            wake.clear()
+            touched = await pump.step()
+            done += touched
+            if not touched:
+                try:
+                    async with asyncio.timeout(min(1.0, pump.rest)):
+                        await wake.wait()
+                except TimeoutError:
+                    pump.hint()
+        return count / (time.perf_counter() - started)
+
+
+async def drain_null(platform: Platform, *, count: int) -> float:
+    """Drain new messages through a provider that does nothing: what claim, merge and record cost by themselves."""
+    version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
+    people = await addresses(platform, Channel.SMS, count=count)
+    parent = await job(platform, "bench-sms", version, key="null")
+    wanted = sends(parent, people)
+    for start in range(0, count, SET):
+        await platform.dispatcher.ensure_outgoing_messages(TENANT, wanted[start : start + SET])
+    return await drain(platform, channel=Channel.SMS, count=count)
+
+
+async def drain_mail(platform: Platform, *, count: int) -> float:
+    """Drain the demo's welcome mail, each to a job of its own, so that every one of them is merged."""
+    definition, files = load_definition(DEFINITIONS / "welcome")
+    version = await publish(platform, "bench-mail", Channel.EMAIL, files, required=definition.required)
+    people = await addresses(platform, Channel.EMAIL, count=count)
+    wanted = []
+    for place, one in enumerate(people):
+        wanted += sends(await job(platform, "bench-mail", version, key=f"mail-{place}"), [one])
+    for start in range(0, count, SET):
+        await platform.dispatcher.ensure_outgoing_messages(TENANT, wanted[start : start + SET])
+    return await drain(platform, channel=Channel.EMAIL, count=count)
+
+
+async def idle_latency(platform: Platform, *, times: int = 40) -> float:
+    """Return the median milliseconds from an accept on an idle system to the provider's call."""
+    called: asyncio.Queue[float] = asyncio.Queue()
+    account = platform.accounts[Channel.SMS]
+    watched = msgspec.structs.replace(platform, providers={**platform.providers, account: Watched(called)})
+    bell = Bell()
+    supervisor = Supervisor(watched, bell=bell, channels=(Channel.SMS,), slots=10)
+    taken = []
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(supervisor.run())
+        for place in range(times):
+            command = SendCommand(
+                type="bench-sms",
+                to=(Recipient(address=f"+4477009{place:05d}"),),
+                actor="bench",
+                trace=TRACE,
+            )
+            started = time.perf_counter()
+            await platform.sends.send(TENANT, command)
+            bell.ring(Topic.STAGES)
+            taken.append(await called.get() - started)
+        supervisor.stop()
+    return statistics.median(taken) * 1000
+
+
+class Watched:
+    """A provider that notes when it is called."""
+
+    replay = Replay()
+
+    def __init__(self, called: "asyncio.Queue[float]") -> None:
+        self._called = called
+
+    async def send(self, call: Call) -> CallOutcome:
+        """Note the time and accept."""
+        self._called.put_nowait(time.perf_counter())
+        return Accepted()
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

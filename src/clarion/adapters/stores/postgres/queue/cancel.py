@@ -1,0 +1,56 @@
+"""Pausing and canceling: gates of sources, cancels of direct jobs, and the sweep that carries both out.
+
+Writes `source`, `notification_scheduler`, `outgoing_message`, `transition` and `flow_count`. That nothing is sent after
+a pause or a cancel is the claim's part.
+"""
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from clarion.adapters.stores.postgres.queue.move import Move, Step, read_locked, write_moves
+from clarion.adapters.stores.query import load
+from clarion.domain.claim import Gate
+from clarion.domain.machine import Cause
+from clarion.domain.notification import NOTIFICATION_SCHEDULER
+from clarion.domain.outgoing import DUE, FINAL, OutgoingStatus
+
+if TYPE_CHECKING:
+    from clarion.adapters.stores.postgres.session import Connection
+
+_SQL: Final = load(__package__, "cancel.sql")
+_CANCELED: Final = Step(to=OutgoingStatus.CANCELED, reason="canceled before it was sent")
+
+
+async def set_gate(connection: "Connection", tenant_id: str, source: str, gate: Gate) -> None:
+    """Open, pause or cancel a source: one update, after which no claim of its rows begins."""
+    await connection.execute(_SQL["set_gate"].sql, tenant_id, source, gate)
+
+
+async def sweep_canceled(connection: "Connection", *, limit: int) -> int:
+    """Turn waiting rows that were called off, with their source or by themselves, into `Canceled`."""
+    found = await connection.fetch(_SQL["lock_canceled_messages"].sql, limit)
+    moves = [Move(row=read_locked(row), steps=(_CANCELED,)) for row in found]
+    await write_moves(connection, moves, actor="sweep")
+    return len(moves)
+
+
+async def cancel_job(connection: "Connection", tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
+    """Cancel a direct job: its scheduler row unless finished, its waiting rows, and whatever may still come back."""
+    schedulers = await connection.fetch(
+        _SQL["cancel_schedulers"].sql,
+        tenant_id,
+        job_guid,
+        actor,
+        sorted(NOTIFICATION_SCHEDULER.sources(Cause.CANCEL)),
+    )
+    found = await connection.fetch(_SQL["lock_messages_of_job"].sql, tenant_id, job_guid, sorted(FINAL))
+    rows = [read_locked(row) for row in found]
+    waiting = [row for row in rows if row.status in DUE]
+    moves = [Move(row=row, steps=(_CANCELED,), called_off=actor) for row in waiting]
+    await write_moves(connection, moves, actor=actor)
+    away = [row for row in rows if row.status not in DUE]
+    if away:
+        await connection.execute(
+            _SQL["call_off_messages"].sql, [row.bucket for row in away], [row.id for row in away], actor
+        )
+    return bool(schedulers or rows)

@@ -1,0 +1,173 @@
+"""Recording what came back from calls: one statement for any number of results.
+
+A statement before it locks the rows and makes the flows that rows in doubt are pinned to, if there are any; two after
+it open the support cases of accounts that are at fault and of messages that are never called. Writes
+`outgoing_message`, `transition`, `delivery_attempt`, `flow_count`, `flow` and `support_case`.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, assert_never
+
+import asyncpg
+
+from clarion.adapters.stores.postgres import codec
+from clarion.adapters.stores.postgres.ensure.record import write_cases_of_tenants
+from clarion.adapters.stores.query import load
+from clarion.domain import trouble
+from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.claim import CallResult, Recorded
+from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingStatus, ReasonClass
+from clarion.domain.support import SupportCase
+
+if TYPE_CHECKING:
+    from clarion.adapters.stores.postgres.session import Connection
+
+_SQL: Final = load(__package__, "record.sql")
+
+NOT_CALLED_MAX: Final = 10
+"""A row that was claimed and not called this often will not be called the next time either."""
+
+Found = dict[tuple[int, int], asyncpg.Record]
+
+
+def is_one_statement(results: Sequence[CallResult]) -> bool:
+    """Tell whether these results need no other statement than their own, and so no transaction around it."""
+    plain = all(isinstance(result.outcome, Accepted | Deferred | Refused) for result in results)
+    return plain and len({result.id for result in results}) == len(results)
+
+
+async def record_outgoing(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+    """Record results; those of one row, which late replies can bring together, one after the other."""
+    if any(isinstance(result.outcome, Unknown | NotCalled) for result in results):
+        await lock_and_pin(connection, sorted({(result.bucket, result.id) for result in results}))
+    recorded: dict[int, Recorded] = {}
+    cases: list[tuple[CallResult, asyncpg.Record]] = []
+    for round_ in _rounds(results):
+        found = await _record(connection, [results[place] for place in round_], actor=actor)
+        for place in round_:
+            result = results[place]
+            row = found.get((result.bucket, result.id))
+            status = None if row is None or row["status"] is None else codec.member(OutgoingStatus, row["status"])
+            recorded[place] = Recorded(id=result.id, status=status)
+            if row is not None and _is_trouble(result, row):
+                cases.append((result, row))
+    if cases:
+        await _open_cases(connection, [result for result, _ in cases])
+    return [recorded[place] for place in range(len(results))]
+
+
+async def lock_and_pin(connection: "Connection", rows: Sequence[tuple[int, int]]) -> None:
+    """Lock these rows, given in their order, and make the flows that they may be pinned to."""
+    await connection.execute(_SQL["lock_and_pin"].sql, [bucket for bucket, _ in rows], [row_id for _, row_id in rows])
+
+
+async def _record(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> Found:
+    """Record results of different rows."""
+    ordered = sorted(results, key=lambda result: (result.bucket, result.id))
+    rows = await connection.fetch(
+        _SQL["record_outgoing"].sql,
+        [result.bucket for result in ordered],
+        [result.id for result in ordered],
+        [result.claim_token for result in ordered],
+        [result.attempt for result in ordered],
+        [type(result.outcome).__name__ for result in ordered],
+        [_provider_message_id(result.outcome) for result in ordered],
+        [_reason(result.outcome) for result in ordered],
+        [_reason_class(result) for result in ordered],
+        [result.delay for result in ordered],
+        [result.content_hash for result in ordered],
+        [_milliseconds(result.latency) for result in ordered],
+        NOT_CALLED_MAX,
+        actor,
+        [_destination(result) for result in ordered],
+        list(EVIDENCE_ORDER),
+    )
+    return {(row["bucket"], row["id"]): row for row in rows}
+
+
+async def _open_cases(connection: "Connection", results: Sequence[CallResult]) -> None:
+    """Open the case of each result that a person should look at."""
+    rows = await connection.fetch(
+        _SQL["read_troubled_messages"].sql,
+        [result.bucket for result in results],
+        [result.id for result in results],
+    )
+    cases = [(row["tenant_id"], _case(result, row)) for result, row in zip(results, rows, strict=True)]
+    await write_cases_of_tenants(connection, cases)
+
+
+def _case(result: CallResult, row: asyncpg.Record) -> SupportCase:
+    reason = _reason(result.outcome) or ""
+    if isinstance(result.outcome, Misconfigured):
+        return trouble.faulty_account(
+            row["tenant_id"], account=row["account"] or "", reason=reason, correlation_id=row["correlation_id"]
+        )
+    return trouble.never_called(
+        row["tenant_id"],
+        pk=row["pk"],
+        rk=row["rk"],
+        message_id=row["message_id"],
+        reason=reason,
+        correlation_id=row["correlation_id"],
+    )
+
+
+def _is_trouble(result: CallResult, row: asyncpg.Record) -> bool:
+    """Tell whether a result that moved its row is one that a person should look at."""
+    if isinstance(result.outcome, NotCalled):
+        return bool(row["moved"]) and row["status"] == OutgoingStatus.FAILED_FINAL
+    return isinstance(result.outcome, Misconfigured) and bool(row["moved"])
+
+
+def _rounds(results: Sequence[CallResult]) -> list[list[int]]:
+    """Share results out so that no round has two of one row; almost always there is one round."""
+    seen: Counter[int] = Counter()
+    rounds: list[list[int]] = []
+    for place, result in enumerate(results):
+        if seen[result.id] == len(rounds):
+            rounds.append([])
+        rounds[seen[result.id]].append(place)
+        seen[result.id] += 1
+    return rounds
+
+
+def _destination(result: CallResult) -> OutgoingStatus:
+    """Say where an outcome leads a row that is in flight."""
+    match result.outcome:
+        case Accepted():
+            return OutgoingStatus.SENT_TO_PROVIDER
+        case Refused():
+            return OutgoingStatus.FAILED_FINAL
+        case Deferred() | Misconfigured():
+            return OutgoingStatus.FAILED_FINAL if result.final else OutgoingStatus.RETRY_READY
+        case Unknown():
+            return OutgoingStatus.UNCERTAIN
+        case NotCalled():
+            return OutgoingStatus.RETRY_READY
+        case _:
+            assert_never(result.outcome)
+
+
+def _provider_message_id(outcome: CallOutcome) -> str | None:
+    return outcome.provider_message_id if isinstance(outcome, Accepted) else None
+
+
+def _reason(outcome: CallOutcome) -> str | None:
+    return None if isinstance(outcome, Accepted) else outcome.reason
+
+
+def _reason_class(result: CallResult) -> str:
+    """Name the reason if totals tell it apart."""
+    match result.outcome:
+        case Refused(recipient_not_found=True):
+            return ReasonClass.RECIPIENT_NOT_FOUND
+        case Deferred(throttled=True) if not result.final:
+            return ReasonClass.THROTTLED
+        case _:
+            return ""
+
+
+def _milliseconds(latency: timedelta | None) -> int | None:
+    return None if latency is None else round(latency / timedelta(milliseconds=1))

@@ -1,0 +1,250 @@
+-- name: lock_and_pin
+-- Before results that leave a row in doubt, or take its attempt back: locks the rows in their order, so that the record
+-- sees all that was written about them, and makes the flows that rows in doubt move to, which are as theirs and pinned
+-- to the account of their last claim; the statement that moves them would not see what it inserts itself. Those flows
+-- are almost always there already. Sorted.
+WITH locked AS MATERIALIZED (
+  SELECT o.flow_id, o.account
+  FROM unnest($1::integer[], $2::bigint[]) AS g (bucket, id)
+  CROSS JOIN LATERAL (
+    SELECT found.flow_id, found.account
+    FROM outgoing_message AS found
+    WHERE found.bucket = g.bucket AND found.id = g.id
+    LIMIT 1
+    FOR UPDATE
+  ) AS o
+)
+INSERT INTO flow (tenant_id, lane, route, source, account)
+SELECT w.tenant_id, w.lane, w.route, w.source, w.account
+FROM (
+  SELECT DISTINCT f.tenant_id, f.lane, f.route, f.source, l.account
+  FROM locked AS l
+  CROSS JOIN LATERAL (
+    SELECT found.tenant_id, found.lane, found.route, found.source
+    FROM flow AS found
+    WHERE found.id = l.flow_id
+    LIMIT 1
+  ) AS f
+  WHERE l.account IS NOT NULL
+) AS w
+WHERE (
+  SELECT p.id
+  FROM flow AS p
+  WHERE
+    p.tenant_id = w.tenant_id AND p.lane = w.lane AND p.route = w.route AND p.source = w.source
+    AND p.account = w.account
+) IS NULL
+ORDER BY w.tenant_id, w.lane, w.route, w.source, w.account
+ON CONFLICT DO NOTHING;
+
+-- name: record_outgoing
+-- What came back, in one statement. `locked` takes the rows in their order, each in its latest version, and a result
+-- never finds a row that a receipt, a rescue or another claim is just changing. `ruled` says what becomes of it: a row
+-- that is in flight or in doubt under this very claim goes where the outcome leads ($14 is the state that it gives);
+-- an acceptance is evidence whoever holds the row now, and lifts one that was ever called unless it is as high already;
+-- anything else only settles its own attempt. `unproven` tells whether another attempt of the row may have been accepted: if none can, the
+-- row leaves the flow that it was pinned to (unless that was made so lately that this statement cannot see it). Ranks are given by the caller, from the domain's table ($15).
+-- A replay that was authorised for one call is so until a call was made.
+-- Attempts are written by their number, and only the claim that made one may change it: what stood as unknown becomes
+-- accepted, or else refused.
+WITH locked AS MATERIALIZED (
+  SELECT g.*, o.*, o.claim_token = g.token AS own, coalesce(array_position($15::text[], o.status), 0) AS rank
+  FROM unnest(
+    $1::integer[], $2::bigint[], $3::uuid[], $4::smallint[], $5::text[], $14::text[], $6::text[], $7::text[],
+    $8::text[], $9::interval[], $10::text[], $11::integer[]
+  ) AS g (
+    bucket, id, token, attempt, outcome, given, given_pid, given_reason, given_class, delay, given_hash, latency_ms
+  )
+  CROSS JOIN LATERAL (
+    SELECT
+      found.tenant_id, found.status, found.version, found.flow_id, found.claim_token, found.account, found.order_key,
+      found.attempts, found.not_called, found.first_unproven_at, found.provider_message_id, found.content_hash, found.reason_class,
+      found.correlation_id, found.traceparent
+    FROM outgoing_message AS found
+    WHERE found.bucket = g.bucket AND found.id = g.id
+    LIMIT 1
+    FOR UPDATE
+  ) AS o
+), ruled AS MATERIALIZED (
+  SELECT
+    l.*,
+    CASE
+      WHEN l.own AND l.status IN ('Sending', 'Uncertain') THEN
+        CASE
+          WHEN l.status = 'Uncertain' AND l.outcome = 'Unknown' THEN NULL
+          WHEN l.outcome = 'NotCalled' AND l.not_called + 1 >= $12::integer THEN 'FailedFinal'
+          ELSE l.given
+        END
+      WHEN l.outcome = 'Accepted' AND l.rank = 0 AND l.attempts > 0 THEN 'SentToProvider'
+    END AS next,
+    CASE
+      WHEN l.own AND l.status = 'Uncertain' AND l.outcome NOT IN ('Accepted', 'Unknown') THEN (
+        SELECT count(*) > 0
+        FROM delivery_attempt AS d
+        WHERE d.bucket = l.bucket AND d.outgoing_id = l.id AND d.attempt <> l.attempt AND d.status = 'Unknown'
+      )
+    END AS unproven
+  FROM locked AS l
+), moved AS (
+  UPDATE outgoing_message AS o
+  SET
+    status = coalesce(r.next, o.status),
+    version = o.version + CASE WHEN r.next IS NULL THEN 0 ELSE 1 END,
+    due_at = CASE WHEN r.next IS NULL THEN o.due_at WHEN r.next = 'RetryReady' THEN now() + r.delay END,
+    lease_until = CASE WHEN r.next IS NULL THEN o.lease_until END,
+    settle_at = CASE WHEN r.next IS NULL THEN o.settle_at WHEN r.next = 'Uncertain' THEN now() END,
+    in_line = o.in_line AND r.next IS NULL,
+    attempts = o.attempts - CASE WHEN r.next IS NOT NULL AND r.outcome = 'NotCalled' THEN 1 ELSE 0 END,
+    not_called = o.not_called + CASE WHEN r.next IS NOT NULL AND r.outcome = 'NotCalled' THEN 1 ELSE 0 END,
+    replay_authorised = o.replay_authorised
+      AND (r.next IS NULL OR r.next = 'RetryReady' AND r.outcome = 'NotCalled'),
+    first_unproven_at = CASE
+      WHEN r.next = 'Uncertain' AND o.first_unproven_at IS NULL THEN (
+        SELECT t.at FROM transition AS t WHERE t.bucket = r.bucket AND t.outgoing_id = r.id AND t.version = r.version
+      )
+      WHEN r.unproven IS DISTINCT FROM false THEN o.first_unproven_at
+    END,
+    flow_id = CASE
+      WHEN r.next = 'Uncertain' OR NOT r.unproven THEN coalesce((
+        SELECT p.id
+        FROM flow AS f
+        CROSS JOIN LATERAL (
+          SELECT found.id
+          FROM flow AS found
+          WHERE
+            found.tenant_id = f.tenant_id AND found.lane = f.lane AND found.route = f.route
+            AND found.source = f.source AND found.account = CASE WHEN r.next = 'Uncertain' THEN r.account ELSE '' END
+          LIMIT 1
+        ) AS p
+        WHERE f.id = r.flow_id
+      ), o.flow_id)
+      ELSE o.flow_id
+    END,
+    provider_message_id = coalesce(o.provider_message_id, r.given_pid),
+    content_hash = coalesce(o.content_hash, r.given_hash),
+    reason = CASE WHEN r.next IS NULL THEN o.reason ELSE r.given_reason END,
+    reason_class = CASE WHEN r.next IS NULL THEN o.reason_class ELSE r.given_class END
+  FROM ruled AS r
+  WHERE
+    o.bucket = r.bucket AND o.id = r.id
+    AND (
+      r.next IS NOT NULL
+      OR r.outcome = 'Accepted' AND r.attempts > 0 AND (
+        o.provider_message_id IS NULL AND r.given_pid IS NOT NULL OR o.content_hash IS NULL AND r.given_hash IS NOT NULL
+      )
+    )
+  RETURNING
+    o.id, o.bucket, o.tenant_id, o.version, o.flow_id, o.status, o.reason, o.reason_class, o.order_key, o.has_source,
+    r.next, r.status AS was, r.flow_id AS was_flow, r.reason_class AS was_class
+), taken_back AS (
+  DELETE FROM delivery_attempt
+  WHERE ctid = ANY (ARRAY(
+    SELECT d.ctid
+    FROM ruled AS r
+    CROSS JOIN LATERAL (
+      SELECT found.ctid
+      FROM delivery_attempt AS found
+      WHERE
+        found.bucket = r.bucket AND found.outgoing_id = r.id AND found.attempt = r.attempt
+        AND found.claim_token = r.token
+      LIMIT 1
+    ) AS d
+    WHERE r.own AND r.status = 'Uncertain' AND r.outcome = 'NotCalled'
+  ))
+), tried AS (
+  INSERT INTO delivery_attempt AS d (
+    tenant_id, bucket, outgoing_id, attempt, claim_token, account, status, provider_message_id, reason, content_hash,
+    latency_ms, correlation_id, traceparent
+  )
+  SELECT
+    r.tenant_id, r.bucket, r.id, r.attempt, r.token, coalesce(r.account, ''),
+    CASE
+      WHEN r.outcome = 'NotCalled' THEN 'Refused'
+      WHEN r.outcome = 'Unknown' AND r.own AND r.rank > 0 THEN 'Accepted'
+      ELSE r.outcome
+    END,
+    r.given_pid, r.given_reason, r.given_hash, r.latency_ms, r.correlation_id, r.traceparent
+  FROM ruled AS r
+  WHERE
+    CASE
+      WHEN r.own AND r.outcome <> 'NotCalled' THEN true
+      WHEN r.own AND r.status = 'Uncertain' THEN false
+      ELSE (
+        SELECT d.claim_token = r.token
+        FROM delivery_attempt AS d
+        WHERE d.bucket = r.bucket AND d.outgoing_id = r.id AND d.attempt = r.attempt
+      )
+    END
+  ON CONFLICT (bucket, outgoing_id, attempt) DO UPDATE
+  SET
+    status = CASE
+      WHEN d.status <> 'Unknown' OR excluded.status = 'Unknown' THEN d.status
+      WHEN excluded.status = 'Accepted' THEN 'Accepted'
+      ELSE 'Refused'
+    END,
+    provider_message_id = coalesce(d.provider_message_id, excluded.provider_message_id),
+    reason = CASE WHEN excluded.status <> 'Accepted' THEN coalesce(d.reason, excluded.reason) END,
+    content_hash = coalesce(d.content_hash, excluded.content_hash),
+    latency_ms = coalesce(excluded.latency_ms, d.latency_ms)
+  WHERE d.claim_token = excluded.claim_token
+), told AS (
+  INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor, reason)
+  SELECT m.tenant_id, m.bucket, m.id, m.version, m.was, m.next, $13, m.reason
+  FROM moved AS m
+  WHERE m.next IS NOT NULL
+), woken AS MATERIALIZED (
+  SELECT w.bucket, w.id
+  FROM (
+    SELECT m.order_key, count(*) AS n
+    FROM moved AS m
+    WHERE m.order_key IS NOT NULL AND m.was IN ('Created', 'RetryReady', 'Sending') AND m.next <> 'RetryReady'
+    GROUP BY m.order_key
+  ) AS c
+  CROSS JOIN LATERAL (
+    SELECT found.bucket, found.id
+    FROM outgoing_message AS found
+    WHERE
+      found.order_key = c.order_key AND found.due_at IS NOT NULL AND found.in_line AND found.id <> ALL ($2::bigint[])
+      AND (
+        SELECT
+          coalesce((SELECT s.gate FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source), 'Open')
+          = 'Open'
+        FROM flow AS f
+        WHERE f.id = found.flow_id
+      )
+    ORDER BY found.id
+    LIMIT c.n
+    FOR UPDATE SKIP LOCKED
+  ) AS w
+), waked AS (
+  UPDATE outgoing_message AS o
+  SET due_at = now(), in_line = false
+  FROM woken AS w
+  WHERE o.bucket = w.bucket AND o.id = w.id
+), counted AS (
+  INSERT INTO flow_count AS c (flow_id, status, reason_class, n)
+  SELECT d.flow_id, d.status, d.reason_class, sum(d.n)
+  FROM (
+    SELECT m.flow_id, m.status, m.reason_class, 1 AS n FROM moved AS m WHERE m.has_source AND m.next IS NOT NULL
+    UNION ALL
+    SELECT m.was_flow, m.was, m.was_class, -1 FROM moved AS m WHERE m.has_source AND m.next IS NOT NULL
+  ) AS d
+  GROUP BY d.flow_id, d.status, d.reason_class
+  ORDER BY d.flow_id, d.status, d.reason_class
+  ON CONFLICT (flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
+)
+SELECT r.bucket, r.id, coalesce(r.next, CASE WHEN r.own THEN r.status END) AS status, r.next IS NOT NULL AS moved
+FROM ruled AS r;
+
+-- name: read_troubled_messages
+-- What a support case says about its message; asked only for the few that open one.
+SELECT o.*
+FROM unnest($1::integer[], $2::bigint[]) WITH ORDINALITY AS g (bucket, id, place)
+CROSS JOIN LATERAL (
+  SELECT
+    found.bucket, found.id, found.tenant_id, found.pk, found.rk, found.message_id, found.account, found.correlation_id
+  FROM outgoing_message AS found
+  WHERE found.bucket = g.bucket AND found.id = g.id
+  LIMIT 1
+) AS o
+ORDER BY g.place;

@@ -1,0 +1,148 @@
+-- name: claim_stage
+-- Lanes are walked in the order given, and within a lane the index: each row is locked when the walk reaches it, and the
+-- walk ends with the last row that is wanted. What another worker holds is passed over. A row whose job is missing is
+-- left alone.
+WITH pick AS MATERIALIZED (
+  SELECT s.id
+  FROM unnest($2::text[]) AS g (lane)
+  CROSS JOIN LATERAL (
+    SELECT found.id
+    FROM notification_scheduler AS found
+    WHERE
+      found.stage = $1 AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
+      AND (
+        SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk
+      ) IS NOT NULL
+    ORDER BY found.due_at, found.id
+    FOR UPDATE SKIP LOCKED
+  ) AS s
+  LIMIT $3
+), moved AS (
+  UPDATE notification_scheduler AS s
+  SET status = 'Processing', due_at = NULL, lease_until = now() + $4::interval, version = s.version + 1
+  FROM (
+    SELECT p.id, was.due_at AS was_due_at
+    FROM pick AS p
+    CROSS JOIN LATERAL (SELECT due_at FROM notification_scheduler AS found WHERE found.id = p.id LIMIT 1) AS was
+  ) AS p
+  WHERE s.id = p.id
+  RETURNING
+    s.tenant_id, p.was_due_at, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage,
+    s.status, s.version, s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics,
+    s.correlation_id, s.traceparent
+)
+SELECT
+  m.*, j.id AS job_id, j.partition_key AS job_partition_key, j.row_key AS job_row_key, j.guid AS job_guid,
+  j.event_type AS job_event_type, j.operation AS job_operation, j.source_type AS job_source_type,
+  j.source AS job_source, j.automation_key AS job_automation_key, j.run_key AS job_run_key,
+  j.template_key AS job_template_key, j.asked_template_version AS job_asked_template_version,
+  j.template_version AS job_template_version, j.payload_hash AS job_payload_hash, j.payload AS job_payload,
+  j.recipients AS job_recipients, j.source_at AS job_source_at, j.bucket AS job_bucket,
+  j.key_version AS job_key_version, j.actor AS job_actor, j.correlation_id AS job_correlation_id,
+  j.traceparent AS job_traceparent
+FROM moved AS m
+CROSS JOIN LATERAL (
+  SELECT found.*
+  FROM notification_job AS found
+  WHERE found.tenant_id = m.tenant_id AND found.row_key = m.artifact_rk
+  LIMIT 1
+) AS j;
+
+-- name: finish_stage
+-- By version: whoever lost a row to a cancel or to another worker changes nothing. Rows are locked in their order first.
+WITH held AS MATERIALIZED (
+  SELECT g.*
+  FROM unnest(
+    $1::bigint[], $2::integer[], $3::text[], $4::text[], $5::interval[], $6::integer[], $7::text[], $8::text[]
+  ) AS g (id, version, to_status, stage, delay, retries, reason, diagnostics)
+  CROSS JOIN LATERAL (
+    SELECT found.id
+    FROM notification_scheduler AS found
+    WHERE found.id = g.id AND found.version = g.version AND found.status = 'Processing'
+    LIMIT 1
+    FOR UPDATE
+  ) AS s
+)
+UPDATE notification_scheduler AS s
+SET
+  status = h.to_status,
+  stage = h.stage,
+  version = s.version + 1,
+  due_at = CASE WHEN h.to_status = 'Ready' THEN now() + h.delay END,
+  lease_until = NULL,
+  retry_count = s.retry_count + h.retries,
+  reason = h.reason,
+  diagnostics = coalesce(h.diagnostics, s.diagnostics)
+FROM held AS h
+WHERE s.id = h.id
+RETURNING s.id;
+
+-- name: freeze_recipients
+-- The first set stands: the condition is checked again on the latest version of a row that was waited for.
+UPDATE notification_job AS j
+SET recipients = h.recipients
+FROM (
+  SELECT g.id, g.recipients
+  FROM unnest($1::bigint[], $2::text[]) AS g (id, recipients)
+  CROSS JOIN LATERAL (
+    SELECT found.id
+    FROM notification_job AS found
+    WHERE found.id = g.id AND found.recipients IS NULL
+    LIMIT 1
+    FOR UPDATE
+  ) AS f
+) AS h
+WHERE j.id = h.id;
+
+-- name: read_recipients
+-- A statement of its own, for whoever came second.
+SELECT j.id, j.recipients
+FROM unnest($1::bigint[]) AS g (id)
+CROSS JOIN LATERAL (
+  SELECT found.id, found.recipients
+  FROM notification_job AS found
+  WHERE found.id = g.id AND found.recipients IS NOT NULL
+  LIMIT 1
+) AS j;
+
+-- name: rescue_stages
+-- Claims whose lease ran out, oldest first; what somebody is just finishing is passed over. A job that outlives its
+-- workers too often is taken for poison ($2 is how often it may).
+WITH expired AS MATERIALIZED (
+  SELECT found.id, found.rescue_count + 1 AS rescues
+  FROM notification_scheduler AS found
+  WHERE found.lease_until <= now()
+  ORDER BY found.lease_until
+  LIMIT $1
+  FOR UPDATE SKIP LOCKED
+)
+UPDATE notification_scheduler AS s
+SET
+  status = CASE WHEN e.rescues > $2::integer THEN 'Failed' ELSE 'Ready' END,
+  version = s.version + 1,
+  due_at = CASE WHEN e.rescues > $2::integer THEN NULL ELSE now() END,
+  lease_until = NULL,
+  rescue_count = e.rescues,
+  reason = CASE
+    WHEN e.rescues > $2::integer THEN format('rescued %s times: every worker that took it was lost', e.rescues)
+    ELSE s.reason
+  END
+FROM expired AS e
+WHERE s.id = e.id
+RETURNING
+  s.tenant_id, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version,
+  s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent;
+
+-- name: next_stage_due_in
+-- The head of each stage's and lane's part of the queue; no row where nothing waits.
+SELECT greatest(min(head.due_at) - now(), interval '0') AS due_in
+FROM unnest($1::text[]) AS stage (name)
+CROSS JOIN unnest($2::text[]) AS lane (name)
+CROSS JOIN LATERAL (
+  SELECT found.due_at
+  FROM notification_scheduler AS found
+  WHERE found.stage = stage.name AND found.lane = lane.name AND found.due_at IS NOT NULL
+  ORDER BY found.due_at, found.id
+  LIMIT 1
+) AS head
+HAVING count(*) > 0;

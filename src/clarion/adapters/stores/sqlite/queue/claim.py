@@ -1,0 +1,152 @@
+"""Claiming: flows with work are discovered, due rows taken out of them, as docs/explanation/claiming.md says.
+
+Three statements for any number of flows and rows: pick, claim, write the lines; a fourth where a row was closed that
+others wait in line behind. Writes `outgoing_message` and `transition`, and counts what moved of a campaign.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.adapters.stores.query import load
+from clarion.adapters.stores.sqlite import codec
+from clarion.adapters.stores.sqlite.clock import MICROSECOND, microseconds
+from clarion.adapters.stores.sqlite.queue.cancel import CANCELED
+from clarion.adapters.stores.sqlite.queue.move import wake_in_line, write_lines
+from clarion.adapters.stores.sqlite.session import Transaction
+from clarion.domain.claim import ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
+from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus
+from clarion.ports.ensure import ITEMS_MAX
+
+_SQL: Final = load(__package__, "claim.sql")
+
+SOON: Final = timedelta(seconds=60)
+"""How near an earlier row's retry must be for later ones to wait for it."""
+
+EXPIRED: Final = "its time ran out before it was sent"
+
+_LOWEST: Final = (-(2**63), 0)
+"""Below every due time that can be stored, where a flow has no low mark."""
+
+
+class _Picked(msgspec.Struct):
+    """What ruling needs to know of a picked row, in the order in which it stands behind the claim's own columns."""
+
+    source: str
+    status: OutgoingStatus
+    reason_class: str
+    order_key: str | None
+    cancel_at: int | None
+    cancel_actor: str | None
+    expires_at: int | None
+    is_blocked: int
+
+    def rule(self, now: int) -> tuple[OutgoingStatus, str | None]:
+        """Decide what becomes of the row, and why; one that must wait for its order stays where it is."""
+        from_ = OutgoingStatus(self.status)
+        if self.cancel_at is not None:
+            to, reason = OutgoingStatus.CANCELED, CANCELED
+        elif self.expires_at is not None and self.expires_at <= now:
+            to, reason = OutgoingStatus.EXPIRED, EXPIRED
+        elif self.is_blocked:
+            return from_, None
+        else:
+            to, reason = OutgoingStatus.SENDING, None
+        OUTGOING_MESSAGE.require(from_=from_, to=to)
+        return to, reason
+
+
+_RULING: Final = len(_Picked.__struct_fields__)
+
+
+def discover_flows(transaction: Transaction, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
+    """Find the flows of these routes that have a row due behind their low mark, behind an open gate."""
+    flows = transaction.records(FlowHead, _SQL["find_flows"], routes=codec.as_json(sorted(set(routes))))
+    marks = [(flow.flow_id, *_mark(lows.get(flow.flow_id))) for flow in flows]
+    due = dict(transaction.rows(_SQL["find_heads"], flows=codec.as_json(marks)))
+    now = transaction.now
+    heads = [flow for place, flow in enumerate(flows) if due[place] is not None and due[place] <= now]
+    later = [due_at for due_at in due.values() if due_at is not None and due_at > now]
+    return Discovery(heads=tuple(heads), next_due_in=(min(later) - now) * MICROSECOND if later else None)
+
+
+def claim_outgoing(
+    transaction: Transaction, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
+) -> list[ClaimedMessage]:
+    """Take due rows, at most each flow's quota; return those that are now `Sending`."""
+    columns, picked = _pick(transaction, quotas)
+    now, claimed = transaction.now, list[ClaimedMessage]()
+    ruled: list[tuple[object, ...]] = []
+    lines: list[tuple[object, ...]] = []
+    closed: Counter[str] = Counter()
+    for row in picked:
+        found = _Picked(*row[-_RULING:])
+        to, reason = found.rule(now)
+        values = dict(zip(columns, row[:-_RULING], strict=True))
+        ruled.append((values["id"], to, values["account"], reason))
+        if to == found.status:
+            continue
+        values["version"] += 1
+        by = found.cancel_actor or actor if to is OutgoingStatus.CANCELED else actor
+        move = (values["tenant_id"], values["bucket"], values["id"], values["version"], found.status, to, by, reason)
+        lines.append(move)
+        _count(transaction, values["flow_id"], found, to)
+        if to is OutgoingStatus.SENDING:
+            claimed.append(_claimed(values, token))
+        elif found.order_key is not None:
+            closed[found.order_key] += 1
+    _write(transaction, ruled, token=token, lease_until=now + lease // MICROSECOND)
+    write_lines(transaction, lines)
+    if closed:
+        wake_in_line(transaction, closed)
+    return claimed
+
+
+def _write(transaction: Transaction, ruled: Sequence[tuple[object, ...]], *, token: UUID, lease_until: int) -> None:
+    """Write what was ruled, in the short way where all rows go out through one account."""
+    ways = {(to, account) for _, to, account, _ in ruled}
+    match list(ways):
+        case []:
+            return
+        case [(OutgoingStatus.SENDING, str(account))]:
+            ids = codec.as_json([row_id for row_id, *_ in ruled])
+            transaction.rows(_SQL["take_messages"], ids=ids, token=str(token), account=account, lease_until=lease_until)
+        case _:
+            given = codec.as_json(ruled)
+            transaction.rows(_SQL["claim_messages"], ruled=given, token=str(token), lease_until=lease_until)
+
+
+def _pick(transaction: Transaction, quotas: Sequence[FlowQuota]) -> tuple[codec.Columns, list[tuple[Any, ...]]]:
+    """Pick the rows of all flows; a flow that is named twice is picked from as it is named last."""
+    wanted = list({quota.flow_id: quota for quota in quotas}.values())
+    given = [(quota.flow_id, quota.quota, quota.account, *_mark(quota.low)) for quota in wanted]
+    columns, rows = transaction.table(
+        _SQL["pick_messages"],
+        quotas=codec.as_json(given),
+        quota_max=min(ITEMS_MAX, max((quota.quota for quota in wanted), default=0)),
+        now=transaction.now,
+        soon=SOON // MICROSECOND,
+    )
+    return columns[:-_RULING], rows[:ITEMS_MAX]
+
+
+def _mark(low: LowMark | None) -> tuple[int, int]:
+    """Give a low mark as it is compared."""
+    return _LOWEST if low is None else (microseconds(low.due_at), low.id)
+
+
+def _count(transaction: Transaction, flow_id: int, found: _Picked, to: OutgoingStatus) -> None:
+    """Count a campaign's row where it has moved to."""
+    if found.source:
+        transaction.counts[flow_id, found.status, found.reason_class] -= 1
+        transaction.counts[flow_id, to, ""] += 1
+
+
+def _claimed(values: dict[str, Any], token: UUID) -> ClaimedMessage:
+    """Make the claim of a row from what was picked with it."""
+    values["attempts"] += 1
+    return codec.converted(ClaimedMessage, values, claim_token=token)

@@ -1,0 +1,213 @@
+"""Recording what came back from calls, by row and claim token, merged by rank (F-28 to F-37).
+
+A result finds its row in one of three ways: still claimed by its token; in doubt and last claimed by its token; or
+moved on, by a receipt or another claim. Only in the first two may it move the row otherwise than by evidence. Four
+statements for any number of results: rows read, rows, attempts and lines written. What is late, in doubt or in trouble
+takes a few more, however much of it there is.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, assert_never
+from uuid import UUID
+
+from clarion.adapters.stores.sqlite.clock import MICROSECOND
+from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row
+from clarion.adapters.stores.sqlite.session import Transaction
+from clarion.domain import trouble
+from clarion.domain.attempt import AttemptStatus
+from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.claim import CallResult, Recorded
+from clarion.domain.outgoing import RANK, OutgoingStatus, ReasonClass
+from clarion.ports.ensure import bounded
+
+NOT_CALLED_MAX: Final = 10
+"""A row that was claimed and not called this often will not be called the next time either."""
+
+
+def record_outgoing(transaction: Transaction, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+    """Record what came back, one result after the other, and write it at once."""
+    moves = Moves(transaction, actor=actor)
+    recorder = _Recorder(moves, bounded(results))
+    answers = [Recorded(id=result.id, status=recorder.record(result)) for result in results]
+    moves.write()
+    return answers
+
+
+class _Recorder:
+    """The rows of one set of results, and what must be known of them besides."""
+
+    def __init__(self, moves: Moves, results: Sequence[CallResult]) -> None:
+        """Read the rows; of those that are late, in doubt or on their way into it, read what else is needed."""
+        self._moves = moves
+        self._rows = moves.read(result.id for result in results)
+        found = [(result, row) for result in results if (row := self._rows.get(result.id)) is not None]
+        times = Counter(row.id for _, row in found)
+        late = {row.id: row for result, row in found if times[row.id] > 1 or not _in_flight(result, row)}
+        doubtful = {
+            row.id: row for result, row in found if isinstance(result.outcome, Unknown) and _in_flight(result, row)
+        }
+        resting = [row for row in late.values() if row.status == OutgoingStatus.UNCERTAIN and row.pinned]
+        self._known = moves.attempts(late.values()) if late else {}
+        self._claimed_at = moves.claim_times(doubtful.values()) if doubtful else {}
+        self._pinned = moves.sister_flows(list(doubtful.values()), pinned=True) if doubtful else {}
+        self._unpinned = moves.sister_flows(resting, pinned=False) if resting else {}
+
+    def record(self, result: CallResult) -> OutgoingStatus | None:
+        """Record one result; return where it left its row, or None where it was another claim's and moved nothing."""
+        row = self._rows.get(result.id)
+        if row is None or row.bucket != result.bucket:
+            return None
+        attempt = self._write_attempt(row, result)
+        if _in_flight(result, row):
+            self._return(row, result)
+            return OutgoingStatus(row.status)
+        own, before = row.claim_token == str(result.claim_token), row.status
+        if own and row.status == OutgoingStatus.UNCERTAIN:
+            self._settle(row, result, attempt)
+        elif isinstance(result.outcome, Accepted):
+            self._moves.show(row, OutgoingStatus.SENT_TO_PROVIDER)
+            self._prove(row, result)
+        return OutgoingStatus(row.status) if own or row.status != before else None
+
+    def _return(self, row: Row, result: CallResult) -> None:
+        """Move a row that is in flight, or in doubt, to where its outcome leads."""
+        match result.outcome:
+            case Accepted() if row.status == OutgoingStatus.SENDING:
+                self._moves.accept(row)
+            case Accepted():
+                self._moves.move(row, OutgoingStatus.SENT_TO_PROVIDER)
+            case Deferred(reason=reason, throttled=throttled):
+                self._wait(row, result, reason=reason, reason_class=ReasonClass.THROTTLED if throttled else "")
+            case Misconfigured(reason=reason):
+                self._report_account(row, reason)
+                self._wait(row, result, reason=reason)
+            case Refused(reason=reason, recipient_not_found=not_found):
+                reason_class = ReasonClass.RECIPIENT_NOT_FOUND if not_found else ""
+                self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason, reason_class=reason_class)
+            case Unknown(reason=reason):
+                claimed_at, pinned = self._claimed_at[row.id], self._pinned[row.id]
+                self._moves.doubt(row, reason=reason, claimed_at=claimed_at, flow_id=pinned)
+            case NotCalled(reason=reason):
+                self._take_back(row, result, reason=reason)
+                return
+            case _:
+                assert_never(result.outcome)
+        self._prove(row, result)
+
+    def _wait(self, row: Row, result: CallResult, *, reason: str, reason_class: str = "") -> None:
+        """Let a row that was not taken wait for its next attempt, or end it where its attempts are used up."""
+        if result.final:
+            self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason)
+            return
+        self._moves.move(row, OutgoingStatus.RETRY_READY, reason=reason, reason_class=reason_class)
+        row.due_at = self._moves.transaction.now + result.delay // MICROSECOND
+
+    def _take_back(self, row: Row, result: CallResult, *, reason: str) -> None:
+        """Take back a claim that came to no call; one that came to none too often will not come to one either."""
+        authorised = row.replay_authorised  # the word of a person is not used up by no call
+        row.attempts -= 1
+        row.not_called += 1
+        if row.not_called >= NOT_CALLED_MAX:
+            self._report_row(row, reason)
+            self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason)
+            return
+        self._moves.move(row, OutgoingStatus.RETRY_READY, reason=reason)
+        row.due_at = self._moves.transaction.now + result.delay // MICROSECOND
+        row.replay_authorised = authorised
+
+    def _settle(self, row: Row, result: CallResult, attempt: Attempt | None) -> None:
+        """Settle a row in doubt by the late reply of its own claim; what it proves refused is in doubt no more."""
+        if isinstance(result.outcome, Unknown):
+            return
+        if isinstance(result.outcome, NotCalled) and attempt is not None:
+            self._moves.drop(attempt)
+            self._known[row.id].remove(attempt)
+        refused = not isinstance(result.outcome, Accepted)
+        if refused and not any(one.status == AttemptStatus.UNKNOWN for one in self._known.get(row.id, ())):
+            # Every attempt of it is proven refused, so any account may try again.
+            self._moves.unpin(row, flow_id=self._unpinned.get(row.id, row.flow_id))
+        self._return(row, result)
+
+    def _prove(self, row: Row, result: CallResult) -> None:
+        """Keep on the row what a call leaves there, whatever came of it; what is there already stays."""
+        if not row.attempts:
+            return
+        if isinstance(result.outcome, Accepted):
+            row.provider_message_id = row.provider_message_id or result.outcome.provider_message_id
+        row.content_hash = row.content_hash or result.content_hash
+        self._moves.change(row)
+
+    def _write_attempt(self, row: Row, result: CallResult) -> Attempt | None:
+        """Write the attempt of a call, or settle the one that is there; a call that was never made leaves none."""
+        status, token = _attempt_status(result.outcome), str(result.claim_token)
+        known = next((one for one in self._known.get(row.id, ()) if one.attempt == result.attempt), None)
+        if known is None:
+            if row.claim_token != token or status is None:
+                return None
+            if status is AttemptStatus.UNKNOWN and row.status in RANK:
+                status = AttemptStatus.ACCEPTED  # a receipt has shown it already
+            known = self._moves.new_attempt(row, status, number=result.attempt)
+            if row.id in self._known:
+                self._known[row.id].append(known)
+        elif known.claim_token == token:
+            # What stood as unknown and was not accepted is proven refused; of how, the reason tells.
+            known.settle(status if status in (AttemptStatus.ACCEPTED, AttemptStatus.UNKNOWN) else AttemptStatus.REFUSED)
+            self._moves.keep(known)
+        else:
+            return None
+        _add_details(known, result)
+        return known
+
+    def _report_account(self, row: Row, reason: str) -> None:
+        case = trouble.faulty_account(
+            row.tenant_id, account=row.account or "", reason=reason, correlation_id=row.correlation_id
+        )
+        self._moves.report(row.tenant_id, case)
+
+    def _report_row(self, row: Row, reason: str) -> None:
+        case = trouble.never_called(
+            row.tenant_id,
+            pk=row.pk,
+            rk=row.rk,
+            message_id=UUID(row.message_id),
+            reason=reason,
+            correlation_id=row.correlation_id,
+        )
+        self._moves.report(row.tenant_id, case)
+
+
+def _in_flight(result: CallResult, row: Row) -> bool:
+    """Tell whether a row is still claimed by a result's token."""
+    return row.status == OutgoingStatus.SENDING and row.claim_token == str(result.claim_token)
+
+
+def _add_details(attempt: Attempt, result: CallResult) -> None:
+    """Add to an attempt what a result knows of it and it does not yet say."""
+    if isinstance(result.outcome, Accepted):
+        attempt.provider_message_id = attempt.provider_message_id or result.outcome.provider_message_id
+        attempt.reason = None
+    else:
+        attempt.reason = attempt.reason or result.outcome.reason
+    attempt.content_hash = attempt.content_hash or result.content_hash
+    if result.latency is not None:
+        attempt.latency_ms = round(result.latency.total_seconds() * 1000)
+
+
+def _attempt_status(outcome: CallOutcome) -> AttemptStatus | None:
+    """Say what an outcome makes of its attempt; None where no byte left."""
+    match outcome:
+        case Accepted():
+            return AttemptStatus.ACCEPTED
+        case Refused():
+            return AttemptStatus.REFUSED
+        case Deferred():
+            return AttemptStatus.DEFERRED
+        case Misconfigured():
+            return AttemptStatus.MISCONFIGURED
+        case Unknown():
+            return AttemptStatus.UNKNOWN
+        case NotCalled():
+            return None
+        case _:
+            assert_never(outcome)

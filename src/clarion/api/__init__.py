@@ -1,0 +1,14 @@
+"""The HTTP door: `app.create_app` makes the application, `server` runs it.
+
+| module | what it holds |
+|---|---|
+| `app` | the wiring of all below |
+| `notifications`, `stories`, `switch`, `support` | the routes under /v1, by subject |
+| `probes`, `outbox` | health, readiness, metrics, the OpenAPI document; the sandbox's pages |
+| `contract`, `example`, `description` | what a route promises, and the OpenAPI document drawn from it |
+| `desk`, `guard`, `reading`, `cursor` | what handlers work with; who asks; reading a request strictly; pages |
+| `problem` | every error as an HTTP answer: the only place that knows which is which |
+| `door` | what stands around every request: its id, its limits, its headers, its log line |
+| `logs`, `metrics`, `pulse` | what operators see |
+| `server` | uvicorn with explicit limits |
+"""

@@ -1,0 +1,98 @@
+"""The application: every route, and what stands around them. `create_app` is what a server runs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+import structlog
+from litestar import Litestar, Response
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
+
+from clarion.api import notifications, outbox, probes, problem, stories, support, switch
+from clarion.api.description import describe
+from clarion.api.desk import Desk, Ring
+from clarion.api.door import Door
+from clarion.api.guard import Guard, trace_of
+from clarion.api.metrics import Metrics
+from clarion.api.pulse import Pulse
+from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
+from clarion.bootstrap import Platform
+from clarion.errors import Bug, CallerError, ClarionError
+from clarion.sandbox.provider import open_outbox
+
+ROUTES: Final[Sequence[HTTPRouteHandler]] = (
+    notifications.send_notification,
+    notifications.get_notification,
+    notifications.cancel_notification,
+    stories.get_timeline,
+    stories.list_history,
+    switch.list_types,
+    switch.switch_type,
+    support.list_uncertain,
+    support.retry_outgoing,
+    support.list_support_cases,
+    support.get_support_case,
+    support.resolve_support_case,
+    support.list_audit,
+    probes.get_health,
+    probes.get_ready,
+    probes.get_metrics,
+    probes.get_openapi,
+)
+
+PAGES: Final[Sequence[HTTPRouteHandler]] = (outbox.show_outbox, outbox.show_message, outbox.show_content)
+"""For people, and only where the sandbox is in use."""
+
+log = structlog.get_logger("clarion.api")
+
+
+def create_app(platform: Platform, *, ring: Ring, metrics: Metrics | None = None) -> Door:
+    """Make the application over an open platform; `ring` wakes workers after a commit that gives them work."""
+    desk = Desk(platform, ring=ring, metrics=metrics or Metrics(), description=describe(ROUTES))
+    url = outbox.sandbox_url(platform.settings)
+
+    @asynccontextmanager
+    async def running(_app: Litestar) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(desk.pulse.run())
+            desk.open_outbox = None if url is None else open_outbox(url)
+            try:
+                yield
+            finally:
+                watching.cancel()
+                if desk.open_outbox is not None:
+                    await desk.open_outbox.close()
+
+    app = Litestar(
+        [*ROUTES, *(PAGES if url is not None else ())],
+        guards=[Guard(desk.access)],
+        dependencies={"desk": Provide(lambda: desk, sync_to_thread=False)},
+        exception_handlers={Exception: _answering(desk.pulse), HTTPException: _answering(desk.pulse)},
+        request_max_body_size=BODY_BYTES_MAX,
+        lifespan=[running],
+        openapi_config=None,  # ours is in `description`
+        logging_config=None,  # ours is in `logs`
+    )
+    return Door(app, metrics=desk.metrics, clock=platform.clock, ids=platform.ids)
+
+
+def _answering(pulse: Pulse) -> Callable[[AnyRequest, Exception], Response[bytes]]:
+    """Make the handler that turns every error into its answer, and tells operators of those that are theirs or ours."""
+
+    def answer(request: AnyRequest, error: Exception) -> Response[bytes]:
+        said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)
+        if isinstance(error, ClarionError) and not isinstance(error, Bug | CallerError):
+            pulse.note(error)
+            log.warning("a request failed", code=error.code, error=str(error))
+        elif said.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            log.error("a request failed by a defect", code=said.code, exc_info=error)
+        return Response(
+            msgspec.json.encode(said), status_code=said.status, media_type=problem.MEDIA_TYPE, headers=headers
+        )
+
+    return answer

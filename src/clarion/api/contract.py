@@ -1,0 +1,60 @@
+"""What a route promises: who may ask, what it reads and answers, and which errors to expect.
+
+Every handler carries its contract in `opt`; the guard, the reader of bodies and the OpenAPI document all go by it, so
+that none of them can say something else. Plain values.
+"""
+
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from clarion.catalog.access import Grant
+
+CONTRACT: Final = "contract"
+"""The name under which a handler's `opt` has it."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """A header that a route reads."""
+
+    name: str
+    description: str
+    length_max: int
+
+
+class Contract(msgspec.Struct, frozen=True, kw_only=True):
+    """One route's promises; `grant` is None where anybody may ask, `answer` where nothing of ours is answered.
+
+    `text` is then the media type of what is answered instead, if anything is.
+    """
+
+    tag: str
+    grant: Grant | None
+    answer: type[msgspec.Struct] | None
+    text: str | None = None
+    status: HTTPStatus = HTTPStatus.OK
+    body: type[msgspec.Struct] | None = None
+    query: type[msgspec.Struct] | None = None
+    headers: tuple[Header, ...] = ()
+    problems: tuple[HTTPStatus, ...] = ()
+    body_example: msgspec.Struct | None = None
+    answer_example: msgspec.Struct | None = None
+
+    @property
+    def every_problem(self) -> tuple[HTTPStatus, ...]:
+        """The route's own errors, and those that follow from what it reads and who may ask."""
+        found = {*self.problems, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE}
+        if self.grant is not None:
+            found |= {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+        if self.query is not None:
+            found |= {HTTPStatus.UNPROCESSABLE_ENTITY}
+        if self.body is not None:
+            found |= {
+                HTTPStatus.BAD_REQUEST,
+                HTTPStatus.REQUEST_TIMEOUT,
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+            }
+        return tuple(sorted(found))

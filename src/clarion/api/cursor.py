@@ -1,0 +1,56 @@
+"""Cursors: where the next page begins, in a form that callers pass on and do not take apart.
+
+A cursor names its list, so that one of another list is refused and not misread. It is no secret and opens nothing:
+every list is read within the caller's tenant anyway. Pure.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Annotated, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from clarion.client.wire import ROW_ID_MAX
+from clarion.errors import InvalidInput
+
+T = TypeVar("T", str, int)
+
+# Bounded and without control characters, like whatever a store handed out: it goes into a query.
+Place = (
+    Annotated[int, msgspec.Meta(ge=0, le=ROW_ID_MAX)]
+    | Annotated[str, msgspec.Meta(max_length=512, pattern=r"^[^\x00-\x1f\x7f]*$")]
+)
+
+
+def write(name: str, place: str | int) -> str:
+    """Write the place behind which the next page of a list begins."""
+    return urlsafe_b64encode(msgspec.json.encode((name, place))).decode().rstrip("=")
+
+
+def read(name: str, cursor: str | None, *, start: T) -> T:
+    """Read the place that a cursor of this list names, or `start` where there is none."""
+    if cursor is None:
+        return start
+    try:
+        plain = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+        written, place = msgspec.json.decode(plain, type=tuple[str, Place])
+    except (UnicodeEncodeError, ValueError, msgspec.DecodeError):  # no base64 is a ValueError
+        raise _refused() from None
+    if written != name or not isinstance(place, type(start)):
+        raise _refused()
+    return place
+
+
+def read_guid(name: str, cursor: str | None) -> UUID | None:
+    """Read the guid that a cursor of this list names, or None where there is none."""
+    place = read(name, cursor, start="")
+    try:
+        return UUID(hex=place) if place else None
+    except ValueError:
+        raise _refused() from None
+
+
+def _refused() -> InvalidInput:
+    return InvalidInput(
+        "it is no cursor of this list", field="cursor", hint="pass next_cursor of the page before, or leave it out"
+    )

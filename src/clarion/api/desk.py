@@ -1,0 +1,55 @@
+"""The desk: what every handler works with, handed to it whole under the name `desk`.
+
+It is one thing on purpose: the framework starts a task for each dependency where a handler has several.
+"""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from litestar.di import Dependency
+from litestar.params import SkipValidationMarker
+
+from clarion.api.metrics import Metrics
+from clarion.api.pulse import Pulse
+from clarion.bootstrap import Platform
+from clarion.catalog.access import Access
+from clarion.catalog.mend import Mending
+from clarion.catalog.switch import Types
+from clarion.errors import BrokenInvariant
+from clarion.ports.store import Store
+from clarion.sandbox.provider import Outbox
+
+Ring = Callable[[str], None]
+"""Tells workers that there is something to do on a topic of the bell: `stages`, `outgoing`, `events`."""
+
+
+class Desk:
+    """An open platform, with what the API itself has beside it."""
+
+    def __init__(self, platform: Platform, *, ring: Ring, metrics: Metrics, description: bytes) -> None:
+        """Work on this platform; `ring` wakes workers after a commit that gives them work."""
+        self.platform = platform
+        self.ring = ring
+        self.metrics = metrics
+        self.description = description
+        self.pulse = Pulse(platform.store, clock=platform.clock)
+        self.access = Access(platform.store, clock=platform.clock)
+        self.mending = Mending(queue=platform.store, catalog=platform.store)
+        self.types = Types(catalog=platform.store, facts=platform.store)
+        self.open_outbox: Outbox | None = None
+
+    @property
+    def store(self) -> Store:
+        """The store, which nearly every handler asks."""
+        return self.platform.store
+
+    @property
+    def outbox(self) -> Outbox:
+        """The sandbox's outbox, which is open while the application runs."""
+        if self.open_outbox is None:
+            raise BrokenInvariant("the outbox was asked for while the application was not running")
+        return self.open_outbox
+
+
+AtDesk = Annotated[Desk, Dependency(), SkipValidationMarker()]
+"""A handler's argument `desk`, passed on as it is."""

@@ -1,0 +1,142 @@
+"""One example of every body that the API reads or answers, for its description. No secret, and nobody real."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from clarion.client import wire
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.support import SupportKind, SupportStatus
+
+_AT: Final = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
+_JOB: Final = UUID("5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10")
+_MESSAGE: Final = UUID("0b0f7c64-3f1b-5a54-8a55-6a3c5c1d2e3f")
+_INVOICE: Final = wire.Entity(type="invoice", guid=UUID("6f1c2c7e-1111-4000-8000-000000000001"))
+_REQUEST: Final = "7a9c2b9e-4b7d-4a0c-9f37-2f0f4f6f1d11"
+
+SEND: Final = wire.SendRequest(
+    type="invoice-due",
+    to=(wire.Recipient(user="parent-17"), wire.Recipient(address="office@example.com")),
+    data={"name": "Robin", "amount": "42.00 EUR", "due": "2 March"},
+    entity=_INVOICE,
+)
+RECEIPT: Final = wire.Receipt(job_id=_JOB, message_id=_MESSAGE, accepted_at=_AT, repeated=False)
+NOTIFICATION: Final = wire.Notification(
+    job_id=_JOB,
+    type="invoice-due",
+    template_version=3,
+    entity=_INVOICE,
+    lane=Lane.NORMAL,
+    stage=Stage.GENERATE,
+    status=NotificationStatus.DONE,
+    reason=None,
+    accepted_at=_AT,
+    due_at=None,
+    actor="billing",
+    correlation_id=_REQUEST,
+    messages=(
+        wire.Message(
+            id=1201,
+            version=3,
+            message_id=_MESSAGE,
+            channel=Channel.EMAIL,
+            status=OutgoingStatus.SENT_TO_PROVIDER,
+            attempts=1,
+            reason=None,
+            account="smtp-email",
+            due_at=None,
+            created_at=_AT,
+        ),
+    ),
+    inbox=(wire.InboxLine(message_id=_MESSAGE, created_at=_AT),),
+)
+CANCELED: Final = wire.Canceled(job_id=_JOB, repeated=False)
+TIMELINE: Final = wire.Timeline(
+    job_id=_JOB,
+    message_id=_MESSAGE,
+    type="invoice-due",
+    lines=(
+        wire.TimelineLine(at=_AT, what="accepted", detail="invoice-due, by billing", channel=None, message_id=None),
+        wire.TimelineLine(
+            at=_AT + timedelta(seconds=1),
+            what="sent",
+            detail="Sending → SentToProvider, by distribute",
+            channel=Channel.EMAIL,
+            message_id=_MESSAGE,
+        ),
+    ),
+)
+HISTORY: Final = wire.HistoryPage(
+    items=(wire.HistoryLine(job_id=_JOB, type="invoice-due", status=NotificationStatus.DONE, accepted_at=_AT),),
+    next_cursor=None,
+)
+TYPES: Final = wire.TypeList(
+    items=(
+        wire.NotificationType(
+            type="invoice-due",
+            version=3,
+            title="Invoice due",
+            description="An invoice falls due.",
+            channels=(Channel.EMAIL, Channel.INBOX),
+            lane=Lane.NORMAL,
+            enabled=True,
+            variables=("amount", "due", "name"),
+        ),
+    )
+)
+DISABLE: Final = wire.EnabledRequest(enabled=False)
+UNCERTAIN: Final = wire.UncertainPage(
+    items=(
+        wire.UncertainLine(
+            id=1201,
+            version=3,
+            message_id=_MESSAGE,
+            channel=Channel.EMAIL,
+            account="smtp-email",
+            reason="no reply within 20 s",
+            since_at=_AT,
+        ),
+    ),
+    next_cursor=None,
+)
+RETRY: Final = wire.RetryRequest(version=3, reason="The provider confirmed by phone that it never arrived.")
+RETRIED: Final = wire.Retried(id=1201)
+CASE: Final = wire.SupportCase(
+    case_id=UUID("3f8d1c1e-0a53-5b0b-8f0e-9a4b2b7c6d55"),
+    kind=SupportKind.CONFLICT,
+    status=SupportStatus.OPEN,
+    record="NotificationJob",
+    record_key='["2516892395999999999_5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10"]',
+    details={"differing": {"event_type": {"stored": "invoice-due", "given": "welcome"}}},
+    seen_count=2,
+    correlation_id=_REQUEST,
+    first_seen_at=_AT,
+    last_seen_at=_AT + timedelta(minutes=5),
+)
+CASES: Final = wire.SupportCasePage(items=(CASE,), next_cursor=None)
+RESOLVE: Final = wire.ResolveRequest(resolution="The caller reused a key by mistake and has corrected it.")
+AUDIT: Final = wire.AuditPage(
+    items=(
+        wire.AuditLine(
+            seq=7,
+            at=_AT,
+            actor="ada",
+            act="disable",
+            subject="type newsletter",
+            reason=None,
+            hash="h1:2f0c5d5f6e6d4a4f8f0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
+        ),
+    ),
+    next_cursor=None,
+)
+PROBLEM: Final = wire.Problem(
+    type="urn:clarion:error:invalid-input",
+    title="A value cannot be accepted",
+    status=422,
+    detail="the notification type 'invoice-due' needs amount: add what is missing to data and send again",
+    code="invalid-input",
+    correlation_id=_REQUEST,
+    field="data",
+)

@@ -1,0 +1,79 @@
+"""Who asks: the API key of a request, and whether its role may do what the route does.
+
+Tenant, actor and role come from the key and from nowhere else. A route without a contract is served to nobody.
+"""
+
+from http import HTTPMethod, HTTPStatus
+from typing import Any, Final
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+
+from clarion.api.contract import CONTRACT, Contract
+from clarion.api.problem import Refusal
+from clarion.catalog.access import Access, Caller
+from clarion.dispatch.request import Trace
+from clarion.errors import BrokenInvariant
+
+CALLER: Final = "caller"
+TRACE: Final = "trace"
+"""The names under which a request's state has its caller, and what ties it to others."""
+
+_CHALLENGE: Final = {"www-authenticate": 'Bearer realm="clarion"'}
+
+Connection = ASGIConnection[Any, Any, Any, Any]  # the framework's user, session and state, which are not used here
+
+
+class Guard:
+    """Lets a request through to its route, or refuses it before its body is read."""
+
+    def __init__(self, access: Access) -> None:
+        """Ask for keys here."""
+        self._access = access
+
+    async def __call__(self, connection: Connection, handler: BaseRouteHandler) -> None:
+        """Find out who asks, and refuse who may not."""
+        if connection.scope.get("method") == HTTPMethod.OPTIONS:
+            return  # answers with the methods of a path and nothing else
+        contract = handler.opt.get(CONTRACT)
+        if not isinstance(contract, Contract):
+            raise BrokenInvariant("a route has no contract")
+        if contract.grant is None:
+            return
+        caller = await self._access.check(_token(connection))
+        if caller is None:
+            raise Refusal(
+                HTTPStatus.UNAUTHORIZED,
+                "unauthenticated",
+                "send a valid API key as `Authorization: Bearer clarion_…`; `clarion keys create` makes one",
+                headers=_CHALLENGE,
+            )
+        if not caller.may(contract.grant):
+            raise Refusal(
+                HTTPStatus.FORBIDDEN,
+                "forbidden",
+                f"a key with the role {caller.role} may not {contract.grant}: use a key whose role may",
+            )
+        connection.scope["state"][CALLER] = caller
+
+
+def caller_of(connection: Connection) -> Caller:
+    """Return who asks, where the guard let them in."""
+    caller = connection.scope["state"].get(CALLER)
+    if not isinstance(caller, Caller):
+        raise BrokenInvariant("a route that needs a caller was reached without one")
+    return caller
+
+
+def trace_of(connection: Connection) -> Trace:
+    """Return what ties the request to others, as the door found it."""
+    trace = connection.scope["state"].get(TRACE)
+    if not isinstance(trace, Trace):
+        raise BrokenInvariant("a request came in by another way than the door")
+    return trace
+
+
+def _token(connection: Connection) -> str:
+    """Read the bearer token; anything else is an empty one, which is nobody's."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token if scheme.lower() == "bearer" else ""

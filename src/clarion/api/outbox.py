@@ -1,0 +1,123 @@
+"""The sandbox's outbox in a browser: what was sent, as its recipient would see it. Only where the sandbox is in use.
+
+The pages show addresses and contents, so they are for whoever sits at this machine, and for nobody else without a key:
+a request comes from this machine if its peer is, if it was asked for under a local name (a page elsewhere that points
+its own name here is not, nor a proxy), and if no proxy passed it on. Anybody else gives an API key that may reveal
+messages as the password that the browser asks for, and sees its tenant's.
+"""
+
+from base64 import b64decode
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Annotated, Final
+
+import msgspec
+from litestar import MediaType, Response, get
+from litestar.params import PathParameter
+
+from clarion.api import outbox_page
+from clarion.api.contract import CONTRACT, Contract
+from clarion.api.desk import AtDesk, Desk
+from clarion.api.problem import Refusal, not_found
+from clarion.api.reading import AnyRequest, read_query
+from clarion.bootstrap import Settings
+from clarion.catalog.access import Grant
+from clarion.client.wire import ROW_ID_MAX
+from clarion.domain.identity import Channel
+from clarion.sandbox import view
+from clarion.sandbox.ledger import SandboxMessage
+
+PAGE_SIZE: Final = 25
+"""As many as one looks through before searching."""
+
+MessageNumber = Annotated[int, PathParameter(ge=0, le=ROW_ID_MAX - 1)]
+
+_PAGE: Final = {CONTRACT: Contract(tag="sandbox", grant=None, answer=None)}
+_CHALLENGE: Final = {"www-authenticate": 'Basic realm="clarion sandbox", charset="UTF-8"'}
+_LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+
+
+class OutboxQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which messages to list."""
+
+    channel: Channel | None = None
+    before: Annotated[int, msgspec.Meta(ge=0, le=ROW_ID_MAX)] | None = None
+
+
+@get(outbox_page.PATH, opt=_PAGE, media_type=MediaType.HTML)
+async def show_outbox(request: AnyRequest, desk: AtDesk) -> Response[str]:
+    """List the messages, newest first."""
+    tenant_id = await _whose(request, desk)
+    query = read_query(request, OutboxQuery)
+    page = await desk.outbox.page(before=query.before, limit=PAGE_SIZE, tenant_id=tenant_id, channel=query.channel)
+    html = outbox_page.list_page(page, channel=query.channel, before=query.before, page_size=PAGE_SIZE)
+    return _html(html, csp=outbox_page.CSP)
+
+
+@get(f"{outbox_page.PATH}/{{number:int}}", opt=_PAGE, media_type=MediaType.HTML)
+async def show_message(number: MessageNumber, request: AnyRequest, desk: AtDesk) -> Response[str]:
+    """Show one message, with what is known of it."""
+    return _html(outbox_page.message_page(await _find(request, desk, number)), csp=outbox_page.CSP)
+
+
+@get(f"{outbox_page.PATH}/{{number:int}}/content", opt=_PAGE, media_type=MediaType.HTML)
+async def show_content(number: MessageNumber, request: AnyRequest, desk: AtDesk) -> Response[str]:
+    """Show the message alone, for the frame in its page."""
+    return _html(view.as_page(await _find(request, desk, number)), csp=view.CSP)
+
+
+def sandbox_url(settings: Settings) -> str | None:
+    """Find the account of the sandbox whose outbox can be read, if a channel is served by one."""
+    return next((url for url in settings.providers.values() if url.startswith("sandbox:")), None)
+
+
+async def _find(request: AnyRequest, desk: Desk, number: int) -> SandboxMessage:
+    message = await desk.outbox.find(number, tenant_id=await _whose(request, desk))
+    if message is None:
+        raise not_found("message in the outbox")
+    return message
+
+
+async def _whose(request: AnyRequest, desk: Desk) -> str | None:
+    """Tell whose messages may be seen: all of them at this machine, else those of the key's tenant."""
+    if _is_local(request):
+        return None
+    caller = await desk.access.check(_password(request.headers.get("authorization", "")))
+    if caller is None or not caller.may(Grant.REVEAL):
+        raise Refusal(
+            HTTPStatus.UNAUTHORIZED,
+            "unauthenticated",
+            "give an API key with the role support or admin as the password, or open the page on the machine itself",
+            headers=_CHALLENGE,
+        )
+    return caller.tenant_id
+
+
+def _is_local(request: AnyRequest) -> bool:
+    """Tell whether whoever asks sits at this machine."""
+    client = request.client
+    if client is None or any(name in request.headers for name in _FORWARDED):
+        return False
+    name = request.headers.get("host", "").lower()
+    bare = name if name.endswith("]") else name.rpartition(":")[0] or name
+    try:
+        return ip_address(client.host).is_loopback and bare in _LOCAL_NAMES
+    except ValueError:  # a socket of the file system has no address
+        return False
+
+
+def _password(header: str) -> str:
+    """Read the password of basic authentication; anything else is an empty one, which is nobody's."""
+    scheme, _, given = header.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return b64decode(given, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
+
+
+def _html(html: str, *, csp: str) -> Response[str]:
+    headers = {"content-security-policy": csp}
+    return Response(html, media_type=MediaType.HTML, headers=headers)

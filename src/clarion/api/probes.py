@@ -1,0 +1,49 @@
+"""Health, readiness, metrics and the description of the API: for machines that watch over this one. No key is needed.
+
+None of them shows a tenant, a person or a message.
+"""
+
+from http import HTTPStatus
+from typing import Final
+
+from litestar import MediaType, Response, get
+
+from clarion.api.contract import CONTRACT, Contract
+from clarion.api.desk import AtDesk
+from clarion.api.metrics import MEDIA_TYPE
+from clarion.api.problem import Refusal
+from clarion.client import wire
+
+TAG: Final = "watching"
+
+
+@get("/health", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=wire.Alive, answer_example=wire.Alive())})
+async def get_health() -> wire.Alive:
+    """Say that the process lives; a process that does not answer this should be restarted."""
+    return wire.Alive()
+
+
+@get("/ready", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=wire.Ready, answer_example=wire.Ready())})
+async def get_ready(desk: AtDesk) -> wire.Ready:
+    """Say whether requests should be sent here: the store answers and the event loop keeps up."""
+    reason = await desk.pulse.why_unready()
+    if reason is not None:
+        raise Refusal(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "not-ready",
+            f"send requests elsewhere for now ({reason})",
+            headers={"retry-after": "1"},
+        )
+    return wire.Ready()
+
+
+@get("/metrics", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=None, text="text/plain")})
+async def get_metrics(desk: AtDesk) -> Response[str]:
+    """Give counts, times and gauges as Prometheus reads them."""
+    return Response(desk.metrics.written(await desk.pulse.measure()), media_type=MEDIA_TYPE)
+
+
+@get("/openapi.json", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=None, text="application/json")})
+async def get_openapi(desk: AtDesk) -> Response[bytes]:
+    """Describe the API (OpenAPI 3.1)."""
+    return Response(desk.description, media_type=MediaType.JSON)

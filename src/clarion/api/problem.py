@@ -1,0 +1,164 @@
+"""Every error as an HTTP answer, in one place (RFC 9457).
+
+A caller is told what to do. What the installation or the program is at fault for is told in general words, with the
+correlation id under which the logs have the rest: no internal text leaves the house.
+"""
+
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from litestar.exceptions import HTTPException, ValidationException
+
+from clarion import errors
+from clarion.client.wire import Problem
+from clarion.errors import ClarionError
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+Answer = tuple[Problem, dict[str, str]]
+"""What is answered, and the headers that go with it."""
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """How an error is answered; `retry_after` is in seconds, `detail` replaces a text that is not the caller's."""
+
+    status: HTTPStatus
+    title: str
+    detail: str | None = None
+    retry_after: int | None = None
+
+
+_ASK_OPERATOR: Final = "whoever runs this installation has to repair it; the logs have the details"
+
+KINDS: Final[dict[type[ClarionError], Kind]] = {
+    errors.InvalidInput: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="A value cannot be accepted"),
+    errors.RenderFailed: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="The message cannot be rendered"),
+    errors.Conflict: Kind(status=HTTPStatus.CONFLICT, title="It contradicts what is stored"),
+    errors.Gone: Kind(status=HTTPStatus.GONE, title="The key was used up"),
+    errors.CallerError: Kind(status=HTTPStatus.BAD_REQUEST, title="The request cannot be served"),
+    errors.StoreBusy: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        title="The store is busy",
+        detail="nothing was stored; try again in a moment",
+        retry_after=1,  # it was busy for seconds already, so it is free again soon
+    ),
+    errors.StoreUnreachable: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        title="The store does not answer",
+        detail="try again with the same Idempotency-Key: it is sent once, whatever happened to this request",
+        retry_after=5,  # as long as a database takes to come back
+    ),
+    errors.StoreFull: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        title="The store is full",
+        detail=f"nothing was stored; {_ASK_OPERATOR}",
+        retry_after=30,  # a person has to make room
+    ),
+    errors.StoreReadOnly: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        title="The store cannot be written",
+        detail=f"nothing was stored; {_ASK_OPERATOR}",
+        retry_after=30,  # a person, or a failover, has to end it
+    ),
+    errors.SchemaMissing: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE, title="The store is not ready", detail=_ASK_OPERATOR, retry_after=30
+    ),
+    errors.Superseded: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        title="This node is too old for the record",
+        detail="ask again; a node that was upgraded will answer",
+        retry_after=5,  # the next request may reach another node
+    ),
+    errors.OperatorError: Kind(
+        status=HTTPStatus.INTERNAL_SERVER_ERROR, title="The installation is at fault", detail=_ASK_OPERATOR
+    ),
+    errors.ClarionError: Kind(
+        status=HTTPStatus.INTERNAL_SERVER_ERROR,
+        title="Clarion is at fault",
+        detail="this is a defect; please report it with the correlation_id",
+    ),
+}
+"""The answer to each error; a class that is not named is answered as the nearest one above it in the tree."""
+
+
+class Refusal(Exception):
+    """What only HTTP knows: who is asking, what is not there, and requests that cannot be read."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        code: str,
+        detail: str,
+        *,
+        field: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """Refuse a request with a status, a stable code and what to do."""
+        super().__init__(code)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.field = field
+        self.headers = headers or {}
+
+
+def not_found(what: str) -> Refusal:
+    """Say that there is no such thing, in the same words whether it never was or is another tenant's (X-01)."""
+    return Refusal(HTTPStatus.NOT_FOUND, "not-found", f"there is no such {what}: check the id and the key's tenant")
+
+
+_CODES: Final = {
+    HTTPStatus.BAD_REQUEST: ("malformed", "the request cannot be read: check its form"),
+    HTTPStatus.NOT_FOUND: ("not-found", "there is nothing at this path: /openapi.json lists what there is"),
+    HTTPStatus.METHOD_NOT_ALLOWED: ("method-not-allowed", "use a method that the Allow header names"),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("too-large", "send a smaller body: at most 256 kB"),
+}
+"""What the framework refuses by itself."""
+
+
+def answer(error: Exception, *, correlation_id: str) -> Answer:
+    """Turn an error into its answer."""
+    if isinstance(error, ClarionError):
+        return _of_ours(error, correlation_id)
+    if isinstance(error, Refusal):
+        return _written(error, correlation_id)
+    if isinstance(error, ValidationException):  # of all values the framework reads only those in a path
+        return _written(Refusal(HTTPStatus.NOT_FOUND, *_CODES[HTTPStatus.NOT_FOUND]), correlation_id)
+    if isinstance(error, HTTPException) and error.status_code in _CODES:
+        status = HTTPStatus(error.status_code)
+        code, detail = _CODES[status]
+        return _written(Refusal(status, code, detail, headers=dict(error.headers or {})), correlation_id)
+    return _of_ours(errors.Bug("an error that nobody expected"), correlation_id)
+
+
+def kind_of(error: type[ClarionError]) -> Kind:
+    """Find how an error is answered: by its own entry, or by the nearest above it."""
+    return next(KINDS[one] for one in error.__mro__ if one in KINDS)
+
+
+def _of_ours(error: ClarionError, correlation_id: str) -> Answer:
+    kind = kind_of(type(error))
+    problem = Problem(
+        type=f"urn:clarion:error:{error.code}",
+        title=kind.title,
+        status=kind.status,
+        detail=kind.detail or " ".join(f"{error.message}: {error.hint}".split()),
+        code=error.code,
+        correlation_id=correlation_id,
+        field=error.field if isinstance(error, errors.InvalidInput) else None,
+    )
+    return problem, {} if kind.retry_after is None else {"retry-after": str(kind.retry_after)}
+
+
+def _written(refusal: Refusal, correlation_id: str) -> Answer:
+    problem = Problem(
+        type=f"urn:clarion:error:{refusal.code}",
+        title=refusal.status.phrase,
+        status=refusal.status,
+        detail=refusal.detail,
+        code=refusal.code,
+        correlation_id=correlation_id,
+        field=refusal.field,
+    )
+    return problem, refusal.headers

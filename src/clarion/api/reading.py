@@ -1,0 +1,152 @@
+"""Reading requests strictly: bodies, queries, headers. Nothing is coerced and nothing unknown is let pass.
+
+A request that cannot be read is 400, one that can be read and cannot be accepted is 422 and names the field.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import msgspec
+from litestar import Request
+from litestar.exceptions import InternalServerException
+
+from clarion.api.problem import Refusal
+from clarion.errors import InvalidInput
+
+BODY_BYTES_MAX: Final = 256 * 1024
+"""Merge data of a notification is a few kilobytes; what is larger belongs behind a link."""
+
+BODY_TIME_MAX: Final = timedelta(seconds=20)
+"""For the whole of a body: 256 kB come in that time over the slowest line that anybody sends from."""
+
+DEPTH_MAX: Final = 30
+"""Levels of lists and objects in a field: templates reach three or four deep, and what hashes the data stops at 32."""
+
+IDEMPOTENCY_KEY_MAX: Final = 255
+
+_KEY: Final = re.compile(r"[\x20-\x7e]{1,255}", re.ASCII)
+_PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
+
+AnyRequest = Request[Any, Any, Any]  # the framework's user, auth and state, which are not used here
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+async def read_body(request: AnyRequest, shape: type[S]) -> S:
+    """Read a JSON body of this shape."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise Refusal(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "send JSON, as content-type: application/json"
+        )
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refusal(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "send the body without a content-encoding"
+        )
+    try:
+        async with asyncio.timeout(BODY_TIME_MAX.total_seconds()):
+            body = await request.body()
+    except TimeoutError:
+        raise Refusal(HTTPStatus.REQUEST_TIMEOUT, "too-slow", "the body came too slowly: send it again") from None
+    except InternalServerException:  # what the framework raises where the caller hung up
+        raise Refusal(HTTPStatus.BAD_REQUEST, "malformed", "the body ended before its end: send it again") from None
+    read = decode(body, shape)
+    for name in shape.__struct_fields__:
+        check_depth(getattr(read, name), field=name)
+    return read
+
+
+def decode(body: bytes, shape: type[S]) -> S:
+    """Read JSON of this shape, or say what is wrong with it: its form before its values."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.ValidationError as error:
+        _check_form(body)  # a wrong value may stand before the place where it stops being JSON
+        raise refused(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _malformed(error) from None
+    except RecursionError:
+        raise _too_deep("body") from None
+
+
+def _check_form(body: bytes) -> None:
+    try:
+        msgspec.json.decode(body)
+    except msgspec.ValidationError:
+        return  # JSON, with a number that is out of range
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _malformed(error) from None
+    except RecursionError:
+        raise _too_deep("body") from None
+
+
+def read_query(request: AnyRequest, shape: type[S]) -> S:
+    """Read the query of a request; a parameter that is unknown or comes twice is refused."""
+    given: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in given:
+            raise InvalidInput("it is given twice", field=name, hint="give it once")
+        given[name] = value
+    try:
+        return msgspec.convert(given, shape, strict=False)  # a query has only text
+    except msgspec.ValidationError as error:
+        raise refused(error) from None
+
+
+def read_idempotency_key(request: AnyRequest) -> str | None:
+    """Read the caller's own name for a request, if it has one."""
+    given = request.headers.getall("idempotency-key", [])
+    if not given:
+        return None
+    if len(given) > 1 or not _KEY.fullmatch(given[0]) or not given[0].strip():
+        raise InvalidInput(
+            "it is empty, too long, not plain ASCII or given twice",
+            field="Idempotency-Key",
+            hint=f"use 1 to {IDEMPOTENCY_KEY_MAX} visible characters",
+        )
+    return given[0]
+
+
+def refused(error: msgspec.ValidationError) -> InvalidInput:
+    """Say what msgspec found wrong, with the field as the caller wrote it."""
+    found = _PATH.match(str(error))
+    what, path = (found["what"], found["path"]) if found else (str(error), None)
+    unknown = re.search(r"unknown field `(.*?)`", what)
+    missing = re.search(r"missing required field `(.*?)`", what)
+    if unknown or missing:
+        name = (unknown or missing)[1]  # type: ignore[index]  # one of the two matched
+        field = f"{path}.{name}" if path else name
+        if unknown:
+            return InvalidInput("there is no such field", field=field, hint="leave it out, or correct its name")
+        return InvalidInput("it is missing", field=field, hint="add it")
+    if "matching regex" in what:
+        what = "it is blank, or holds characters that it cannot have"
+    return InvalidInput(what[:1].lower() + what[1:], field=path or "body", hint="correct it and ask again")
+
+
+def check_depth(value: object, *, field: str) -> None:
+    """Refuse JSON that is nested more deeply than anybody means it to be."""
+    level = _nested([value])
+    for _ in range(DEPTH_MAX):
+        if not level:
+            return
+        level = [inner for outer in level for inner in _nested(outer)]
+    if level:
+        raise _too_deep(field)
+
+
+def _malformed(error: Exception) -> Refusal:
+    return Refusal(HTTPStatus.BAD_REQUEST, "malformed", f"the body is no JSON ({error}): correct it")
+
+
+def _nested(outer: object) -> list[object]:
+    """Give the lists and objects directly inside of one."""
+    inside = outer.values() if isinstance(outer, Mapping) else outer if isinstance(outer, list | tuple) else ()
+    return [inner for inner in inside if isinstance(inner, Mapping | list | tuple)]
+
+
+def _too_deep(field: str) -> InvalidInput:
+    return InvalidInput("it is nested too deeply", field=field, hint=f"use at most {DEPTH_MAX} levels")

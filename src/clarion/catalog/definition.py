@@ -1,0 +1,126 @@
+"""Reading a notification from its folder: `definition.toml` and one or more template files for each channel.
+
+Only reading and the form of the definition are here: what the templates say is checked by the renderer when they are
+compiled. Reads files; writes nothing. Every error is one line that starts with the file.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from clarion.errors import InvalidInput
+from clarion.ports.renderer import Definition, check_files
+
+DEFINITION: Final = "definition.toml"
+
+FILE_BYTES_MAX: Final = 64 * 1024
+"""As much as a template may have (X-15); a definition is far smaller."""
+
+TTL_SECONDS_MAX: Final = 30 * 24 * 3600
+"""A month: what was not sent by then is no news to anybody."""
+
+_KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
+
+
+def load_definition(folder: Path) -> tuple[Definition, dict[str, str]]:
+    """Read one notification: its definition and its template files by name."""
+    path = folder / DEFINITION
+    if not path.is_file():
+        raise InvalidInput(
+            "there is no such file", field=str(path), hint=f"a notification is a folder with {DEFINITION}"
+        )
+    definition = parse_definition(_read(path), file=str(path))
+    files = {found.name: _read(found) for found in sorted(folder.glob("*.liquid"))}
+    try:
+        check_files(definition, files)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, field=str(folder / error.field), hint=error.hint) from None
+    return definition, files
+
+
+def load_definitions(folder: Path) -> list[tuple[Definition, dict[str, str]]]:
+    """Read every notification below a folder, by name of its folder; two cannot have one key."""
+    loaded: list[tuple[Definition, dict[str, str]]] = []
+    places: dict[str, Path] = {}
+    for path in sorted(folder.glob(f"*/{DEFINITION}")):
+        definition, files = load_definition(path.parent)
+        if definition.key in places:
+            raise InvalidInput(
+                f"the key {definition.key!r} is already that of {places[definition.key]}",
+                field=str(path),
+                hint="give each notification a key of its own",
+            )
+        places[definition.key] = path
+        loaded.append((definition, files))
+    if not loaded:
+        raise InvalidInput(
+            f"no folder in it has a {DEFINITION}",
+            field=str(folder),
+            hint="name the folder that holds the notifications",
+        )
+    return loaded
+
+
+def parse_definition(text: str, *, file: str) -> Definition:
+    """Read a definition as it was written, or raise InvalidInput that names the file and what is wrong."""
+    try:
+        definition = msgspec.convert(tomllib.loads(text), Definition)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"this is no TOML: {error}", field=file, hint="correct the file") from None
+    except msgspec.ValidationError as error:
+        raise InvalidInput(str(error), field=file, hint="correct the field; the path starts at $, the file") from None
+    _check(definition, file=file)
+    return definition
+
+
+def _check(definition: Definition, *, file: str) -> None:
+    """Refuse what has the right type and no sense."""
+    ttl = definition.ttl_seconds
+    unnamed = [name for name in definition.required if not _VARIABLE.fullmatch(name)]
+    complaints = [
+        (not _KEY.fullmatch(definition.key), "key", "use 1 to 63 of a-z, 0-9 and hyphens, the first no hyphen"),
+        (not definition.title.strip(), "title", "say in a few words what the notification is"),
+        (not definition.channels, "channels", "list at least one"),
+        (len(set(definition.channels)) < len(definition.channels), "channels", "list each once"),
+        (
+            ttl is not None and not 1 <= ttl <= TTL_SECONDS_MAX,
+            "ttl_seconds",
+            f"use 1 to {TTL_SECONDS_MAX}, or leave it out",
+        ),
+        (bool(unnamed), "required", f"write names such as child.name, not {unnamed[:1]}"),
+        (not _is_json(definition.sample), "sample", "use text, numbers, lists and tables; write a date as text"),
+    ]
+    for wrong, field, hint in complaints:
+        if wrong:
+            raise InvalidInput(f"the field {field} cannot be used", field=file, hint=hint)
+
+
+def _is_json(value: object) -> bool:
+    """Tell whether TOML gave something that JSON has too: it has no dates."""
+    if isinstance(value, Mapping):
+        return all(map(_is_json, value.values()))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return all(map(_is_json, value))
+    return isinstance(value, str | int | float)
+
+
+def _read(path: Path) -> str:
+    """Read a file as text with plain line ends."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise InvalidInput(
+            f"it cannot be read ({error.strerror})", field=str(path), hint="let this user read it"
+        ) from None
+    if len(content) > FILE_BYTES_MAX:
+        raise InvalidInput(f"it has over {FILE_BYTES_MAX} bytes", field=str(path), hint="make it smaller")
+    try:
+        return content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"byte {error.start} is no UTF-8", field=str(path), hint="save it as UTF-8") from None

@@ -1,0 +1,114 @@
+"""People and groups, as minimal rows: who somebody is, where they are reached, and who belongs together.
+
+A profile is sealed before it reaches the store, and every contact is an address version that the dispatcher ensures, so
+nothing readable about a person leaves this module. Putting the same people again changes nothing.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
+from clarion.dispatch.request import Destination, Trace
+from clarion.dispatch.sealed import profile_place
+from clarion.domain import derived_id
+from clarion.domain.identity import Channel, Identity
+from clarion.domain.seal import TenantKeys
+from clarion.errors import Conflict
+from clarion.ports.catalog import CatalogStore, Person
+from clarion.ports.ensure import ITEMS_MAX
+
+
+class Contact(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a person is reached on a channel; a changed destination takes the next serial."""
+
+    channel: Channel
+    destination: str
+    serial: int = 1
+
+
+class PersonEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A person as their owner knows them."""
+
+    identity: Identity
+    name: str
+    contacts: tuple[Contact, ...] = ()
+
+
+class GroupEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A group by name, with its members."""
+
+    guid: UUID
+    name: str
+    members: tuple[Identity, ...]
+
+
+class People:
+    """Puts people and groups into a tenant."""
+
+    def __init__(self, *, catalog: CatalogStore, dispatcher: DeliveryDispatcher, keyring: Keyring) -> None:
+        """Store in this catalog; destinations go through this dispatcher, under these keys."""
+        self._catalog = catalog
+        self._dispatcher = dispatcher
+        self._keyring = keyring
+
+    async def put(self, tenant_id: str, people: Sequence[PersonEntry], *, trace: Trace) -> None:
+        """Insert or replace people with the contacts that they have now."""
+        keys = await self._keyring.get(tenant_id)
+        for start in range(0, len(people), ITEMS_MAX):
+            chunk = people[start : start + ITEMS_MAX]
+            addresses = await self._addresses(tenant_id, chunk, trace)
+            await self._catalog.put_people(
+                tenant_id, [self._person(keys, one, addresses.get(place, ())) for place, one in enumerate(chunk)]
+            )
+
+    async def put_group(self, tenant_id: str, group: GroupEntry) -> None:
+        """Insert or replace a group."""
+        keys = await self._keyring.get(tenant_id)
+        members = [_hash(keys, member) for member in group.members]
+        await self._catalog.put_group(tenant_id, guid=group.guid, name=group.name, members=members)
+
+    async def _addresses(
+        self, tenant_id: str, people: Sequence[PersonEntry], trace: Trace
+    ) -> dict[int, tuple[int, ...]]:
+        """Ensure every contact; return the ids of each person's address versions, by the person's place."""
+        wanted = [(place, one, contact) for place, one in enumerate(people) for contact in one.contacts]
+        found: dict[int, tuple[int, ...]] = {}
+        for start in range(0, len(wanted), ITEMS_MAX):
+            chunk = wanted[start : start + ITEMS_MAX]
+            given = [
+                Destination(
+                    identity=one.identity,
+                    channel=contact.channel,
+                    destination=contact.destination,
+                    serial=contact.serial,
+                    trace=trace,
+                )
+                for _, one, contact in chunk
+            ]
+            answers = await self._dispatcher.ensure_address_versions(tenant_id, given)
+            for (place, _, contact), answer in zip(chunk, answers, strict=True):
+                if not answer.proceeds or answer.record.id is None:
+                    raise Conflict(
+                        f"another {contact.channel} destination is stored under the serial {contact.serial}",
+                        hint=f"give the new destination the serial {contact.serial + 1}",
+                    )
+                found[place] = (*found.get(place, ()), answer.record.id)
+        return found
+
+    def _person(self, keys: TenantKeys, one: PersonEntry, address_ids: tuple[int, ...]) -> Person:
+        """Seal a person."""
+        recipient_id_hash = _hash(keys, one.identity)
+        profile = msgspec.json.encode({"name": one.name})
+        return Person(
+            identity=one.identity,
+            recipient_id_hash=recipient_id_hash,
+            profile=profile_place(recipient_id_hash).seal(keys, profile, nonce=self._keyring.nonce()),
+            address_ids=address_ids,
+        )
+
+
+def _hash(keys: TenantKeys, identity: Identity) -> str:
+    return derived_id.recipient_id_hash(identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity)

@@ -1,0 +1,108 @@
+"""`clarion keys`: the keys with which programs and people use the API."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from clarion.catalog.access import SECRET_BYTES, Access, MintedKey, mint
+from clarion.cli import option
+from clarion.cli.desk import Desk, at_desk
+from clarion.cli.output import print_json, print_table, say
+from clarion.errors import Conflict
+from clarion.ports.catalog import ApiKey, Role
+
+keys = typer.Typer(help="API keys: who may use the API, and as what.")
+keys.callback(invoke_without_command=True)(option.help_without_command)
+
+
+@keys.command()
+def create(
+    *,
+    actor: Annotated[str, typer.Option(help="Who acts with it, as the audit log shows it.", metavar="NAME")],
+    role: Annotated[Role, typer.Option(help="What it may do.")] = Role.SENDER,
+    days: Annotated[int | None, typer.Option(help="How long it lasts; without it, until it is revoked.", min=1)] = None,
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Make a key and show it, this once."""
+
+    async def work(desk: Desk) -> MintedKey:
+        return await grant(desk, actor=actor, role=role, lasts=None if days is None else timedelta(days=days))
+
+    minted = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"key_id": minted.key.key_id, "token": minted.token, "role": role, "actor": actor})
+        return
+    typer.echo(minted.token)
+    say(f"keep it now: it is stored nowhere. Its id is {minted.key.key_id}; `clarion keys revoke` ends it")
+
+
+@keys.command("list")
+def list_keys(tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
+    """List a tenant's keys, without their secrets."""
+
+    async def work(desk: Desk) -> Sequence[ApiKey]:
+        return await desk.store.list_api_keys(desk.tenant_id)
+
+    found = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"items": [_shown(one) for one in found]})
+        return
+    print_table(
+        ("id", "actor", "role", "made", "expires", "revoked"),
+        [(one.key_id, one.actor, one.role, one.created_at, one.expires_at, one.revoked_at) for one in found],
+        empty="there is no key yet; `clarion keys create` makes one",
+    )
+
+
+@keys.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="The key's id in the list.", metavar="ID")],
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """End a key, on every node within seconds."""
+
+    async def work(desk: Desk) -> None:
+        access = Access(desk.store, clock=desk.platform.clock)
+        if not await access.revoke(desk.tenant_id, key_id, actor=desk.actor):
+            raise Conflict(
+                f"there is no key {key_id!r} that could be revoked", hint="`clarion keys list` shows how they stand"
+            )
+
+    at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"key_id": key_id, "revoked": True})
+    else:
+        typer.echo(f"revoked: {key_id}")
+
+
+async def grant(desk: Desk, *, actor: str, role: Role, lasts: timedelta | None = None) -> MintedKey:
+    """Mint a key for the desk's tenant and store it."""
+    platform = desk.platform
+    minted = mint(
+        tenant_id=desk.tenant_id,
+        actor=actor,
+        role=role,
+        key_guid=platform.ids.new_guid(),
+        secret=platform.randomness(SECRET_BYTES),
+        expires_at=None if lasts is None else platform.clock.now() + lasts,
+    )
+    await Access(desk.store, clock=platform.clock).grant(minted, actor=desk.actor)
+    return minted
+
+
+def _shown(key: ApiKey) -> dict[str, object]:
+    """Give a key without what stands for its secret."""
+    return {
+        "key_id": key.key_id,
+        "actor": key.actor,
+        "role": key.role,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+    }

@@ -1,0 +1,169 @@
+"""`clarion types`, `publish`, `tenants` and `audit`: what a tenant can send, and who changed it."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clarion.bootstrap import open_platform
+from clarion.catalog.publish import Published, Publisher
+from clarion.catalog.switch import TypeLine, Types
+from clarion.cli import option
+from clarion.cli.desk import Desk, at_desk, settings_with
+from clarion.cli.output import print_json, print_table, progress, say
+from clarion.ports.catalog import AuditEntry
+
+types = typer.Typer()
+tenants = typer.Typer(help="Tenants: whose notifications these are.")
+tenants.callback(invoke_without_command=True)(option.help_without_command)
+
+TypeKey = Annotated[str, typer.Argument(help="The notification type.", metavar="TYPE")]
+
+
+@types.callback(invoke_without_command=True)
+def types_or_list(
+    context: typer.Context, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False
+) -> None:
+    """The notification types of a tenant: list them, switch them on and off."""
+    if context.invoked_subcommand is None:
+        list_types(tenant=tenant, store=store, as_json=as_json)
+
+
+@types.command("list")
+def list_types(tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
+    """List the published types."""
+
+    async def work(desk: Desk) -> list[TypeLine]:
+        return await Types(catalog=desk.store, facts=desk.store).list(desk.tenant_id)
+
+    lines = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"items": lines})
+        return
+    print_table(
+        ("type", "title", "version", "channels", "lane", "state"),
+        [(one.key, one.title, one.version, one.channels, one.lane, "on" if one.enabled else "off") for one in lines],
+        empty="nothing is published yet; `clarion publish FOLDER` adds a type",
+    )
+
+
+@types.command()
+def enable(
+    notification: TypeKey, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False
+) -> None:
+    """Switch a type on again."""
+    _switch(notification, tenant=tenant, store=store, as_json=as_json, enabled=True)
+
+
+@types.command()
+def disable(
+    notification: TypeKey, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False
+) -> None:
+    """Switch a type off: what is sent of it is skipped, and its story says so."""
+    _switch(notification, tenant=tenant, store=store, as_json=as_json, enabled=False)
+
+
+def publish(
+    folder: Annotated[
+        Path, typer.Argument(help="A notification's folder, or one that holds several.", metavar="FOLDER")
+    ],
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Publish notifications from their files; what did not change keeps its version."""
+
+    async def work(desk: Desk) -> list[Published]:
+        publisher = Publisher(catalog=desk.store, renderer=desk.platform.renderer)
+        with progress("publishing") as step:
+            return await publisher.publish(desk.tenant_id, folder=folder, actor=desk.actor, progress=step)
+
+    published = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"items": published})
+        return
+    print_table(
+        ("type", "version", "", "channels"),
+        [(one.key, one.version, "new" if one.is_new else "unchanged", one.channels) for one in published],
+        empty="",
+    )
+
+
+@tenants.command("list")
+def list_tenants(
+    limit: option.Limit = 50, after: option.After = "", store: option.Store = None, as_json: option.Json = False
+) -> None:
+    """List the tenants."""
+
+    async def work() -> Sequence[str]:
+        async with open_platform(settings_with(store)) as platform:
+            return await platform.store.list_tenants(after=after, limit=limit)
+
+    found = asyncio.run(work())
+    following = found[-1] if len(found) == limit else None
+    if as_json:
+        print_json({"items": found, "next": following})
+        return
+    for one in found:
+        typer.echo(one)
+    if following is not None:
+        say(f"more: --after {following}")
+
+
+@tenants.command()
+def create(
+    name: Annotated[str, typer.Argument(help="1 to 63 of a-z, 0-9 and '-'.", metavar="NAME")],
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Make a tenant with keys of its own, unless it exists."""
+
+    async def work() -> None:
+        async with open_platform(settings_with(store)) as platform:
+            await platform.dispatcher.ensure_tenant(name)
+
+    asyncio.run(work())
+    if as_json:
+        print_json({"tenant_id": name})
+    else:
+        typer.echo(f"the tenant {name} is there")
+
+
+def audit(
+    limit: option.Limit = 50,
+    after: Annotated[int, typer.Option(help="Go on behind this number.", metavar="NUMBER")] = 0,
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """List what people and support tools did, oldest first."""
+
+    async def work(desk: Desk) -> Sequence[AuditEntry]:
+        return await desk.store.list_audit(desk.tenant_id, after=after, limit=limit)
+
+    entries = at_desk(work, store=store, tenant=tenant)
+    following = entries[-1].seq if len(entries) == limit else None
+    if as_json:
+        print_json({"items": entries, "next": following})
+        return
+    print_table(
+        ("no", "time", "who", "did", "to", "why"),
+        [(one.seq, one.at, one.actor, one.act, one.subject, one.reason) for one in entries],
+        empty="nobody has done anything yet",
+    )
+    if following is not None:
+        say(f"more: --after {following}")
+
+
+def _switch(notification: str, *, tenant: str | None, store: str | None, as_json: bool, enabled: bool) -> None:
+    async def work(desk: Desk) -> None:
+        switches = Types(catalog=desk.store, facts=desk.store)
+        await switches.switch(desk.tenant_id, notification, enabled=enabled, actor=desk.actor)
+
+    at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"type": notification, "enabled": enabled})
+    else:
+        typer.echo(f"{notification} is {'on' if enabled else 'off'}")

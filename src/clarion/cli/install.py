@@ -1,0 +1,36 @@
+"""`clarion migrate` and `check`: making an installation, and finding out whether it can be used."""
+
+import asyncio
+
+import typer
+
+from clarion.bootstrap import open_platform, prepare
+from clarion.cli import option
+from clarion.cli.desk import settings_with
+from clarion.cli.output import print_json
+
+
+def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
+    """Bring the store's schema up to date and set up a new installation; safe to run again and at once."""
+    done = asyncio.run(prepare(settings_with(store)))
+    if as_json:
+        print_json(done)
+    elif done.steps:
+        typer.echo(f"migrated from {done.from_revision or 'nothing'} to {done.to_revision}: {', '.join(done.steps)}")
+    else:
+        typer.echo(f"up to date at {done.to_revision}")
+
+
+def check(store: option.Store = None, as_json: option.Json = False) -> None:
+    """Open store, blobs, vault and providers as the program would, and say whether they can be used."""
+    settings = settings_with(store)
+
+    async def opened() -> None:
+        async with open_platform(settings):
+            pass
+
+    asyncio.run(opened())
+    if as_json:
+        print_json({"usable": True})
+    else:
+        typer.echo("store, blobs and vault can be used")

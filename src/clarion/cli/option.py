@@ -1,0 +1,21 @@
+"""Options that several commands share, so that each is spelled and explained the same way everywhere."""
+
+from typing import Annotated
+
+import typer
+
+Store = Annotated[str | None, typer.Option(help="The store's URL, instead of CLARION_STORE.", metavar="URL")]
+Tenant = Annotated[
+    str | None,
+    typer.Option(help="Whose data; without it CLARION_TENANT, or the only tenant there is.", metavar="TENANT"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Limit = Annotated[int, typer.Option(help="How many to show.", min=1, max=200)]
+After = Annotated[str, typer.Option(help="Go on behind this one; the end of a page names it.", metavar="CURSOR")]
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Show the help of a group of commands where none of them is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)

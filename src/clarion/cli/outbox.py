@@ -1,0 +1,120 @@
+"""The sandbox's outbox in the terminal: what was sent, as its recipient would see it. Reads the sandbox's file only."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Annotated, assert_never
+
+import typer
+
+from clarion.bootstrap import Settings, load_settings
+from clarion.cli import option
+from clarion.cli.output import moment, print_json, print_pairs, print_table, say
+from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
+from clarion.domain.identity import Channel
+from clarion.errors import InvalidInput
+from clarion.sandbox.ledger import OutboxPage, SandboxMessage
+from clarion.sandbox.provider import open_outbox
+
+SUMMARY_CHARS = 60
+"""Of a message in a list: enough to tell one from the other, and a line stays a line."""
+
+
+def outbox(
+    *,
+    show: Annotated[int | None, typer.Option(help="Show this message whole.", metavar="NUMBER")] = None,
+    channel: Annotated[Channel | None, typer.Option(help="Of this channel only.")] = None,
+    limit: option.Limit = 20,
+    before: Annotated[int | None, typer.Option(help="Go on behind this number.", metavar="NUMBER")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Of this tenant only.", metavar="TENANT")] = None,
+    as_json: option.Json = False,
+) -> None:
+    """Show what the sandbox was given to send, newest first."""
+    settings = load_settings()
+    whose = tenant or settings.tenant
+    if show is not None:
+        _show(asyncio.run(_find(settings, show, whose)), as_json=as_json)
+        return
+    page = asyncio.run(_page(settings, before=before, limit=limit, tenant_id=whose, channel=channel))
+    if as_json:
+        print_json(page)
+        return
+    print_table(
+        ("no", "time", "channel", "to", "says"),
+        [(one.id, moment(one.called_at), one.channel, one.destination, _summary(one.content)) for one in page.messages],
+        empty="nothing was sent yet; `clarion send` accepts a notification, `clarion serve` or `clarion work` sends it",
+    )
+    if page.next_before is not None:
+        say(f"more: --before {page.next_before}")
+
+
+async def _page(
+    settings: Settings, *, before: int | None, limit: int, tenant_id: str | None, channel: Channel | None
+) -> OutboxPage:
+    opened = open_outbox(outbox_url(settings))
+    try:
+        return await opened.page(before=before, limit=limit, tenant_id=tenant_id, channel=channel)
+    finally:
+        await opened.close()
+
+
+async def _find(settings: Settings, number: int, tenant_id: str | None) -> SandboxMessage:
+    opened = open_outbox(outbox_url(settings))
+    try:
+        found = await opened.find(number, tenant_id=tenant_id)
+    finally:
+        await opened.close()
+    if found is None:
+        raise InvalidInput(
+            f"the outbox has no message {number}", field="--show", hint="`clarion outbox` lists the numbers"
+        )
+    return found
+
+
+def outbox_url(settings: Settings) -> str:
+    """Find the sandbox account among the providers."""
+    for url in settings.providers.values():
+        if url.startswith("sandbox:"):
+            return url
+    raise InvalidInput(
+        "no channel is served by the sandbox",
+        field="CLARION_PROVIDERS",
+        hint="only what the sandbox gets has an outbox; serve a channel with sandbox:///folder/sandbox.db",
+    )
+
+
+def _show(message: SandboxMessage, *, as_json: bool) -> None:
+    if as_json:
+        print_json(message)
+        return
+    print_pairs(
+        [
+            ("to", f"{message.destination} ({message.channel})"),
+            ("sent", moment(message.called_at)),
+            ("message", message.message_id),
+            ("attempt", message.attempt),
+        ]
+    )
+    for paragraph in _text(message.content):
+        typer.echo(f"\n{paragraph}")
+
+
+def _text(content: Content) -> Iterator[str]:
+    """Give a content as text; of a mail its text part, since a terminal shows no HTML."""
+    match content:
+        case EmailContent():
+            yield f"Subject: {content.subject}"
+            yield content.text
+        case SmsContent() | ChatContent():
+            yield content.text
+        case PushContent() | InboxContent():
+            yield content.title
+            yield content.body
+        case _:
+            assert_never(content)
+
+
+def _summary(content: Content) -> str:
+    """Give the first line of what is read first."""
+    first = next(_text(content)).removeprefix("Subject: ")
+    line = " ".join(first.split())
+    return line if len(line) <= SUMMARY_CHARS else f"{line[: SUMMARY_CHARS - 1]}…"

@@ -1,0 +1,183 @@
+"""A process that runs until it is told to stop: the API, the workers, or both.
+
+The first SIGTERM or Ctrl-C stops it gracefully: no new connection, no new claim, open requests and calls come to their
+end and are recorded. A second one ends it at once, which is as safe as a crash: what was claimed is settled when its
+lease runs out.
+"""
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from typing import Final
+
+import structlog
+import uvicorn
+
+from clarion.api import logs
+from clarion.bootstrap import Platform, open_bell
+from clarion.domain.identity import Channel
+from clarion.errors import InvalidInput, Misconfigured
+from clarion.workers.bell import Bell, Topic
+from clarion.workers.supervisor import Supervisor
+
+STOP_MAX: Final = timedelta(seconds=30)
+"""For a graceful stop: a call may take 20 s and is recorded after it; what hangs longer than this hangs for ever."""
+
+BACKLOG: Final = 1024
+"""Connections that may wait to be accepted while a burst is worked off."""
+
+log = structlog.get_logger("clarion.process")
+
+
+class Server(uvicorn.Server):
+    """uvicorn, without signal handlers of its own, and saying when it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None]) -> None:
+        """Serve as configured; `ready` is called once it can be reached."""
+        super().__init__(config)
+        self._ready = ready
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Leave signals to the process."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._ready()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the port on which the API is served, or say why it cannot be."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        opened = socket.socket(family, kind, protocol)
+    except socket.gaierror:
+        raise InvalidInput(
+            f"{host!r} is no address of this machine", field="--host", hint="use 127.0.0.1, or 0.0.0.0 for all"
+        ) from None
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(BACKLOG)
+    except OSError as error:
+        opened.close()
+        raise _unusable_port(host, port, error) from None
+    opened.setblocking(False)
+    return opened
+
+
+def set_up_logs(platform: Platform) -> None:
+    """Send this process's logs to standard error: lines for a person at a terminal, JSON for everything else."""
+    logs.set_up(correlation_id=str(platform.ids.new_guid()), json_lines=not sys.stderr.isatty())
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # that it starts and stops, we say ourselves
+
+
+def served_channels(platform: Platform, wanted: Sequence[Channel]) -> tuple[Channel, ...]:
+    """Choose the channels to work on: those that are named, else all that have a provider."""
+    served = tuple(channel for channel in Channel if channel in platform.accounts)
+    for channel in wanted:
+        if channel not in served:
+            raise InvalidInput(
+                f"no provider is set for {channel}",
+                field="--channels",
+                hint=f"choose from {', '.join(served)}, or name one in CLARION_PROVIDERS",
+            )
+    return tuple(wanted) or served
+
+
+@asynccontextmanager
+async def open_process_bell(platform: Platform) -> AsyncIterator[Bell]:
+    """Make this process's bell; on a store that can, it rings in other processes too and hears theirs."""
+    bell: Bell | None = None
+
+    def hear(topic: str) -> None:
+        if bell is not None and topic in set(Topic):
+            bell.hear(Topic(topic))
+
+    async with open_bell(platform.settings, hear=hear) as forward:
+        bell = Bell(forward)
+        yield bell
+
+
+async def run_until_told(
+    *,
+    server: Server | None = None,
+    sockets: list[socket.socket] | None = None,
+    supervisor: Supervisor | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Run what is given until a signal comes, then stop it within bounds; `ready` is for a process without a server."""
+    told = asyncio.Event()
+    with _signals(told.set):
+        async with asyncio.TaskGroup() as tasks:
+            running = []
+            if supervisor is not None:
+                running.append(tasks.create_task(supervisor.run()))
+            if server is not None:
+                running.append(tasks.create_task(server.serve(sockets=sockets)))
+            else:
+                ready()
+            waiting = tasks.create_task(told.wait())
+            await asyncio.wait([waiting, *running], return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            log.info("stopping")
+            if server is not None:
+                server.should_exit = True
+            if supervisor is not None:
+                supervisor.stop()
+            _, late = await asyncio.wait(running, timeout=STOP_MAX.total_seconds())
+            for task in late:
+                log.warning("stopped in the middle of its work, which is settled later")
+                task.cancel()
+    if server is not None and not server.started:
+        raise Misconfigured("the API could not be started", hint="the lines above say why")
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` at the first signal, and let the second do what it does by itself: end the process."""
+    loop = asyncio.get_running_loop()
+    both = (signal.SIGTERM, signal.SIGINT)
+
+    def heard() -> None:
+        for one in both:
+            loop.remove_signal_handler(one)
+            signal.signal(one, signal.SIG_DFL)
+        stop()
+
+    for one in both:
+        loop.add_signal_handler(one, heard)
+    try:
+        yield
+    finally:
+        for one in both:
+            loop.remove_signal_handler(one)
+
+
+def _unusable_port(host: str, port: int, error: OSError) -> Misconfigured | InvalidInput:
+    """Say in one line why a port cannot be opened."""
+    match error.errno:
+        case errno.EADDRINUSE:
+            return Misconfigured(
+                f"the port {port} of {host} is in use",
+                hint="stop what uses it (another `clarion serve`?), or choose another with --port",
+            )
+        case errno.EACCES:
+            return Misconfigured(f"this user may not open the port {port}", hint="choose one above 1023 with --port")
+        case errno.EADDRNOTAVAIL:
+            return InvalidInput(
+                f"{host!r} is no address of this machine", field="--host", hint="use 127.0.0.1, or 0.0.0.0 for all"
+            )
+        case _:
+            return Misconfigured(
+                f"the port {port} of {host} cannot be opened ({error.strerror})", hint="choose another"
+            )

@@ -1,0 +1,132 @@
+"""The demo's school: invented people, and what is sent to them on the first day. Values only.
+
+Mail addresses are at example.com and phone numbers are of those set aside for fiction, so that nothing can reach
+anybody even through a real provider. An address that starts with a word such as `unknown` makes the sandbox fail in
+that way.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.catalog.people import Contact, GroupEntry, PersonEntry
+from clarion.domain.identity import Channel, Identity
+from clarion.producers.direct import Recipient
+
+TENANT: Final = "school"
+
+CHILD: Final = ("child", UUID("0c11d000-0000-4000-8000-000000000001"))
+"""Leo, whom the incident is about."""
+
+FAMILIES: Final = UUID("96009000-0000-4000-8000-000000000001")
+STAFF: Final = UUID("96009000-0000-4000-8000-000000000002")
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification of the first day."""
+
+    key: str
+    type: str
+    to: tuple[Recipient, ...]
+    data: Mapping[str, object]
+    entity: tuple[str, UUID] | None = None
+
+
+def _parent(number: int, name: str) -> PersonEntry:
+    return PersonEntry(
+        identity=Identity.user(f"parent-{number}"),
+        name=f"{name} Sample",
+        contacts=(
+            Contact(channel=Channel.EMAIL, destination=f"{name.lower()}.sample@example.com"),
+            Contact(channel=Channel.SMS, destination=f"+1202555{100 + number:04}"),
+        ),
+    )
+
+
+def _member(number: int, name: str, job: str) -> PersonEntry:
+    return PersonEntry(
+        identity=Identity.employee(UUID(f"57aff000-0000-4000-8000-{number:012}")),
+        name=f"{name} Example, {job}",
+        contacts=(Contact(channel=Channel.EMAIL, destination=f"{name.lower()}.example@example.com"),),
+    )
+
+
+PARENTS: Final = tuple(
+    _parent(number, name)
+    for number, name in enumerate(
+        ("Maya", "Jonas", "Nora", "Emil", "Lena", "Omar", "Ines", "Paul", "Zoe", "Ravi", "Elif", "Hugo"), start=1
+    )
+)
+
+EMPLOYEES: Final = (
+    _member(1, "Ada", "head of school"),
+    _member(2, "Karl", "office"),
+    _member(3, "Mina", "class 2b"),
+    _member(4, "Tom", "kitchen"),
+)
+
+GROUPS: Final = (
+    GroupEntry(guid=FAMILIES, name="All families", members=tuple(one.identity for one in PARENTS)),
+    GroupEntry(guid=STAFF, name="Staff", members=tuple(one.identity for one in EMPLOYEES)),
+)
+
+FIRST_DAY: Final = (
+    Sample(key="demo-welcome", type="welcome", to=(Recipient(user="parent-1"),), data={"name": "Maya"}),
+    Sample(
+        key="demo-incident",
+        type="incident",
+        to=(Recipient(user="parent-1"), Recipient(user="parent-2")),
+        data={
+            "name": "Maya and Jonas",
+            "child": {"name": "Leo", "group": "2b"},
+            "summary": "Leo fell in the playground and bumped his knee. It was cooled, and he is back in class.",
+            "happened_at": "2026-02-12T10:40:00+01:00",
+            "action": "Please look at the knee this evening.",
+        },
+        entity=CHILD,
+    ),
+    Sample(
+        key="demo-invoice",
+        type="invoice-due",
+        to=(Recipient(user="parent-3"),),
+        data={
+            "name": "Nora",
+            "invoice": {
+                "number": "2026-0417",
+                "total": "136.50",
+                "currency": "EUR",
+                "due": "2026-03-05",
+                "items": [
+                    {"name": "Lunches, February", "amount": "84.00"},
+                    {"name": "Music lessons, February", "amount": "52.50"},
+                ],
+            },
+        },
+    ),
+    Sample(
+        key="demo-code",
+        type="one-time-code",
+        to=(Recipient(address="+12025550104"),),
+        data={"code": "407 112"},
+    ),
+    Sample(
+        key="demo-newsletter",
+        type="newsletter",
+        to=(Recipient(group=FAMILIES),),
+        data={
+            "name": "families",
+            "edition": "March 2026",
+            "intro": "The days are getting longer, and the school garden wakes up.",
+            "stories": [{"title": "Science fair on the 12th", "text": "Thirty-one projects. Doors open at 15:00."}],
+        },
+    ),
+    # The sandbox takes this one and loses the reply, so the demo has a message that nobody is sure about.
+    Sample(
+        key="demo-uncertain",
+        type="welcome",
+        to=(Recipient(address="unknown@example.com"),),
+        data={"name": "Somebody"},
+    ),
+)

@@ -1,0 +1,209 @@
+"""Sending and canceling from the shell, straight on the store: no server is needed for a notification to be accepted.
+
+What is accepted here is sent by whichever `clarion serve` or `clarion work` runs on the same store.
+"""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+import typer
+
+from clarion.catalog.mend import Mending
+from clarion.catalog.switch import unknown_type
+from clarion.cli import option
+from clarion.cli.desk import Desk, at_desk, find_job, guid, unknown_id
+from clarion.cli.output import called_as, print_json, say
+from clarion.cli.ring import ring_once
+from clarion.dispatch.record import PAYLOAD_BYTES_MAX
+from clarion.domain.identity import Channel, IdentityDomain, Lane
+from clarion.domain.notification import NotificationStatus
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.story import JobStory
+from clarion.errors import Conflict, InvalidInput
+from clarion.producers.direct import Recipient, SendCommand, SendReceipt
+
+TO_HELP = "Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to 20."
+
+
+def send(
+    notification: Annotated[
+        str, typer.Argument(help="The notification type, as `clarion types` lists it.", metavar="TYPE")
+    ],
+    *,
+    to: Annotated[list[str], typer.Option(help=TO_HELP, metavar="RECIPIENT")],
+    data: Annotated[
+        str, typer.Option(help="What the templates need, as a JSON object; @FILE reads a file, - standard input.")
+    ] = "{}",
+    key: Annotated[
+        str | None, typer.Option(help="Your name for this send: the same key never sends twice.", metavar="KEY")
+    ] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="What it is about; its history has it then.", metavar="TYPE:GUID")
+    ] = None,
+    lane: Annotated[Lane | None, typer.Option(help="How urgent it is, instead of the type's own lane.")] = None,
+    not_before: Annotated[
+        str | None, typer.Option(help="Send no earlier than this, such as 2030-01-31T08:00:00+01:00.", metavar="TIME")
+    ] = None,
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Send a notification: accepted once it is stored, sent by the workers."""
+    recipients = tuple(read_recipient(one, place=place) for place, one in enumerate(to))
+    merge_data = read_data(data)
+    about = None if entity is None else read_entity(entity)
+    not_before_at = None if not_before is None else read_time(not_before)
+
+    async def work(desk: Desk) -> SendReceipt:
+        command = SendCommand(
+            type=notification,
+            to=recipients,
+            data=merge_data,
+            entity=about,
+            key=key,
+            lane=lane,
+            not_before_at=not_before_at,
+            actor=desk.actor,
+            trace=desk.trace,
+        )
+        receipt = await accept(desk, command)
+        await ring_once(desk.platform)
+        return receipt
+
+    receipt = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json(receipt)
+        return
+    typer.echo(f"{'known already' if receipt.repeated else 'accepted'}: job {receipt.job_id}")
+    if receipt.message_id is not None:
+        typer.echo(f"message {receipt.message_id}")
+    if receipt.repeated:
+        say("nothing new is sent: the key was used for the same notification before")
+    say(f"what happens to it: {called_as()} explain {receipt.job_id}")
+
+
+def cancel(
+    job: Annotated[str, typer.Argument(help="The id of a job, or of one of its messages.", metavar="ID")],
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Cancel a notification: what was not sent yet never is."""
+
+    async def work(desk: Desk) -> tuple[UUID, bool]:
+        job_guid, _ = await find_job(desk, job)
+        mending = Mending(queue=desk.store, catalog=desk.store)
+        if await mending.cancel(desk.tenant_id, job_guid, actor=desk.actor):
+            return job_guid, False
+        story = await desk.store.find_job_story(desk.tenant_id, job_guid)
+        if story is None:
+            raise unknown_id(job)
+        if not is_canceled(story):
+            raise Conflict(
+                f"nothing of the job {job_guid} is left to cancel", hint=f"`clarion explain {job_guid}` tells its end"
+            )
+        return job_guid, True
+
+    job_guid, repeated = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"job_id": job_guid, "canceled": True, "repeated": repeated})
+    else:
+        typer.echo(f"canceled{' before' if repeated else ''}: job {job_guid}")
+
+
+def is_canceled(story: JobStory) -> bool:
+    """Tell whether a job ended by being canceled, at least in part."""
+    scheduler = story.scheduler
+    return (scheduler is not None and scheduler.status is NotificationStatus.CANCELED) or any(
+        row.status is OutgoingStatus.CANCELED for row in story.outgoing
+    )
+
+
+async def accept(desk: Desk, command: SendCommand) -> SendReceipt:
+    """Send, and where the type is unknown name those that come near."""
+    try:
+        return await desk.platform.sends.send(desk.tenant_id, command)
+    except InvalidInput as error:
+        if error.field != "type":
+            raise
+        known = [row.template_key for row in await desk.store.list_templates(desk.tenant_id)]
+        raise unknown_type(command.type, known) from None
+
+
+def read_recipient(text: str, *, place: int = 0) -> Recipient:
+    """Read a recipient: `user:ID`, `employee:GUID`, `group:GUID`, `CHANNEL:ADDRESS` or a bare address."""
+    field = f"--to ({place + 1})"
+    domain, colon, rest = text.partition(":")
+    if not colon:
+        return Recipient(address=text)
+    match domain:
+        case IdentityDomain.USER:
+            return Recipient(user=rest)
+        case IdentityDomain.EMPLOYEE:
+            return Recipient(employee=guid(rest, field=field))
+        case IdentityDomain.GROUP:
+            return Recipient(group=guid(rest, field=field))
+        case Channel.EMAIL | Channel.SMS | Channel.PUSH | Channel.CHAT:
+            return Recipient(address=rest, channel=Channel(domain))
+        case _:
+            raise InvalidInput(
+                f"{domain!r} is no kind of recipient",
+                field=field,
+                hint="write an address, user:ID, employee:GUID, group:GUID, or email:, sms:, push: or chat: before an "
+                "address",
+            )
+
+
+def read_data(text: str) -> dict[str, object]:
+    """Read merge data as it was typed, from a file or from standard input."""
+    source = _read_text(text)
+    if len(source) > PAYLOAD_BYTES_MAX:
+        raise InvalidInput(f"it has over {PAYLOAD_BYTES_MAX} bytes", field="--data", hint="send less")
+    try:
+        data = msgspec.json.decode(source)
+    except msgspec.DecodeError as error:
+        raise InvalidInput(
+            f"this is no JSON ({error})", field="--data", hint='quote it for the shell: --data \'{"name": "Sam"}\''
+        ) from None
+    if not isinstance(data, dict):
+        raise InvalidInput("this is no JSON object", field="--data", hint='write {"name": "value", ...}')
+    return data
+
+
+def read_entity(text: str) -> tuple[str, UUID]:
+    """Read an entity's type and guid."""
+    kind, colon, rest = text.rpartition(":")
+    if not colon or not kind:
+        raise InvalidInput(f"{text!r} is no entity", field="--entity", hint="write its type, a colon and its guid")
+    return kind, guid(rest, field="--entity")
+
+
+def read_time(text: str) -> datetime:
+    """Read a point in time that says its zone."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise InvalidInput(
+            f"{text!r} is no time with a zone", field="--not-before", hint="write it as 2030-01-31T08:00:00+01:00"
+        )
+    return at
+
+
+def _read_text(text: str) -> bytes:
+    if text == "-":
+        return sys.stdin.buffer.read(PAYLOAD_BYTES_MAX + 1)
+    if not text.startswith("@"):
+        return text.encode()
+    try:
+        with Path(text[1:]).open("rb") as file:
+            return file.read(PAYLOAD_BYTES_MAX + 1)
+    except OSError as error:
+        raise InvalidInput(
+            f"{text[1:]} cannot be read ({error.strerror})", field="--data", hint="name a file that this user may read"
+        ) from None

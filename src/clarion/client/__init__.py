@@ -1,0 +1,16 @@
+"""A small typed client of the HTTP API, for programs in Python.
+
+    from clarion.client import Client, Recipient
+
+    async with Client("http://127.0.0.1:8025", key="clarion_…") as clarion:
+        receipt = await clarion.send("welcome", to=Recipient(address="someone@example.com"), data={"name": "Robin"},
+                                     key="signup-42")
+        story = await clarion.timeline(receipt.job_id)
+
+`wire` holds the shapes that both sides speak in, `connection` the client itself. It needs nothing of the server.
+"""
+
+from clarion.client.connection import ApiError, Client, Unreachable
+from clarion.client.wire import Entity, Receipt, Recipient
+
+__all__ = ["ApiError", "Client", "Entity", "Receipt", "Recipient", "Unreachable"]

@@ -1,0 +1,261 @@
+"""The client: one method for each thing that the API does, and one place where requests are made and repeated.
+
+What cannot do harm is repeated by itself: reading, and a send that has a key. A send without one is asked for once,
+because nobody can tell whether a lost answer means a lost notification.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Final, Self, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+from uuid import UUID
+
+import msgspec
+from pyreqwest.client import Client as HttpClient
+from pyreqwest.client import ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+
+from clarion.client import wire
+from clarion.domain.identity import Lane
+from clarion.domain.support import SupportStatus
+
+TIMEOUT: Final = timedelta(seconds=10)
+"""An accept is one transaction; what takes longer is a store in trouble."""
+
+TRIES: Final = 4
+
+FIRST_PAUSE: Final = 0.25
+"""Seconds before the second try; each later one waits twice as long, or as long as the server asks for."""
+
+PAUSE_MAX: Final = 10.0
+"""Seconds, however long the server asks for: whoever waits longer should decide so."""
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class ApiError(Exception):
+    """The API refused a request; `problem` says why and what to do."""
+
+    def __init__(self, problem: wire.Problem) -> None:
+        """Keep the problem as it was answered."""
+        super().__init__(f"{problem.code}: {problem.detail}")
+        self.problem = problem
+
+    @property
+    def code(self) -> str:
+        """The stable code of the problem."""
+        return self.problem.code
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.problem.status
+
+
+class Unreachable(Exception):
+    """No answer came: the server is down, or something between. What was asked may have been done."""
+
+
+class Client:
+    """A connection to one installation, for one API key."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str,
+        timeout: timedelta = TIMEOUT,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Speak to the API at a URL with a key; nothing is sent before the first request."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+            raise ValueError("the API's address is a URL such as https://clarion.example.com")
+        self._url = url.rstrip("/")
+        self._pause = pause
+        self._http: HttpClient = (
+            ClientBuilder()
+            .timeout(timeout)
+            .follow_redirects(enable=False)
+            .default_headers({"authorization": f"Bearer {key}", "content-type": "application/json"})
+            .build()
+        )
+
+    async def __aenter__(self) -> Self:
+        """Use it for the length of a block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._http.close()
+
+    async def send(
+        self,
+        notification: str,
+        *,
+        to: wire.Recipient | Sequence[wire.Recipient],
+        data: Mapping[str, object] | None = None,
+        key: str | None = None,
+        entity: wire.Entity | None = None,
+        lane: Lane | None = None,
+        not_before_at: datetime | None = None,
+    ) -> wire.Receipt:
+        """Send a notification; with a key it is sent once, however often it is asked for."""
+        body = wire.SendRequest(
+            type=notification,
+            to=(to,) if isinstance(to, wire.Recipient) else tuple(to),
+            data=dict(data or {}),
+            entity=entity,
+            lane=lane,
+            not_before_at=not_before_at,
+        )
+        headers = {} if key is None else {"idempotency-key": key}
+        return await self._ask(
+            "POST", "/v1/notifications", wire.Receipt, body=body, headers=headers, again=key is not None
+        )
+
+    async def notification(self, job_id: UUID) -> wire.Notification:
+        """Ask how a notification stands."""
+        return await self._ask("GET", f"/v1/notifications/{job_id}", wire.Notification)
+
+    async def cancel(self, job_id: UUID) -> wire.Canceled:
+        """Cancel a notification; doing it again does no harm."""
+        return await self._ask("POST", f"/v1/notifications/{job_id}/cancel", wire.Canceled, again=True)
+
+    async def timeline(self, job_or_message_id: UUID) -> wire.Timeline:
+        """Ask what happened, by the id of a job or of a message."""
+        return await self._ask("GET", f"/v1/messages/{job_or_message_id}/timeline", wire.Timeline)
+
+    async def history(self, entity: UUID | str) -> AsyncIterator[wire.HistoryLine]:
+        """Go through every notification about an entity (its guid, or `user:ID`), newest first."""
+        path = f"/v1/entities/{quote(str(entity), safe=':')}/notifications"
+        cursor: str | None = None
+        while True:
+            page = await self._ask("GET", path, wire.HistoryPage, query={"cursor": cursor})
+            for item in page.items:
+                yield item
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def types(self) -> tuple[wire.NotificationType, ...]:
+        """List the notification types."""
+        return (await self._ask("GET", "/v1/types", wire.TypeList)).items
+
+    async def switch_type(self, notification: str, *, enabled: bool) -> None:
+        """Switch a notification type on or off."""
+        path = f"/v1/types/{quote(notification, safe='')}/enabled"
+        await self._request("PUT", path, body=wire.EnabledRequest(enabled=enabled), again=True)
+
+    async def uncertain(self, *, cursor: str | None = None) -> wire.UncertainPage:
+        """List messages of which nobody knows whether they arrived, page by page."""
+        return await self._ask("GET", "/v1/uncertain", wire.UncertainPage, query={"cursor": cursor})
+
+    async def retry(self, outgoing_id: int, *, version: int, reason: str) -> wire.Retried:
+        """Send a message again on a person's word; the version keeps it from being done twice."""
+        body = wire.RetryRequest(version=version, reason=reason)
+        return await self._ask("POST", f"/v1/outgoing/{outgoing_id}/retry", wire.Retried, body=body)
+
+    async def support_cases(
+        self, *, status: SupportStatus | None = None, cursor: str | None = None
+    ) -> wire.SupportCasePage:
+        """List support cases, page by page."""
+        query = {"status": status, "cursor": cursor}
+        return await self._ask("GET", "/v1/support-cases", wire.SupportCasePage, query=query)
+
+    async def support_case(self, case_id: UUID) -> wire.SupportCase:
+        """Show one support case."""
+        return await self._ask("GET", f"/v1/support-cases/{case_id}", wire.SupportCase)
+
+    async def resolve(self, case_id: UUID, *, resolution: str) -> wire.SupportCase:
+        """Close a support case."""
+        body = wire.ResolveRequest(resolution=resolution)
+        return await self._ask("POST", f"/v1/support-cases/{case_id}/resolve", wire.SupportCase, body=body)
+
+    async def audit(self, *, cursor: str | None = None) -> wire.AuditPage:
+        """Read the audit log, page by page."""
+        return await self._ask("GET", "/v1/audit", wire.AuditPage, query={"cursor": cursor})
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        shape: type[S],
+        *,
+        body: msgspec.Struct | None = None,
+        query: Mapping[str, str | None] | None = None,
+        headers: Mapping[str, str] | None = None,
+        again: bool | None = None,
+    ) -> S:
+        """Make a request and read its answer; what only reads may be asked again."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        answer = await self._request(
+            method,
+            f"{path}?{urlencode(given)}" if given else path,
+            body=body,
+            headers=headers,
+            again=method == "GET" if again is None else again,
+        )
+        return msgspec.json.decode(answer, type=shape)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: msgspec.Struct | None = None,
+        headers: Mapping[str, str] | None = None,
+        again: bool,
+    ) -> bytes:
+        """Make a request, again where that does no harm and may help."""
+        content = b"" if body is None else msgspec.json.encode(body)
+        for tried in range(1, TRIES + 1):
+            last = not again or tried == TRIES
+            pause = FIRST_PAUSE * 2 ** (tried - 1)
+            try:
+                status, answer, asked = await self._once(method, path, content, headers or {})
+            except PyreqwestError as error:
+                if last:
+                    raise Unreachable(f"no answer from {self._url}: {type(error).__name__}") from error
+            else:
+                if status < 400:
+                    return answer
+                if last or status != 503:
+                    raise _error(status, answer)
+                pause = max(pause, asked)
+            await self._pause(min(pause, PAUSE_MAX))
+        raise AssertionError("the last try returns or raises")
+
+    async def _once(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, bytes, float]:
+        """Make one request; return status, body, and how long the server asks to wait."""
+        request = self._http.request(method, f"{self._url}{path}").headers(headers).body_bytes(content).build()
+        response = await request.send()
+        asked = response.headers.get("retry-after", "")
+        return response.status, bytes(await response.bytes()), float(asked) if asked.isdecimal() else 0.0
+
+
+def _error(status: int, answer: bytes) -> ApiError:
+    """Read a problem; an answer that is none came from something in between."""
+    try:
+        return ApiError(msgspec.json.decode(answer, type=wire.Problem))
+    except msgspec.DecodeError:
+        return ApiError(
+            wire.Problem(
+                type="about:blank",
+                title="Not an answer of Clarion",
+                status=status,
+                detail=f"something between this program and Clarion answered with {status}",
+                code="not-clarion",
+                correlation_id="",
+            )
+        )

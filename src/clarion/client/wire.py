@@ -1,0 +1,314 @@
+"""The shapes of the HTTP API, as both sides see them: what is asked, what is answered, and how long it may be.
+
+The API reads and writes exactly these and draws its OpenAPI description from them; the client reads and writes them
+too, so that the two cannot drift apart. Plain values: nothing here reads or writes anything.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.support import SupportStatus
+
+RECIPIENTS_MAX: Final = 20
+"""A direct send names people one by one; more than that is an audience."""
+
+PAGE_MAX: Final = 100
+"""A page that a person reads and a response that stays small; the store gives one more, which tells if more follow."""
+
+PAGE: Final = 50
+
+ROW_ID_MAX: Final = 2**63 - 1
+"""What every store's integer holds."""
+
+PLAIN: Final = r"^[^\x00-\x1f\x7f]*$"
+"""Names have no control characters: stores cannot keep some of them, and none has a meaning in a name."""
+
+At = Annotated[datetime, msgspec.Meta(tz=True)]
+Cursor = Annotated[str, msgspec.Meta(max_length=1024, description="`next_cursor` of the page before")]
+Reason = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=1000,
+        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
+        description="why; it stands in the audit log",
+    ),
+]
+
+
+class Recipient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Exactly one of `user`, `employee`, `group` and `address`; `channel` goes with an address."""
+
+    user: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="your own id of a user")] | None = None
+    employee: UUID | None = None
+    group: UUID | None = None
+    address: (
+        Annotated[
+            str,
+            msgspec.Meta(min_length=1, max_length=4096, description="a mail address, a phone number or a device token"),
+        ]
+        | None
+    ) = None
+    channel: (
+        Annotated[Channel, msgspec.Meta(description="for an address whose form does not tell: push and chat")] | None
+    ) = None
+
+
+class Entity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a notification is about; its history lists the notification."""
+
+    type: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=PLAIN, examples=["invoice"])]
+    guid: UUID
+
+
+class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A notification to send."""
+
+    type: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=200, pattern=PLAIN, description="a published notification type")
+    ]
+    to: Annotated[tuple[Recipient, ...], msgspec.Meta(min_length=1, max_length=RECIPIENTS_MAX)]
+    data: Annotated[dict[str, object], msgspec.Meta(description="what the templates merge in")] = {}
+    entity: Entity | None = None
+    lane: Annotated[Lane, msgspec.Meta(description="how urgent, instead of the type's own lane")] | None = None
+    not_before_at: Annotated[datetime, msgspec.Meta(tz=True, description="send no earlier than this")] | None = None
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """The notification is stored and will be worked on."""
+
+    job_id: UUID
+    message_id: (
+        Annotated[UUID, msgspec.Meta(description="of a single recipient; null for several and for a group")] | None
+    )
+    accepted_at: At
+    repeated: Annotated[bool, msgspec.Meta(description="the key was used for this very request before: nothing new")]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One recipient on one channel, and where it stands."""
+
+    id: Annotated[int, msgspec.Meta(description="names the row for a retry, together with its version")]
+    version: int
+    message_id: UUID
+    channel: Channel
+    status: str
+    attempts: int
+    reason: str | None
+    account: str | None
+    due_at: At | None
+    created_at: At
+
+
+class InboxLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One recipient who has it in the inbox."""
+
+    message_id: UUID
+    created_at: At
+
+
+class Notification(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification and how it stands now."""
+
+    job_id: UUID
+    type: str
+    template_version: int | None
+    entity: Entity | None
+    lane: Lane | None
+    stage: str | None
+    status: str | None
+    reason: str | None
+    accepted_at: At
+    due_at: At | None
+    actor: str | None
+    correlation_id: str
+    messages: tuple[Message, ...]
+    inbox: tuple[InboxLine, ...]
+
+
+class Canceled(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing of the notification is sent from now on; what was sent before stays sent."""
+
+    job_id: UUID
+    repeated: Annotated[bool, msgspec.Meta(description="it was canceled before")]
+
+
+class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened; `channel` and `message_id` are null where it concerns the whole notification."""
+
+    at: At
+    what: str
+    detail: str | None
+    channel: Channel | None
+    message_id: UUID | None
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole story in order."""
+
+    job_id: UUID
+    message_id: UUID | None
+    type: str
+    lines: tuple[TimelineLine, ...]
+
+
+class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification in a history."""
+
+    job_id: UUID
+    type: str
+    status: str | None
+    accepted_at: At
+
+
+class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Notifications about an entity, newest first."""
+
+    items: tuple[HistoryLine, ...]
+    next_cursor: str | None
+
+
+class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
+    """A published notification type, at its latest version."""
+
+    type: str
+    version: int
+    title: str
+    description: str
+    channels: tuple[Channel, ...]
+    lane: Lane
+    enabled: bool
+    variables: Annotated[tuple[str, ...], msgspec.Meta(description="what `data` must have")]
+
+
+class TypeList(msgspec.Struct, frozen=True, kw_only=True):
+    """Every published type, by name."""
+
+    items: tuple[NotificationType, ...]
+
+
+class EnabledRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether notifications of a type are sent."""
+
+    enabled: bool
+
+
+class PageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which page of a list."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX, description="how many items at most")] = PAGE
+    cursor: Cursor | None = None
+
+
+class UncertainLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of which nobody knows whether it arrived."""
+
+    id: int
+    version: int
+    message_id: UUID
+    channel: Channel
+    account: str | None
+    reason: str | None
+    since_at: At
+
+
+class UncertainPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Uncertain messages, the longest stored first."""
+
+    items: tuple[UncertainLine, ...]
+    next_cursor: str | None
+
+
+class RetryRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A person's word that a message shall be sent again, as they saw it."""
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=ROW_ID_MAX, description="of the message when the person looked")]
+    reason: Reason
+
+
+class Retried(msgspec.Struct, frozen=True, kw_only=True):
+    """The message waits to be sent again."""
+
+    id: int
+
+
+class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause of trouble, and how often it was seen."""
+
+    case_id: UUID
+    kind: str
+    status: str
+    record: str
+    record_key: str
+    details: Mapping[str, object]
+    seen_count: int
+    correlation_id: str
+    first_seen_at: At | None
+    last_seen_at: At | None
+
+
+class SupportCaseQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which page of the support cases, of which state."""
+
+    status: Annotated[SupportStatus, msgspec.Meta(description="only cases in this state")] | None = None
+
+
+class SupportCasePage(msgspec.Struct, frozen=True, kw_only=True):
+    """Support cases, in the order of their ids."""
+
+    items: tuple[SupportCase, ...]
+    next_cursor: str | None
+
+
+class ResolveRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a case ended."""
+
+    resolution: Reason
+
+
+class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One act of a person or a support tool."""
+
+    seq: int
+    at: At
+    actor: str
+    act: str
+    subject: str
+    reason: str | None
+    hash: Annotated[str, msgspec.Meta(description="of this entry and the one before it")]
+
+
+class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The audit log, oldest first."""
+
+    items: tuple[AuditLine, ...]
+    next_cursor: str | None
+
+
+class Alive(msgspec.Struct, frozen=True, kw_only=True):
+    """The process lives."""
+
+    alive: bool = True
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests can be sent here."""
+
+    ready: bool = True
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong and what to do about it, as RFC 9457 has it."""
+
+    type: Annotated[str, msgspec.Meta(examples=["urn:clarion:error:invalid-input"])]
+    title: str
+    status: int
+    detail: str
+    code: Annotated[str, msgspec.Meta(description="stable; a program may compare it", examples=["invalid-input"])]
+    correlation_id: Annotated[str, msgspec.Meta(description="ties this answer to our logs")]
+    field: Annotated[str, msgspec.Meta(description="of the request, that must change")] | None = None

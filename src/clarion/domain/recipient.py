@@ -1,0 +1,53 @@
+"""The recipient set of a job: who gets it where, frozen at first generation, with the reason for every skip.
+
+It holds no addresses, only address version ids, so it lies in the job's row as it is. Generator retries and fallback
+read this set and never the directory again (I-06). Pure.
+"""
+
+from typing import Final
+
+import msgspec
+
+from clarion.domain.identity import Channel, Identity, IdentityDomain
+from clarion.errors import InvalidInput
+
+RECIPIENTS_MAX: Final = 1000
+"""A job's own row holds its set up to here, some 100 kB; a larger audience is a campaign's, whose set lies in blobs."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One channel of one recipient: the address version that it goes to, or why it goes nowhere."""
+
+    channel: Channel
+    address_id: int | None = None
+    skipped: str | None = None
+
+
+class FrozenRecipient(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One recipient; the identity is kept for people, whose inbox is found by it, and never for a bare address."""
+
+    recipient_id_hash: str
+    domain: IdentityDomain
+    person_id: str | None = None
+    decisions: tuple[Decision, ...]
+
+    @property
+    def inbox_identity(self) -> Identity | None:
+        """Whose inbox the message goes to, if anybody's."""
+        return None if self.person_id is None else Identity(domain=self.domain, id=self.person_id)
+
+
+def encode(recipients: tuple[FrozenRecipient, ...]) -> str:
+    """Write a set as it is stored, sorted by recipient."""
+    if len(recipients) > RECIPIENTS_MAX:
+        raise InvalidInput(
+            f"the notification has {len(recipients)} recipients",
+            field="to",
+            hint=f"a direct notification reaches at most {RECIPIENTS_MAX}; send a campaign to a larger audience",
+        )
+    return msgspec.json.encode(sorted(recipients, key=lambda one: one.recipient_id_hash)).decode()
+
+
+def decode(text: str) -> tuple[FrozenRecipient, ...]:
+    """Read a stored set."""
+    return msgspec.json.decode(text, type=tuple[FrozenRecipient, ...])

@@ -1,0 +1,170 @@
+"""The story of a notification: what is stored about it, and the timeline that a person reads. Pure.
+
+The records are gathered by the store's read side; here they become one list of lines in the order in which things
+happened, each with its time, what happened and why. Nothing is invented: a line stands for a stored fact.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.attempt import AttemptStatus
+from clarion.domain.identity import Channel
+from clarion.domain.inbox import UserMessage
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
+from clarion.domain.outgoing import OutgoingStatus
+
+
+class TransitionLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of a row's state."""
+
+    version: int
+    from_status: OutgoingStatus
+    to_status: OutgoingStatus
+    at: datetime
+    actor: str
+    reason: str | None
+
+
+class AttemptLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider call."""
+
+    attempt: int
+    account: str
+    status: AttemptStatus
+    provider_message_id: str | None
+    reason: str | None
+    latency_ms: int | None
+    at: datetime
+
+
+class EventLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider event about a row."""
+
+    account: str
+    event_id: str
+    status: OutgoingStatus
+    happened_at: datetime
+    received_at: datetime
+    applied_at: datetime | None
+
+
+class OutgoingStory(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a message and all that happened to it."""
+
+    id: int
+    bucket: int
+    pk: str
+    rk: str
+    message_id: UUID
+    channel: Channel
+    status: OutgoingStatus
+    version: int
+    attempts: int
+    reason: str | None
+    account: str | None
+    provider_message_id: str | None
+    due_at: datetime | None
+    created_at: datetime
+    transitions: tuple[TransitionLine, ...]
+    tries: tuple[AttemptLine, ...]
+    events: tuple[EventLine, ...]
+
+
+class JobStory(msgspec.Struct, frozen=True, kw_only=True):
+    """A job with its scheduler row, inbox rows and outgoing rows."""
+
+    job: NotificationJob
+    created_at: datetime
+    scheduler: NotificationScheduler | None
+    scheduler_at: datetime | None
+    inbox: tuple[tuple[datetime, UserMessage], ...]
+    outgoing: tuple[OutgoingStory, ...]
+
+
+class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened; `channel` and `message_id` are None where it concerns the whole job."""
+
+    at: datetime
+    what: str
+    detail: str | None = None
+    channel: Channel | None = None
+    message_id: UUID | None = None
+
+
+def timeline(story: JobStory, *, message_id: UUID | None = None) -> tuple[TimelineLine, ...]:
+    """Tell the whole story in order, of the job or of one of its messages."""
+    lines = list(_job_lines(story))
+    for at, row in story.inbox:
+        if message_id in (None, row.message_id):
+            lines.append(
+                TimelineLine(at=at, what="put into the inbox", channel=Channel.INBOX, message_id=row.message_id)
+            )
+    for sent in story.outgoing:
+        if message_id in (None, sent.message_id):
+            lines.extend(_row_lines(sent))
+    return tuple(sorted(lines, key=lambda line: (line.at, _ORDER.get(line.what, len(_ORDER)))))
+
+
+def _job_lines(story: JobStory) -> Iterator[TimelineLine]:
+    job, scheduler = story.job, story.scheduler
+    yield TimelineLine(at=job.source_at, what="accepted", detail=f"{job.event_type}, by {job.actor or job.operation}")
+    yield TimelineLine(at=story.created_at, what="ensured", detail=f"job {job.guid}")
+    if scheduler is None:
+        return
+    if scheduler.stage is Stage.SCHEDULE and scheduler.status is NotificationStatus.READY:
+        what = "waiting to be scheduled"
+    elif scheduler.status is NotificationStatus.DONE:
+        what = "scheduled and generated"
+    else:
+        what = f"{scheduler.stage}: {scheduler.status}"
+    # A scheduler row keeps no time of its last move; what it made is as old as that.
+    made = [at for at, _ in story.inbox] + [row.created_at for row in story.outgoing]
+    at = min(made, default=story.scheduler_at or story.created_at)
+    yield TimelineLine(at=at, what=what, detail=scheduler.reason)
+
+
+def _row_lines(row: OutgoingStory) -> Iterator[TimelineLine]:
+    def line(at: datetime, what: str, *detail: str | None) -> TimelineLine:
+        said = ", ".join(part for part in detail if part)
+        return TimelineLine(at=at, what=what, detail=said or None, channel=row.channel, message_id=row.message_id)
+
+    yield line(row.created_at, "generated")
+    for move in row.transitions:
+        moved = f"{move.from_status} → {move.to_status}"
+        yield line(move.at, _WORDS.get(move.to_status, move.to_status), moved, f"by {move.actor}", move.reason)
+    for call in row.tries:
+        took = None if call.latency_ms is None else f"{call.latency_ms} ms"
+        asked = f"attempt {call.attempt} through {call.account}: {call.status}"
+        yield line(call.at, "called", asked, took, call.provider_message_id, call.reason)
+    for event in row.events:
+        waiting = None if event.applied_at else "not applied yet"
+        yield line(event.received_at, "receipt", f"{event.status} from {event.account}", waiting)
+
+
+# What comes first of things that happened in one transaction, or within the clock's grain.
+_ORDER = {
+    word: place
+    for place, word in enumerate(
+        ("accepted", "ensured", "scheduled and generated", "put into the inbox", "generated", "claimed", "called")
+    )
+}
+
+_WORDS = {
+    OutgoingStatus.SENDING: "claimed",
+    OutgoingStatus.SENT_TO_PROVIDER: "sent",
+    OutgoingStatus.RETRY_READY: "waiting for a retry",
+    OutgoingStatus.UNCERTAIN: "uncertain",
+    OutgoingStatus.FAILED_FINAL: "failed",
+    OutgoingStatus.CANCELED: "canceled",
+    OutgoingStatus.EXPIRED: "expired",
+    OutgoingStatus.SUPPRESSED: "suppressed",
+    OutgoingStatus.NOT_SUPPORTED: "not supported",
+    OutgoingStatus.DELIVERED: "delivered",
+    OutgoingStatus.OPENED: "opened",
+    OutgoingStatus.BOUNCED: "bounced",
+    OutgoingStatus.BLOCKED: "blocked",
+    OutgoingStatus.COMPLAINED: "complained about",
+}

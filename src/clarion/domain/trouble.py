@@ -1,0 +1,70 @@
+"""Trouble that the queue finds: which support case each kind of it opens, one for each cause.
+
+Pure values, shared by every store, so that the same trouble is the same case wherever it is stored. The case itself and
+the one of a conflict are in `support`.
+"""
+
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain import derived_id
+from clarion.domain.notification import NotificationScheduler
+from clarion.domain.support import SupportCase, SupportKind
+
+
+def poisoned_job(tenant_id: str, scheduler: NotificationScheduler, *, rescues: int) -> SupportCase:
+    """Make the case of a pending job whose workers die again and again (I-23)."""
+    return _case(
+        SupportKind.DEAD_LETTER,
+        tenant_id,
+        record=type(scheduler).__name__,
+        key=scheduler.key,
+        details={"stage": scheduler.stage, "rescues": rescues, "reason": "every worker that took it was lost"},
+        correlation_id=scheduler.correlation_id,
+    )
+
+
+def never_called(
+    tenant_id: str, *, pk: str, rk: str, message_id: UUID, reason: str, correlation_id: str
+) -> SupportCase:
+    """Make the case of a message that was claimed again and again and never sent."""
+    return _case(
+        SupportKind.DEAD_LETTER,
+        tenant_id,
+        record="OutgoingMessage",
+        key=(pk, rk),
+        details={"message_id": str(message_id), "reason": reason},
+        correlation_id=correlation_id,
+    )
+
+
+def faulty_account(tenant_id: str, *, account: str, reason: str, correlation_id: str) -> SupportCase:
+    """Make the case of a provider account that somebody must mend."""
+    return _case(
+        SupportKind.MISCONFIGURATION,
+        tenant_id,
+        record="ProviderAccount",
+        key=(account,),
+        details={"reason": reason},
+        correlation_id=correlation_id,
+    )
+
+
+def _case(
+    kind: SupportKind,
+    tenant_id: str,
+    *,
+    record: str,
+    key: tuple[str, ...],
+    details: dict[str, object],
+    correlation_id: str,
+) -> SupportCase:
+    return SupportCase(
+        case_id=derived_id.support_case_id(tenant_id=tenant_id, kind=kind, parts=[record, *key]),
+        kind=kind,
+        record=record,
+        record_key=msgspec.json.encode(key).decode(),
+        details=msgspec.json.encode(details).decode(),
+        correlation_id=correlation_id,
+    )

@@ -1,0 +1,398 @@
+"""Distribute: claim due messages for the call slots that are free, merge, call, record. A pump that waits for nobody.
+
+A step records the outcomes that came in, claims for the free slots and starts those calls; it never waits for the
+slowest. Between the claim's commit and the call nothing is read and nothing is waited for (I-14): providers, keys and
+bundles are in memory before the claim, and a message whose bundle is not goes back as *not called* while it is fetched.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import timedelta
+from typing import Final, assert_never
+from uuid import UUID
+
+import msgspec
+
+from clarion.dispatch.keyring import Keyring
+from clarion.dispatch.sealed import destination_place, payload_place
+from clarion.domain import key
+from clarion.domain.backoff import ATTEMPTS_MAX, retry_delay
+from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
+from clarion.domain.content import Content
+from clarion.domain.hashing import keyed_digest
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.seal import TenantKeys
+from clarion.domain.share import allot
+from clarion.errors import ClarionError, InvalidInput, RenderFailed
+from clarion.ports.clock import Clock, Ids
+from clarion.ports.provider import Provider
+from clarion.ports.queue import QueueStore
+from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.templates import TemplateName, Templates
+
+CALL_TIMEOUT: Final = timedelta(seconds=20)
+"""Longer than any healthy provider takes; an answer after it is late, and comes as evidence."""
+
+RECORD_TIME_MAX: Final = timedelta(seconds=20)
+"""For writing an outcome down: the store may be busy for five seconds, and is asked again after an error."""
+
+LEASE: Final = timedelta(seconds=60)
+"""Longer than the call's timeout and the slowest record together (I-20)."""
+
+RECORD_AFTER: Final = 0.02
+"""Seconds an outcome may wait for others to share its statement."""
+
+RECORD_AT_ONCE: Final = 200
+"""Outcomes that are worth a statement without waiting."""
+
+RECORD_MAX: Final = 1000
+"""Rows of one transaction, as everywhere in the store."""
+
+DISCOVER_EVERY: Final = 0.25
+"""Seconds after which the known flows are looked up again even without a hint."""
+
+LOW_MARKS_FOR: Final = 10.0
+"""Seconds a low mark is trusted: a row that was pushed behind it is found after that at the latest."""
+
+MISCONFIGURED_FOR: Final = timedelta(minutes=5)
+"""A faulty account is asked again only after somebody had time to mend it."""
+
+
+CONTENTS_MAX: Final = 200
+"""Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
+
+NOT_CALLED_FOR: Final = timedelta(milliseconds=200)
+"""What was missing is fetched at the next step; the store ends a row that comes back ten times."""
+
+
+class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a call, the record of its outcome and the lease over both may take."""
+
+    timeout: timedelta = CALL_TIMEOUT
+    record_max: timedelta = RECORD_TIME_MAX
+    lease: timedelta = LEASE
+
+    def __post_init__(self) -> None:
+        """Refuse a lease that could end while its call is still being made or recorded (I-20)."""
+        if self.lease <= self.timeout + self.record_max:
+            raise InvalidInput(
+                f"the lease of a call is {self.lease.total_seconds():g} s",
+                field="lease",
+                hint=f"make it longer than {(self.timeout + self.record_max).total_seconds():g} s, which the call and "
+                "its record may take",
+            )
+
+
+CALL_TIMES: Final = CallTimes()
+
+
+CallObserver = Callable[[ClaimedMessage, CallOutcome, timedelta], None]
+"""Hears of every outcome and how long it took, for those who count; it must not fail."""
+
+
+class Distribute:
+    """The third stage, for the channels of one worker."""
+
+    def __init__(
+        self,
+        *,
+        queue: QueueStore,
+        keyring: Keyring,
+        templates: Templates,
+        renderer: Renderer,
+        accounts: Mapping[str, str],
+        providers: Mapping[str, Provider],
+        slots: int,
+        spawn: Callable[[Coroutine[None, None, None]], object],
+        clock: Clock,
+        ids: Ids,
+        wake: asyncio.Event,
+        times: CallTimes = CALL_TIMES,
+        observe: CallObserver = lambda _message, _outcome, _took: None,
+    ) -> None:
+        """Serve the routes in `accounts` (route → account) with at most `slots` calls at once.
+
+        `spawn` starts a call beside the others; `wake` is set whenever an outcome has come in, and `observe` hears of
+        it.
+        """
+        self._observe = observe
+        self._queue = queue
+        self._keyring = keyring
+        self._templates = templates
+        self._renderer = renderer
+        self._accounts = accounts
+        self._providers = providers
+        self._slots = slots
+        self._spawn = spawn
+        self._clock = clock
+        self._ids = ids
+        self._wake = wake
+        self._times = times
+        self._in_flight = 0
+        self._done: list[CallResult] = []
+        self._oldest_done = 0.0
+        self._heads: dict[int, FlowHead] = {}
+        self._discovered = float("-inf")
+        self._lows: dict[int, LowMark] = {}
+        self._lows_since = 0.0
+        self._wanted: set[TemplateName] = set()
+        self._contents: dict[tuple[UUID, Channel], tuple[Content, str]] = {}
+        self._resting: dict[str, float] = {}
+        self._turn = 0
+        self._stopping = False
+        self._next_due = float("inf")
+
+    @property
+    def idle(self) -> bool:
+        """Whether no call is open and nothing waits to be recorded."""
+        return self._in_flight == 0 and not self._done
+
+    def stop(self) -> None:
+        """Claim nothing more; calls that are open go on to their end and are recorded."""
+        self._stopping = True
+
+    @property
+    def rest(self) -> float:
+        """Seconds until this pump has something to do by itself; an outcome or a hint comes earlier."""
+        if self._done:
+            return self._until_record()
+        if self._in_flight >= self._slots:
+            return float("inf")  # an outcome must come first; a due time that has passed meanwhile is no reason to look
+        return max(0.0, self._next_due - self._clock.monotonic(), self._until_discovery())
+
+    def hint(self) -> None:
+        """Look for flows at once instead of waiting for the next round."""
+        self._discovered = float("-inf")
+        self._wake.set()
+
+    async def step(self) -> int:
+        """Record what came back and claim for the free slots; return how many messages were touched."""
+        done = await self._record()
+        return done if self._stopping else done + await self._claim()
+
+    async def _record(self) -> int:
+        """Record outcomes that have waited long enough, or all of them when nothing else is under way."""
+        if not self._done:
+            return 0
+        few = len(self._done) < RECORD_AT_ONCE
+        if few and self._until_record() and self._in_flight and not self._stopping:
+            return 0
+        results, self._done = self._done[:RECORD_MAX], self._done[RECORD_MAX:]
+        try:
+            await self._queue.record_outgoing(results, actor="distribute")
+        except ClarionError:
+            self._done = results + self._done  # kept until it can be recorded, or the lease runs out and says so
+            raise
+        if not self._heads:
+            self._discovered = float("-inf")  # what was closed may have made the next of its order key due
+        return len(results)
+
+    async def _claim(self) -> int:
+        """Claim as many rows as there are free slots, and start their calls."""
+        free = self._slots - self._in_flight
+        if free <= 0:
+            return 0
+        await self._prepare()
+        quotas = self._quotas()
+        if not quotas:
+            return 0
+        token = self._ids.new_guid()
+        claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._times.lease, actor="distribute")
+        for message in claimed:
+            self._in_flight += 1
+            self._spawn(self._call(message))
+        self._after_claim(quotas, claimed)
+        return len(claimed)
+
+    async def _prepare(self) -> None:
+        """Bring into memory what calls will need: flows with work, their tenants' keys, bundles asked for before."""
+        now = self._clock.monotonic()
+        if now - self._lows_since > LOW_MARKS_FOR:
+            self._lows, self._lows_since = {}, now
+        if not self._until_discovery():
+            found = await self._queue.discover_flows(routes=tuple(self._accounts), lows=self._lows)
+            self._heads = {head.flow_id: head for head in found.heads}
+            self._discovered = now
+            self._next_due = now + (float("inf") if found.next_due_in is None else found.next_due_in.total_seconds())
+        for tenant_id in {head.tenant_id for head in self._heads.values()}:
+            await self._keyring.get(tenant_id)
+        if self._wanted:
+            await self._templates.load(self._wanted)
+            self._wanted = set()
+
+    def _until_record(self) -> float:
+        """Say how long outcomes may still wait for others to share their statement."""
+        return max(0.0, self._oldest_done + RECORD_AFTER - self._clock.monotonic())
+
+    def _until_discovery(self) -> float:
+        """Say how long until flows are looked up again; a shorter rest would let the pump go round and round."""
+        return max(0.0, self._discovered + DISCOVER_EVERY - self._clock.monotonic())
+
+    def _quotas(self) -> list[FlowQuota]:
+        """Share the free slots out among the flows whose account is at work."""
+        now = self._clock.monotonic()
+        heads = [head for head in self._heads.values() if self._resting.get(self._account(head), 0.0) <= now]
+        self._turn += 1
+        shares = allot(heads, slots=self._slots, busy=self._in_flight, turn=self._turn)
+        return [
+            FlowQuota(
+                flow_id=flow_id,
+                quota=quota,
+                account=self._account(self._heads[flow_id]),
+                low=self._lows.get(flow_id),
+            )
+            for flow_id, quota in shares.items()
+        ]
+
+    def _account(self, head: FlowHead) -> str:
+        """Return the account that a flow is pinned to, or else its route's."""
+        return head.account or self._accounts[head.route]
+
+    def _after_claim(self, quotas: list[FlowQuota], claimed: list[ClaimedMessage]) -> None:
+        """Move low marks on, and forget the flows that gave less than they were asked for."""
+        got: dict[int, int] = {}
+        for message in claimed:
+            got[message.flow_id] = got.get(message.flow_id, 0) + 1
+            head = self._heads[message.flow_id]
+            if head.lane is not Lane.CRITICAL:
+                self._lows[message.flow_id] = LowMark(due_at=message.was_due_at, id=message.id)
+        for quota in quotas:
+            if got.get(quota.flow_id, 0) < quota.quota:
+                self._heads.pop(quota.flow_id, None)
+
+    async def _call(self, message: ClaimedMessage) -> None:
+        """Merge and make one call; whatever happens, one result comes of it."""
+        started = self._clock.monotonic()
+        content_hash: str | None = None
+        outcome: CallOutcome = Unknown(reason="the adapter broke in the middle of the call")
+        try:
+            ready = self._ready(message)
+            if isinstance(ready, tuple):
+                call, content_hash = ready
+                outcome = await self._send(message, call)
+            else:
+                outcome = ready
+        finally:
+            self._finish(message, outcome, content_hash=content_hash, seconds=self._clock.monotonic() - started)
+
+    def _ready(self, message: ClaimedMessage) -> tuple[Call, str] | NotCalled | Refused:
+        """Open and merge in memory, or say why there is nothing to call with; no byte has left so far."""
+        keys = self._keyring.held(message.tenant_id)
+        name = message.template_key or message.event_type
+        bundle = self._templates.held(message.tenant_id, name, message.template_version or 0)
+        if keys is None or bundle is None:
+            self._wanted.add((message.tenant_id, name, message.template_version))
+            return NotCalled(reason="the template was not in memory yet")
+        try:
+            content, content_hash = self._merged(keys, bundle, message)
+            call = _built(keys, message, content)
+        except RenderFailed as error:
+            return Refused(reason=str(error))
+        except ClarionError as error:
+            return NotCalled(reason=str(error))
+        if message.content_hash not in (None, content_hash):
+            return Refused(reason="a retry repeats the same bytes or nothing, and these would differ (I-15)")
+        return call, content_hash
+
+    def _merged(self, keys: TenantKeys, bundle: Bundle, message: ClaimedMessage) -> tuple[Content, str]:
+        """Merge a job's data once for all of its recipients on a channel; job, data and version never change."""
+        place = (message.job_guid, message.channel)
+        merged = self._contents.get(place)
+        if merged is None:
+            content = self._renderer.render(bundle, message.channel, _data(keys, message))
+            merged = content, keyed_digest(keys.identity_key, msgspec.to_builtins(content))
+            if len(self._contents) >= CONTENTS_MAX:
+                del self._contents[next(iter(self._contents))]
+            self._contents[place] = merged
+        return merged
+
+    async def _send(self, message: ClaimedMessage, call: Call) -> CallOutcome:
+        """Ask the provider once, for no longer than the timeout."""
+        timeout = self._times.timeout.total_seconds()
+        provider = self._providers.get(message.account)
+        if provider is None:
+            return NotCalled(reason=f"this worker does not serve the account {message.account!r}")
+        first_at = message.first_unproven_at
+        harmless = first_at is None or provider.replay.allows(first_unproven_at=first_at, now_at=self._clock.now())
+        if not harmless and not message.replay_authorised:
+            return Unknown(reason="not repeated: the time in which the provider de-duplicates has passed")
+        try:
+            async with asyncio.timeout(timeout):
+                return await provider.send(call)
+        except TimeoutError:
+            return Unknown(reason=f"no reply within {timeout:g} s")
+
+    def _finish(
+        self, message: ClaimedMessage, outcome: CallOutcome, *, content_hash: str | None, seconds: float
+    ) -> None:
+        """Put one outcome where the next step records it."""
+        if isinstance(outcome, Misconfigured):
+            self._resting[message.account] = self._clock.monotonic() + MISCONFIGURED_FOR.total_seconds()
+        if not self._done:
+            self._oldest_done = self._clock.monotonic()
+        called = not isinstance(outcome, NotCalled)
+        self._observe(message, outcome, timedelta(seconds=seconds))
+        self._done.append(
+            CallResult(
+                id=message.id,
+                bucket=message.bucket,
+                claim_token=message.claim_token,
+                attempt=message.attempts,
+                outcome=outcome,
+                delay=_delay(message, outcome),
+                final=isinstance(outcome, Deferred) and message.attempts >= ATTEMPTS_MAX,
+                content_hash=content_hash if called else None,
+                latency=timedelta(seconds=seconds) if called else None,
+            )
+        )
+        self._in_flight -= 1
+        self._wake.set()
+
+
+def _data(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:
+    """Open the merge data of a message's job."""
+    if message.payload is None:
+        return {}
+    opened = payload_place(message.job_guid).open(keys, message.payload)
+    data: dict[str, object] = msgspec.json.decode(opened)["data"]
+    return data
+
+
+def _built(keys: TenantKeys, message: ClaimedMessage, content: Content) -> Call:
+    """Put a call together."""
+    place = destination_place(
+        recipient_id_hash=message.recipient_id_hash, channel=message.channel, serial=message.address_serial
+    )
+    return Call(
+        idempotency_key=key.idempotency_key(
+            message_id=message.message_id,
+            channel=message.channel,
+            recipient_key_hash=message.key_hash,
+            attempt_no=message.attempt_no,
+        ),
+        message_id=message.message_id,
+        tenant_id=message.tenant_id,
+        channel=message.channel,
+        destination=place.open(keys, message.ciphertext).decode(),
+        content=content,
+        attempt=message.attempts,
+        correlation_id=message.correlation_id,
+        traceparent=message.traceparent,
+    )
+
+
+def _delay(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
+    """Say how long a row that comes back waits."""
+    name = f"{message.message_id}:{message.channel}:{message.key_hash}"
+    match outcome:
+        case Deferred(retry_after=retry_after):
+            return retry_delay(key=name, attempt=message.attempts, at_least=retry_after)
+        case Misconfigured():
+            return MISCONFIGURED_FOR
+        case NotCalled():
+            return NOT_CALLED_FOR
+        case Accepted() | Refused() | Unknown():
+            return timedelta()
+        case _:
+            assert_never(outcome)

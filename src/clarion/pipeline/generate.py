@@ -1,0 +1,341 @@
+"""Generate: make the rows of a job. Freezes its recipients, then ensures inbox rows and outgoing rows.
+
+Reads templates, people and groups in sets, never job by job; writes through dispatch. Nothing is rendered for a channel
+that leaves the house: the merge happens after the claim. A missing variable is found here first, so that a job fails
+with a reason before anybody is written to.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
+from clarion.dispatch.request import Destination, InboxEntry, Send, Target, Trace
+from clarion.dispatch.sealed import payload_place
+from clarion.domain import derived_id, recipient
+from clarion.domain.claim import StageClaim, StageResult
+from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
+from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.recipient import Decision, FrozenRecipient
+from clarion.domain.seal import TenantKeys
+from clarion.errors import CallerError, RenderFailed
+from clarion.ports.ensure import ITEMS_MAX
+from clarion.ports.facts import FactStore, RecipientFacts
+from clarion.ports.queue import QueueStore
+from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.templates import TemplateName, Templates
+
+BATCH: Final = 200
+"""As in schedule: statements are shared, and a worker that dies leaves little behind."""
+
+LEASE: Final = timedelta(seconds=60)
+"""Many times what a batch takes, so that only a dead worker's claims are rescued."""
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job's caller gave: recipients and merge data."""
+
+    to: tuple[Target, ...]
+    data: dict[str, object]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """One job with all that making its rows needs."""
+
+    claim: StageClaim
+    bundle: Bundle
+    payload: Payload
+
+    @property
+    def job_id(self) -> int:
+        """The stored job's id."""
+        return self.claim.job.id or 0
+
+
+class Generate:
+    """The second stage."""
+
+    def __init__(
+        self,
+        *,
+        queue: QueueStore,
+        facts: FactStore,
+        templates: Templates,
+        renderer: Renderer,
+        dispatcher: DeliveryDispatcher,
+        keyring: Keyring,
+        lease: timedelta = LEASE,
+    ) -> None:
+        """Work on this queue, with these facts, through this dispatcher."""
+        self._queue = queue
+        self._facts = facts
+        self._templates = templates
+        self._renderer = renderer
+        self._dispatcher = dispatcher
+        self._keyring = keyring
+        self._lease = lease
+
+    async def step(self) -> int:
+        """Make the rows of a batch of jobs; return how many jobs."""
+        claims = await self._queue.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=BATCH, lease=self._lease)
+        by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
+        for claim in claims:
+            by_tenant[claim.tenant_id].append(claim)
+        results: list[StageResult] = []
+        for tenant_id, mine in by_tenant.items():
+            results += await self._generate(tenant_id, mine)
+        if results:
+            await self._queue.finish_stage(results)
+        return len(claims)
+
+    async def _generate(self, tenant_id: str, claims: Sequence[StageClaim]) -> list[StageResult]:
+        """Make the rows of one tenant's jobs; a job that cannot be made fails by itself."""
+        keys = await self._keyring.get(tenant_id)
+        plans, results = await self._plan(tenant_id, keys, claims)
+        sets = await self._freeze(tenant_id, keys, plans, results)
+        plans = [plan for plan in plans if plan.job_id in sets]
+        inbox: list[InboxEntry] = []
+        sends: list[Send] = []
+        for plan in plans:
+            try:
+                inbox += self._inbox_entries(plan, sets[plan.job_id])
+            except RenderFailed as error:
+                results.append(_failed(plan.claim, str(error)))
+                continue
+            sends += _sends(plan, sets[plan.job_id])
+            results.append(_finished(plan.claim, NotificationStatus.DONE, reason=_summary(sets[plan.job_id])))
+        for start in range(0, len(inbox), ITEMS_MAX):
+            await self._dispatcher.ensure_user_messages(tenant_id, inbox[start : start + ITEMS_MAX])
+        for start in range(0, len(sends), ITEMS_MAX):
+            # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
+            await self._dispatcher.ensure_outgoing_messages(tenant_id, sends[start : start + ITEMS_MAX])
+        return results
+
+    async def _plan(
+        self, tenant_id: str, keys: TenantKeys, claims: Sequence[StageClaim]
+    ) -> tuple[list[Plan], list[StageResult]]:
+        """Open each job's payload and find its bundle; fail those whose data does not cover their templates."""
+        names = {claim.job.guid: _template_name(claim) for claim in claims}
+        bundles = await self._templates.load(set(names.values()))
+        plans: list[Plan] = []
+        failed: list[StageResult] = []
+        for claim in claims:
+            found = bundles.get(names[claim.job.guid])
+            if found is None or claim.job.payload is None:
+                failed.append(_failed(claim, f"the notification type {claim.job.event_type!r} is not published"))
+                continue
+            opened = payload_place(claim.job.guid).open(keys, claim.job.payload)
+            payload = msgspec.json.decode(opened, type=Payload)
+            missing = self._renderer.missing(found[1], payload.data)
+            if missing:
+                failed.append(_failed(claim, f"the data has no {', '.join(missing)}, which the templates need"))
+                continue
+            plans.append(Plan(claim=claim, bundle=found[1], payload=payload))
+        return plans, failed
+
+    async def _freeze(
+        self, tenant_id: str, keys: TenantKeys, plans: Sequence[Plan], results: list[StageResult]
+    ) -> dict[int, tuple[FrozenRecipient, ...]]:
+        """Decide who gets what where, unless that was decided before; what is stored first stands for ever."""
+        fresh = [plan for plan in plans if plan.claim.job.recipients is None]
+        resolved = await self._resolve(tenant_id, keys, fresh)
+        texts: dict[int, str] = {}
+        for plan in fresh:
+            try:
+                texts[plan.job_id] = recipient.encode(resolved[plan.job_id])
+            except CallerError as error:
+                results.append(_failed(plan.claim, str(error)))
+        stored = await self._queue.freeze_recipients(texts) if texts else {}
+        stored |= {plan.job_id: plan.claim.job.recipients for plan in plans if plan.claim.job.recipients is not None}
+        return {job_id: recipient.decode(text) for job_id, text in stored.items()}
+
+    async def _resolve(
+        self, tenant_id: str, keys: TenantKeys, plans: Sequence[Plan]
+    ) -> dict[int, tuple[FrozenRecipient, ...]]:
+        """Resolve the recipients of several jobs at once: groups to people, people to contacts."""
+        groups = {UUID(t.identity.id) for p in plans for t in p.payload.to if t.identity.domain is IdentityDomain.GROUP}
+        members = await self._facts.find_members(tenant_id, groups) if groups else {}
+        named = {
+            _hash(keys, target.identity)
+            for plan in plans
+            for target in plan.payload.to
+            if target.identity.domain in (IdentityDomain.USER, IdentityDomain.EMPLOYEE)
+        }
+        hashes = named | {one for group in members.values() for one in group}
+        people = await self._facts.find_recipients(tenant_id, hashes) if hashes else {}
+        addresses = await self._addresses(tenant_id, plans)
+        return {
+            plan.job_id: tuple(_frozen(keys, plan, people=people, members=members, addresses=addresses).values())
+            for plan in plans
+        }
+
+    async def _addresses(self, tenant_id: str, plans: Sequence[Plan]) -> dict[tuple[Channel, str], int]:
+        """Ensure an address version for every bare address; return their ids by channel and address."""
+        bare = {
+            (target.channel, target.identity.id): plan.claim.job.correlation_id
+            for plan in plans
+            for target in plan.payload.to
+            if target.identity.domain is IdentityDomain.ADDRESS and target.channel is not None
+        }
+        given = [
+            Destination(
+                identity=Identity.address(address),
+                channel=channel,
+                destination=address,
+                trace=Trace(correlation_id=correlation_id),
+            )
+            for (channel, address), correlation_id in bare.items()
+        ]
+        ids: dict[tuple[Channel, str], int] = {}
+        for start in range(0, len(given), ITEMS_MAX):
+            chunk = given[start : start + ITEMS_MAX]
+            answers = await self._dispatcher.ensure_address_versions(tenant_id, chunk)
+            for one, answer in zip(chunk, answers, strict=True):
+                if answer.proceeds and answer.record.id is not None:
+                    ids[one.channel, one.identity.id] = answer.record.id
+        return ids
+
+    def _inbox_entries(self, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[InboxEntry]:
+        """Render the inbox line once for all of a job's recipients."""
+        readers = [
+            one.inbox_identity
+            for one in recipients
+            for decision in one.decisions
+            if decision.channel is Channel.INBOX and decision.skipped is None
+        ]
+        if not readers:
+            return []
+        content = msgspec.json.encode(self._renderer.render(plan.bundle, Channel.INBOX, plan.payload.data))
+        return [
+            InboxEntry(job=plan.claim.job, recipient=reader, content=content)
+            for reader in readers
+            if reader is not None
+        ]
+
+
+def _frozen(
+    keys: TenantKeys,
+    plan: Plan,
+    *,
+    people: Mapping[str, RecipientFacts],
+    members: Mapping[UUID, tuple[str, ...]],
+    addresses: Mapping[tuple[Channel, str], int],
+) -> dict[str, FrozenRecipient]:
+    """Decide for each recipient of a job, each once however often it is named, where the job's channels lead."""
+    channels = plan.bundle.definition.channels
+    frozen: dict[str, FrozenRecipient] = {}
+    for target in plan.payload.to:
+        identity = target.identity
+        match identity.domain:
+            case IdentityDomain.GROUP:
+                for one in members.get(UUID(identity.id), ()):
+                    frozen[one] = _person(one, people.get(one), channels)
+            case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
+                one = _hash(keys, identity)
+                frozen[one] = _person(one, people.get(one), channels, identity)
+            case IdentityDomain.ADDRESS:
+                one = _hash(keys, identity)
+                address_id = None if target.channel is None else addresses.get((target.channel, identity.id))
+                frozen[one] = _address(one, target.channel, address_id, channels)
+    return frozen
+
+
+def _person(
+    recipient_id_hash: str,
+    facts: RecipientFacts | None,
+    channels: Sequence[Channel],
+    named: Identity | None = None,
+) -> FrozenRecipient:
+    """Decide for a person: every address on a channel of the notification, and the inbox."""
+    identity = facts.identity if facts else named
+    decisions: list[Decision] = []
+    for channel in channels:
+        if channel is Channel.INBOX:
+            decisions.append(Decision(channel=channel))
+            continue
+        ids = [address_id for where, address_id in facts.contacts if where is channel] if facts else []
+        decisions += [Decision(channel=channel, address_id=address_id) for address_id in ids]
+        if not ids:
+            reason = f"no {channel} address is known" if facts else "the person is not known"
+            decisions.append(Decision(channel=channel, skipped=reason))
+    return FrozenRecipient(
+        recipient_id_hash=recipient_id_hash,
+        domain=identity.domain if identity else IdentityDomain.USER,
+        person_id=identity.id if identity else None,
+        decisions=tuple(decisions),
+    )
+
+
+def _address(
+    recipient_id_hash: str, channel: Channel | None, address_id: int | None, channels: Sequence[Channel]
+) -> FrozenRecipient:
+    """Decide for a bare address: its own channel, if the notification has it."""
+    if channel is None or address_id is None or channel not in channels:
+        decision = Decision(channel=channel or channels[0], skipped="the notification has no template for this channel")
+    else:
+        decision = Decision(channel=channel, address_id=address_id)
+    return FrozenRecipient(recipient_id_hash=recipient_id_hash, domain=IdentityDomain.ADDRESS, decisions=(decision,))
+
+
+def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
+    """Make the outgoing rows of a job from its frozen set."""
+    claim, definition = plan.claim, plan.bundle.definition
+    ttl = definition.ttl_seconds
+    expires_at = None if ttl is None else claim.job.source_at + timedelta(seconds=ttl)
+    return [
+        Send(
+            notification_job=claim.job.row_key,
+            key_version=claim.job.key_version,
+            hold=(claim.scheduler.id or 0, claim.scheduler.version),
+            lane=claim.scheduler.lane,
+            doubt_policy=definition.doubt_policy,
+            address_id=decision.address_id,
+            recipient_id_hash=one.recipient_id_hash,
+            channel=decision.channel,
+            route=decision.channel,
+            expires_at=expires_at,
+        )
+        for one in recipients
+        for decision in one.decisions
+        if decision.address_id is not None
+    ]
+
+
+def _summary(recipients: Sequence[FrozenRecipient]) -> str:
+    """Say in a line who gets it and who does not, with the first reason."""
+    decisions = [decision for one in recipients for decision in one.decisions]
+    skipped = [decision for decision in decisions if decision.skipped is not None]
+    sent = len(decisions) - len(skipped)
+    text = f"{_counted(len(recipients), 'recipient')}, {_counted(sent, 'message')}"
+    return text if not skipped else f"{text}, {len(skipped)} skipped ({skipped[0].channel}: {skipped[0].skipped})"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _template_name(claim: StageClaim) -> TemplateName:
+    return (claim.tenant_id, claim.job.template_key or claim.job.event_type, claim.job.template_version)
+
+
+def _hash(keys: TenantKeys, identity: Identity) -> str:
+    return derived_id.recipient_id_hash(identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity)
+
+
+def _failed(claim: StageClaim, reason: str) -> StageResult:
+    return _finished(claim, NotificationStatus.FAILED, reason=reason)
+
+
+def _finished(claim: StageClaim, to: NotificationStatus, *, reason: str) -> StageResult:
+    return StageResult(
+        scheduler_id=claim.scheduler.id or 0,
+        version=claim.scheduler.version,
+        to=to,
+        stage=Stage.GENERATE,
+        reason=reason,
+    )

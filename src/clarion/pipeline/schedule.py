@@ -1,0 +1,54 @@
+"""Schedule: decide whether a pending job goes on. Reads settings; moves scheduler rows to generate or to Skipped.
+
+Who receives what on which channel is decided in generate, where the recipients are frozen.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+from clarion.domain.claim import StageClaim, StageResult
+from clarion.domain.identity import Lane
+from clarion.domain.notification import NotificationStatus, Stage
+from clarion.ports.facts import FactStore
+from clarion.ports.queue import QueueStore
+
+BATCH: Final = 200
+"""Enough that statements are shared, few enough that a worker that dies leaves little behind."""
+
+LEASE: Final = timedelta(seconds=60)
+"""Many times what a batch takes, so that only a dead worker's claims are rescued."""
+
+
+class Schedule:
+    """The first stage."""
+
+    def __init__(self, *, queue: QueueStore, facts: FactStore, lease: timedelta = LEASE) -> None:
+        """Work on this queue with these facts."""
+        self._queue = queue
+        self._facts = facts
+        self._lease = lease
+
+    async def step(self) -> int:
+        """Decide about a batch of pending jobs; return how many."""
+        claims = await self._queue.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=BATCH, lease=self._lease)
+        if not claims:
+            return 0
+        disabled = await self._facts.find_disabled_types({(claim.tenant_id, claim.job.event_type) for claim in claims})
+        await self._queue.finish_stage([_decided(claim, disabled) for claim in claims])
+        return len(claims)
+
+
+def _decided(claim: StageClaim, disabled: set[tuple[str, str]]) -> StageResult:
+    """Skip what the tenant has switched off; send the rest on."""
+    scheduler = claim.scheduler
+    if (claim.tenant_id, claim.job.event_type) in disabled:
+        return StageResult(
+            scheduler_id=scheduler.id or 0,
+            version=scheduler.version,
+            to=NotificationStatus.SKIPPED,
+            stage=Stage.SCHEDULE,
+            reason=f"the notification type {claim.job.event_type!r} is switched off for this tenant",
+        )
+    return StageResult(
+        scheduler_id=scheduler.id or 0, version=scheduler.version, to=NotificationStatus.READY, stage=Stage.GENERATE
+    )

@@ -1,0 +1,63 @@
+"""Settle: decide about sends of which nobody knows whether they arrived.
+
+A doubt is replayed where the provider de-duplicates or replaces and its window is still open (I-10); else the
+notification type's policy decides: `prefer_duplicate` replays once, counted apart, `prefer_loss` lets it rest in
+`Uncertain` with the decision on its timeline. Evidence that comes later still settles it; absence of evidence never
+does (I-13).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from clarion.domain.call import Replay
+from clarion.domain.claim import Doubt, DoubtVerdict
+from clarion.domain.outgoing import DoubtPolicy
+from clarion.ports.provider import Provider
+from clarion.ports.queue import QueueStore
+
+BATCH: Final = 200
+"""As for every step: a bounded set."""
+
+
+class Settle:
+    """The stage for doubts."""
+
+    def __init__(self, *, queue: QueueStore, providers: Mapping[str, Provider]) -> None:
+        """Work on this queue; `providers` by account."""
+        self._queue = queue
+        self._providers = providers
+
+    async def step(self) -> int:
+        """Decide about a batch of doubts; return how many."""
+        doubts = await self._queue.find_doubts(limit=BATCH)
+        if doubts:
+            verdicts = [_verdict(doubt, self._replay(doubt.account)) for doubt in doubts]
+            await self._queue.settle_doubts(verdicts, actor="settle")
+        return len(doubts)
+
+    def _replay(self, account: str) -> Replay:
+        """Return what an account allows; of one that is gone nothing is known, so nothing is allowed."""
+        provider = self._providers.get(account)
+        return Replay() if provider is None else provider.replay
+
+
+def _verdict(doubt: Doubt, replay: Replay) -> DoubtVerdict:
+    """Judge one doubt."""
+    if replay.allows(first_unproven_at=doubt.first_unproven_at, now_at=doubt.now_at):
+        return _judged(doubt, replay=True, reason="replayed: the provider makes a second one harmless")
+    if doubt.doubt_policy is DoubtPolicy.PREFER_DUPLICATE and doubt.replays == 0:
+        return _judged(
+            doubt, replay=True, duplicate=True, reason="replayed once: this type prefers a duplicate to a loss"
+        )
+    return _judged(doubt, replay=False, reason="left as it is: it may have arrived, and a duplicate would be worse")
+
+
+def _judged(doubt: Doubt, *, replay: bool, duplicate: bool = False, reason: str) -> DoubtVerdict:
+    return DoubtVerdict(
+        id=doubt.id,
+        bucket=doubt.bucket,
+        version=doubt.version,
+        replay=replay,
+        counts_as_duplicate=duplicate,
+        reason=reason,
+    )

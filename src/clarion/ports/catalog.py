@@ -1,0 +1,113 @@
+"""The control plane's store: definitions, people, settings, keys and the audit log."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.identity import Identity
+from clarion.ports.facts import TemplateRow
+
+
+class Role(StrEnum):
+    """What a key may do (X-04)."""
+
+    VIEWER = "viewer"
+    AUTHOR = "author"
+    SENDER = "sender"
+    SUPPORT = "support"
+    ADMIN = "admin"
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key as it is stored: the secret only as its hash."""
+
+    key_id: str
+    tenant_id: str
+    secret_hash: str
+    actor: str
+    role: Role
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """A person as stored: sealed profile, current address versions."""
+
+    identity: Identity
+    recipient_id_hash: str
+    profile: bytes
+    address_ids: tuple[int, ...] = ()
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One act of a person or a support tool."""
+
+    seq: int
+    at: datetime
+    actor: str
+    act: str
+    subject: str
+    reason: str | None
+    details: str
+    hash: str
+
+
+class CatalogStore(Protocol):
+    """Changes to what is known. Every act of a person is audited in the transaction that does it."""
+
+    async def publish_template(
+        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str
+    ) -> TemplateRow:
+        """Store a new version unless the latest one has this content; return the version that stands."""
+        ...
+
+    async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:
+        """Return the latest version of every template of a tenant, by key."""
+        ...
+
+    async def put_people(self, tenant_id: str, people: Sequence[Person]) -> None:
+        """Insert or replace people and their current contacts (channel is the address version's)."""
+        ...
+
+    async def put_group(self, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:
+        """Insert or replace a group and its members, by recipient hash."""
+        ...
+
+    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> None:
+        """Switch a notification type on or off for the tenant; audited."""
+        ...
+
+    async def put_api_key(self, key: ApiKey, *, actor: str) -> None:
+        """Store a new key; audited."""
+        ...
+
+    async def find_api_key(self, key_id: str) -> ApiKey | None:
+        """Return a key by its public id, whatever its state, or None."""
+        ...
+
+    async def list_api_keys(self, tenant_id: str) -> Sequence[ApiKey]:
+        """Return a tenant's keys in the order of creation."""
+        ...
+
+    async def revoke_api_key(self, tenant_id: str, key_id: str, *, actor: str) -> bool:
+        """Revoke a key from now on; audited; False where there is none to revoke."""
+        ...
+
+    async def resolve_support_case(self, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:
+        """Open → Resolved; audited; False where the case is not open."""
+        ...
+
+    async def append_audit(
+        self, tenant_id: str, *, actor: str, act: str, subject: str, reason: str | None = None, details: str = "{}"
+    ) -> None:
+        """Add one entry to the tenant's chain."""
+        ...
+
+    async def list_audit(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[AuditEntry]:
+        """Return entries in order, starting behind `after`."""
+        ...

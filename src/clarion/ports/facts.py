@@ -1,0 +1,49 @@
+"""What a decision needs to know: people, groups, settings, templates. Read in sets, never row by row."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.identity import Channel, Identity
+
+
+class RecipientFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One person: sealed profile (bound to the recipient hash) and the address versions that are current."""
+
+    identity: Identity
+    recipient_id_hash: str
+    profile: bytes
+    contacts: tuple[tuple[Channel, int], ...]
+
+
+class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A published version of a notification's templates."""
+
+    template_key: str
+    version: int
+    content_hash: str
+    bundle: str
+
+
+class FactStore(Protocol):
+    """Questions that the pipeline asks before it decides."""
+
+    async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, RecipientFacts]:
+        """Return the people behind these recipient hashes, by hash; the unknown are left out."""
+        ...
+
+    async def find_members(self, tenant_id: str, groups: Collection[UUID]) -> dict[UUID, tuple[str, ...]]:
+        """Return the recipient hashes of each group's members, sorted; an unknown group is left out."""
+        ...
+
+    async def find_disabled_types(self, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Of these (tenant, event type) pairs, return those that the tenant has switched off."""
+        ...
+
+    async def find_templates(
+        self, wanted: Sequence[tuple[str, str, int | None]]
+    ) -> dict[tuple[str, str, int | None], TemplateRow]:
+        """Return templates by (tenant, key, version), the latest where the version is None."""
+        ...

@@ -1,0 +1,117 @@
+"""The store as a queue: receiving work and claiming its row are one statement (docs/explanation/claiming.md).
+
+Every method is one transaction, set-based and bounded by its arguments. Leases and due times are judged by the store's
+clock alone; every state change is conditional and leaves one `Transition` written by the same statement. Workers claim
+across tenants, and every row says whose it is.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Protocol
+from uuid import UUID
+
+from clarion.domain.claim import (
+    CallResult,
+    ClaimedMessage,
+    Discovery,
+    Doubt,
+    DoubtVerdict,
+    FlowQuota,
+    Gate,
+    LowMark,
+    Recorded,
+    StageClaim,
+    StageResult,
+)
+from clarion.domain.identity import Lane
+from clarion.domain.notification import Stage
+
+
+class QueueStore(Protocol):
+    """Work: taking it, finishing it, rescuing what was left behind."""
+
+    async def claim_stage(
+        self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta
+    ) -> list[StageClaim]:
+        """Take due pending jobs of a stage, urgent lanes first, oldest first within a lane.
+
+        Ready → Processing, version + 1. Only scheduler rows of notification jobs whose job is there are taken.
+        """
+        ...
+
+    async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
+        """Move claimed rows on where the claim still stands; return the ids of those that moved."""
+        ...
+
+    async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
+        """Store each job's recipient set by job id unless one is stored already; return the sets that stand (I-06)."""
+        ...
+
+    async def rescue_stages(self, *, limit: int, rescues_max: int) -> int:
+        """Return expired claims to Ready, rescue_count + 1; past the bound to Failed with a support case (I-23)."""
+        ...
+
+    async def next_stage_due_in(self) -> timedelta | None:
+        """Tell how long until the next pending job falls due; zero where one is due now."""
+        ...
+
+    async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
+        """Find the flows of these routes that have a row due behind their low mark, behind an open gate."""
+        ...
+
+    async def claim_outgoing(
+        self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
+    ) -> list[ClaimedMessage]:
+        """Take due rows, at most each flow's quota, in one statement; return those that are now `Sending`.
+
+        The statement itself rules: canceled → Canceled, expired → Expired, blocked by its order key → stays, due one
+        lease later; a gate that is not open yields nothing, and none is claimed after its update committed (I-16).
+        `attempts` + 1 and `replay_authorised` consumed for those that are sent.
+        """
+        ...
+
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+        """Record what came back, by (id, claim token), merged by rank; write the attempts.
+
+        Accepted → SentToProvider (or stays where evidence already put it) · Deferred, Misconfigured → RetryReady after
+        the delay, FailedFinal if `final` · Refused → FailedFinal · Unknown → Uncertain with `settle_at` now and
+        `first_unproven_at` kept · NotCalled → RetryReady, the attempt not counted, the tenth FailedFinal. A row already
+        rescued to Uncertain is settled by its own token's late reply; an Accepted under an older token is evidence and
+        is merged by rank. After Unknown the row moves to the flow pinned to its account. Closing a row makes the next
+        of its order key due. Misconfigured opens a support case for the account.
+        """
+        ...
+
+    async def rescue_outgoing(self, *, limit: int) -> int:
+        """Turn `Sending` rows whose lease ran out into `Uncertain`, each with an attempt of unknown outcome."""
+        ...
+
+    async def find_doubts(self, *, limit: int) -> list[Doubt]:
+        """Return rows in `Uncertain` that wait for a decision."""
+        ...
+
+    async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
+        """Replay (→ RetryReady) or let rest (stays, `settle_at` cleared, reason kept), by version.
+
+        A replay that may make a duplicate is authorised for one claim (I-10) and counted apart.
+        """
+        ...
+
+    async def set_gate(self, tenant_id: str, source: str, gate: Gate) -> None:
+        """Open, pause or cancel a source: one update, after which no claim of its rows begins."""
+        ...
+
+    async def sweep_canceled(self, *, limit: int) -> int:
+        """Turn open rows of canceled sources, and open rows with `cancel_at`, into `Canceled`, in chunks."""
+        ...
+
+    async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
+        """Cancel a direct job: its scheduler row unless finished, and `cancel_at` on every row that is not final.
+
+        False where there is nothing left to cancel. Audited by the caller's actor on the transition lines.
+        """
+        ...
+
+    async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
+        """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word; False if it has moved on."""
+        ...

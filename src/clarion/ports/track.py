@@ -1,0 +1,38 @@
+"""The store as it takes in what providers report: kept raw first, applied in batches later."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.outgoing import OutgoingStatus
+
+
+class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of a provider, verified: about which message, by our key or by the provider's id, and what it shows."""
+
+    account: str
+    event_id: str
+    status: OutgoingStatus
+    message_id: UUID | None = None
+    recipient_key_hash: str | None = None
+    provider_message_id: str | None = None
+    happened_at: datetime
+    raw: str
+
+
+class TrackStore(Protocol):
+    """Receipts."""
+
+    async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
+        """Store events that are new by (account, event id); return how many were."""
+        ...
+
+    async def apply_events(self, *, limit: int, actor: str) -> int:
+        """Merge kept events into their rows by rank, never backwards; return how many were applied.
+
+        An unknown attempt of the row is settled as accepted. An event whose row is not known yet waits.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Producers: the reasons to send. They use dispatch; they cannot see the pipeline or a provider."""

@@ -1,0 +1,179 @@
+"""Direct: somebody asks for a notification now. Checks the request at the door and ensures its job.
+
+Accepted means: job, scheduler row and idempotency guard are committed (I-24). Reads the published template to find an
+unknown type or a missing variable while the caller can still mend it; the template's version is frozen in the job.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
+from clarion.dispatch.request import Direct, Entity, JobRequest, Target, Trace
+from clarion.domain import derived_id, destination, key
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.notification import NotificationJob
+from clarion.domain.seal import TenantKeys
+from clarion.errors import Conflict, Gone, InvalidInput, Superseded
+from clarion.ports.clock import Clock, Ids
+from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.templates import Templates
+
+OPERATION = "send"
+
+
+class Recipient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A recipient as a caller writes it: exactly one of the four."""
+
+    user: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    employee: UUID | None = None
+    group: UUID | None = None
+    address: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)] | None = None
+    channel: Channel | None = None
+
+
+class SendCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller asks for; `key` is its idempotency key."""
+
+    type: str
+    to: tuple[Recipient, ...]
+    data: Mapping[str, object] = {}
+    entity: Entity | None = None
+    key: str | None = None
+    lane: Lane | None = None
+    not_before_at: datetime | None = None
+    actor: str
+    trace: Trace
+
+
+class SendReceipt(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller gets: the job's id and, for a single recipient that is no group, the message's."""
+
+    job_id: UUID
+    message_id: UUID | None
+    accepted_at: datetime
+    repeated: bool
+
+
+class DirectSends:
+    """The door for direct notifications."""
+
+    def __init__(
+        self,
+        *,
+        dispatcher: DeliveryDispatcher,
+        keyring: Keyring,
+        templates: Templates,
+        renderer: Renderer,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        """Work through this dispatcher with these templates."""
+        self._dispatcher = dispatcher
+        self._keyring = keyring
+        self._templates = templates
+        self._renderer = renderer
+        self._clock = clock
+        self._ids = ids
+
+    async def send(self, tenant_id: str, command: SendCommand) -> SendReceipt:
+        """Accept a notification, once for its key; raise Conflict, Gone or InvalidInput where it cannot be."""
+        keys = await self._keyring.get(tenant_id)
+        version, bundle = await self._published(tenant_id, command.type)
+        missing = self._renderer.missing(bundle, command.data)
+        if missing:
+            raise InvalidInput(
+                f"the notification type {command.type!r} needs {', '.join(missing)}",
+                field="data",
+                hint="add what is missing to data and send again",
+            )
+        request = JobRequest(
+            origin=Direct(
+                operation=OPERATION,
+                idempotency_key=command.key,
+                minted_guid=None if command.key else self._ids.new_guid(),
+            ),
+            event_type=command.type,
+            source_at=self._clock.now(),
+            entity=command.entity,
+            to=tuple(target_of(one, place) for place, one in enumerate(command.to)),
+            data=command.data,
+            resolved_template_version=version,
+            lane=command.lane or bundle.definition.lane,
+            due_at=command.not_before_at,
+            actor=command.actor,
+            trace=command.trace,
+        )
+        (answer,) = await self._dispatcher.ensure_notification_job(tenant_id, [request])
+        return _receipt(keys, request, answer)
+
+    async def _published(self, tenant_id: str, event_type: str) -> tuple[int, Bundle]:
+        """Return the latest version of a notification type."""
+        found = await self._templates.load([(tenant_id, event_type, None)])
+        if not found:
+            raise InvalidInput(
+                f"there is no notification type {event_type!r}",
+                field="type",
+                hint="use a published type; `clarion types` lists them, `clarion publish FOLDER` adds one",
+            )
+        return next(iter(found.values()))
+
+
+def target_of(one: Recipient, place: int = 0) -> Target:
+    """Read a recipient as it was written; a bare address says by its form whether it is mail or phone."""
+    field = f"to[{place}]"
+    named = [name for name in ("user", "employee", "group", "address") if getattr(one, name) is not None]
+    if len(named) != 1:
+        raise InvalidInput(
+            f"a recipient is exactly one of user, employee, group and address, not {' and '.join(named) or 'none'}",
+            field=field,
+            hint='write, for example, {"address": "someone@example.com"}',
+        )
+    if one.user is not None:
+        return Target(identity=Identity.user(one.user))
+    if one.employee is not None:
+        return Target(identity=Identity.employee(one.employee))
+    if one.group is not None:
+        return Target(identity=Identity.group(one.group))
+    address = one.address or ""
+    channel = one.channel or (Channel.EMAIL if "@" in address else Channel.SMS)
+    try:
+        return Target(identity=Identity.address(destination.normalise(channel, address)), channel=channel)
+    except InvalidInput as error:
+        raise type(error)(error.message, field=f"{field}.address", hint=error.hint) from None
+
+
+def _receipt(keys: TenantKeys, request: JobRequest, answer: Ensured[NotificationJob]) -> SendReceipt:
+    """Turn the answer of an ensure into what a caller gets."""
+    job = answer.record
+    match answer.outcome:
+        case Outcome.CONFLICT:
+            raise Conflict(
+                f"the key was used before for something else (it differs in {', '.join(answer.differing)})",
+                hint=f"use a new key for a new notification; support case {answer.case_id} has the details",
+            )
+        case Outcome.GONE:
+            raise Gone("the key was used before and its record has been removed", hint="use a new key")
+        case Outcome.NEWER:
+            raise Superseded("the key belongs to a record of a newer program", hint="ask a node that was upgraded")
+        case Outcome.CREATED | Outcome.FOUND | Outcome.REACTIVATED | Outcome.SUPERSEDED:
+            pass
+    message_id = None
+    if len(request.to) == 1 and request.to[0].identity.domain != "group":
+        recipient = derived_id.recipient_id_hash(
+            identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=request.to[0].identity
+        )
+        message_id = derived_id.message_id(
+            tenant_id=keys.tenant_id, pk=key.outgoing_pk(job_rk=job.row_key), recipient_id_hash=recipient
+        )
+    return SendReceipt(
+        job_id=job.guid,
+        message_id=message_id,
+        accepted_at=job.source_at,
+        repeated=answer.outcome is not Outcome.CREATED,
+    )

@@ -1,0 +1,312 @@
+"""The control plane: templates in versions, people and groups, settings, keys, and an audit log that cannot be bent."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+import pytest
+
+from clarion.domain.audit import broken_link
+from clarion.domain.identity import Channel, Identity
+from clarion.domain.support import SupportStatus
+from clarion.ports.catalog import ApiKey, AuditEntry, Person, Role
+from clarion.ports.facts import RecipientFacts, TemplateRow
+from clarion.ports.insights import PAGE_MAX
+from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.pump import near
+from clarion.testing.contracts.support_cases import support_case
+from clarion.testing.factories import BYTES, TEXT, address_version, guid
+
+AT: Final = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+
+
+def api_key(n: int = 1, tenant_id: str = "acme", **fields: object) -> ApiKey:
+    """Make a key as it is stored."""
+    key = ApiKey(
+        key_id=f"key-{tenant_id}-{n}", tenant_id=tenant_id, secret_hash=f"h1:{n}", actor=f"app-{n}", role=Role.SENDER
+    )
+    return msgspec.structs.replace(key, **fields)
+
+
+async def make_person(harness: StoreHarness, n: int = 1, serials: tuple[int, ...] = (1,)) -> Person:
+    """Store a person with mail addresses."""
+    versions = [address_version(n, serial=serial) for serial in serials]
+    answers = await harness.store.ensure_address_versions(harness.tenant_id, versions)
+    person = Person(
+        identity=Identity.user(str(n)),
+        recipient_id_hash=versions[0].recipient_id_hash,
+        profile=BYTES,
+        address_ids=tuple(answer.record.id or 0 for answer in answers),
+    )
+    await harness.store.put_people(harness.tenant_id, [person])
+    return person
+
+
+async def acts(harness: StoreHarness) -> list[tuple[str, str]]:
+    """Give who did what to what, in order."""
+    return [(entry.actor, entry.subject) for entry in await harness.store.list_audit(harness.tenant_id)]
+
+
+class TemplateContract:
+    """What is published."""
+
+    async def test_the_same_content_is_the_same_version_and_other_content_the_next(self, harness: StoreHarness) -> None:
+        """Content that comes back after another is a new version: a version never changes."""
+        published = [
+            await harness.store.publish_template(
+                harness.tenant_id, template_key="welcome", content_hash=f"h1:{content}", bundle=f'{{"{content}": 1}}'
+            )
+            for content in ("a", "a", "b", "b", "a")
+        ]
+        assert [row.version for row in published] == [1, 1, 2, 2, 3]
+        assert published[2] == TemplateRow(template_key="welcome", version=2, content_hash="h1:b", bundle='{"b": 1}')
+
+    async def test_two_publishers_at_once_make_one_version(self, harness: StoreHarness) -> None:
+        """Nobody gets an error."""
+        rows = await asyncio.gather(
+            *(
+                harness.store.publish_template(
+                    harness.tenant_id, template_key="welcome", content_hash="h1:a", bundle="{}"
+                )
+                for _ in range(4)
+            )
+        )
+        assert {row.version for row in rows} == {1}
+
+    async def test_templates_are_listed_by_key_in_their_latest_version(self, harness: StoreHarness) -> None:
+        """A tenant's own."""
+        for key, content in (("b", "1"), ("a", "1"), ("b", "2"), ("c", "1")):
+            await harness.store.publish_template(harness.tenant_id, template_key=key, content_hash=content, bundle=TEXT)
+        listed = await harness.store.list_templates(harness.tenant_id)
+        assert [(row.template_key, row.version, row.content_hash) for row in listed] == [
+            ("a", 1, "1"),
+            ("b", 2, "2"),
+            ("c", 1, "1"),
+        ]
+        assert all(row.bundle == TEXT for row in listed)
+        assert await harness.store.list_templates(f"{harness.tenant_id}-2") == []
+
+    async def test_templates_are_found_by_version_or_the_latest(self, harness: StoreHarness) -> None:
+        """In one set over several tenants; what does not exist is left out."""
+        mine, theirs = harness.tenant_id, f"{harness.tenant_id}-2"
+        for tenant_id, content in ((mine, "1"), (mine, "2"), (theirs, "3")):
+            await harness.store.publish_template(
+                tenant_id, template_key="welcome", content_hash=content, bundle=f"of {content}"
+            )
+        wanted: list[tuple[str, str, int | None]] = [
+            (mine, "welcome", None),
+            (mine, "welcome", 1),
+            (mine, "welcome", 2),
+            (mine, "welcome", 3),
+            (mine, "goodbye", None),
+            (theirs, "welcome", None),
+            (theirs, "welcome", 2),
+        ]
+        found = await harness.store.find_templates(wanted)
+        assert {name: row.bundle for name, row in found.items()} == {
+            (mine, "welcome", None): "of 2",
+            (mine, "welcome", 1): "of 1",
+            (mine, "welcome", 2): "of 2",
+            (theirs, "welcome", None): "of 3",
+        }
+        assert await harness.store.find_templates([]) == {}
+
+
+class FactContract:
+    """People, groups and settings, as a decision asks for them."""
+
+    async def test_people_are_found_with_the_contacts_that_are_current(self, harness: StoreHarness) -> None:
+        """By recipient hash; the unknown and another tenant's are left out."""
+        one, two = await make_person(harness, 1, serials=(1, 2)), await make_person(harness, 2)
+        hashes = [one.recipient_id_hash, two.recipient_id_hash, "0" * 32]
+        found = await harness.store.find_recipients(harness.tenant_id, hashes)
+        assert found == {
+            person.recipient_id_hash: RecipientFacts(
+                identity=person.identity,
+                recipient_id_hash=person.recipient_id_hash,
+                profile=BYTES,
+                contacts=tuple((Channel.EMAIL, address_id) for address_id in sorted(person.address_ids)),
+            )
+            for person in (one, two)
+        }
+        assert await harness.store.find_recipients(f"{harness.tenant_id}-2", hashes) == {}
+        assert await harness.store.find_recipients(harness.tenant_id, []) == {}
+
+    async def test_putting_people_again_replaces_profile_and_contacts(self, harness: StoreHarness) -> None:
+        """An old address is no contact any more, though its version stays."""
+        person = await make_person(harness, 1, serials=(1, 2))
+        newer = msgspec.structs.replace(person, profile=b"newer", address_ids=person.address_ids[1:])
+        await harness.store.put_people(harness.tenant_id, [newer])
+        found = (await harness.store.find_recipients(harness.tenant_id, [person.recipient_id_hash])).popitem()[1]
+        assert (found.profile, found.contacts) == (b"newer", ((Channel.EMAIL, person.address_ids[1]),))
+        await harness.store.put_people(harness.tenant_id, [msgspec.structs.replace(newer, address_ids=())])
+        found = (await harness.store.find_recipients(harness.tenant_id, [person.recipient_id_hash])).popitem()[1]
+        assert found.contacts == ()
+        await harness.store.put_people(harness.tenant_id, [])
+
+    async def test_groups_are_found_with_their_members_sorted(self, harness: StoreHarness) -> None:
+        """Putting a group again replaces its members; a group without any is known and empty."""
+        members = [address_version(n).recipient_id_hash for n in (1, 2, 3)]
+        parents, staff = guid(1, "group"), guid(2, "group")
+        await harness.store.put_group(harness.tenant_id, guid=parents, name=TEXT, members=[*members, members[0]])
+        await harness.store.put_group(harness.tenant_id, guid=staff, name="Staff", members=[])
+        found = await harness.store.find_members(harness.tenant_id, [parents, staff, guid(3, "group")])
+        assert found == {parents: tuple(sorted(members)), staff: ()}
+        await harness.store.put_group(harness.tenant_id, guid=parents, name="Parents", members=members[:1])
+        assert await harness.store.find_members(harness.tenant_id, [parents]) == {parents: (members[0],)}
+        assert await harness.store.find_members(f"{harness.tenant_id}-2", [parents]) == {}
+        assert await harness.store.find_members(harness.tenant_id, []) == {}
+
+    async def test_a_type_is_on_until_it_is_switched_off(self, harness: StoreHarness) -> None:
+        """For its own tenant; switching is audited."""
+        mine, theirs = harness.tenant_id, f"{harness.tenant_id}-2"
+        types = {(mine, "welcome"), (mine, "goodbye"), (theirs, "welcome")}
+        assert await harness.store.find_disabled_types(types) == set()
+        await harness.store.set_type_enabled(mine, "welcome", enabled=False, actor="sam")
+        await harness.store.set_type_enabled(mine, "unasked", enabled=False, actor="sam")
+        assert await harness.store.find_disabled_types(types) == {(mine, "welcome")}
+        await harness.store.set_type_enabled(mine, "welcome", enabled=True, actor="kim")
+        assert await harness.store.find_disabled_types(types) == set()
+        assert await harness.store.find_disabled_types(set()) == set()
+        log = await harness.store.list_audit(mine)
+        assert [entry.actor for entry in log] == ["sam", "sam", "kim"]
+        assert ["welcome" in entry.subject + entry.details for entry in log] == [True, False, True]
+
+
+class KeyContract:
+    """Keys of the API."""
+
+    async def test_a_key_is_found_by_its_public_id_as_it_was_stored(self, harness: StoreHarness) -> None:
+        """Whatever its state; the store gives it the time of its making."""
+        key = api_key(1, harness.tenant_id, expires_at=AT)
+        await harness.store.put_api_key(key, actor="sam")
+        found = await harness.store.find_api_key(key.key_id)
+        assert found is not None
+        assert found == msgspec.structs.replace(key, created_at=found.created_at)
+        assert near(found.created_at, await harness.now())
+        assert await harness.store.find_api_key("nobody's") is None
+        assert await acts(harness) == [("sam", (await harness.store.list_audit(harness.tenant_id))[0].subject)]
+
+    async def test_a_tenants_keys_are_listed_in_the_order_of_their_making(self, harness: StoreHarness) -> None:
+        """And no other's."""
+        theirs = f"{harness.tenant_id}-2"
+        keys = [api_key(n, harness.tenant_id) for n in (3, 1, 2)]
+        for key in (*keys, api_key(9, theirs)):
+            await harness.store.put_api_key(key, actor="sam")
+        assert [key.key_id for key in await harness.store.list_api_keys(harness.tenant_id)] == [
+            key.key_id for key in keys
+        ]
+
+    async def test_a_key_is_revoked_once_and_by_its_own_tenant(self, harness: StoreHarness) -> None:
+        """From now on; audited when it happened, and not when it did not."""
+        key = api_key(1, harness.tenant_id)
+        await harness.store.put_api_key(key, actor="sam")
+        assert not await harness.store.revoke_api_key(f"{harness.tenant_id}-2", key.key_id, actor="kim")
+        assert not await harness.store.revoke_api_key(harness.tenant_id, "nobody's", actor="kim")
+        assert await harness.store.revoke_api_key(harness.tenant_id, key.key_id, actor="kim")
+        assert not await harness.store.revoke_api_key(harness.tenant_id, key.key_id, actor="kim")
+        found = await harness.store.find_api_key(key.key_id)
+        assert found is not None
+        assert near(found.revoked_at, await harness.now())
+        assert [entry.actor for entry in await harness.store.list_audit(harness.tenant_id)] == ["sam", "kim"]
+
+    async def test_a_case_is_resolved_once_and_opens_again_when_it_is_seen_again(self, harness: StoreHarness) -> None:
+        """Audited with the resolution; another tenant cannot."""
+        case = support_case()
+        await harness.store.open_support_cases(harness.tenant_id, [case])
+        resolve = harness.store.resolve_support_case
+        assert not await resolve(f"{harness.tenant_id}-2", case.case_id, actor="sam", resolution="mended")
+        assert not await resolve(harness.tenant_id, guid(9, "case"), actor="sam", resolution="mended")
+        assert await resolve(harness.tenant_id, case.case_id, actor="sam", resolution="mended")
+        assert not await resolve(harness.tenant_id, case.case_id, actor="sam", resolution="mended")
+        stored = await harness.store.find_support_case(harness.tenant_id, case.case_id)
+        assert stored is not None
+        assert stored.status is SupportStatus.RESOLVED
+        (entry,) = await harness.store.list_audit(harness.tenant_id)
+        assert entry.actor == "sam"
+        assert "mended" in f"{entry.reason} {entry.details}"
+        await harness.store.open_support_cases(harness.tenant_id, [case])
+        stored = await harness.store.find_support_case(harness.tenant_id, case.case_id)
+        assert stored is not None
+        assert (stored.status, stored.seen_count) == (SupportStatus.OPEN, 2)
+
+
+class AuditContract:
+    """Acts of people, chained (X-31)."""
+
+    async def test_entries_are_listed_in_order_as_they_were_written(self, harness: StoreHarness) -> None:
+        """Numbered from one for each tenant, page by page."""
+        for n in range(1, 6):
+            await harness.store.append_audit(
+                harness.tenant_id, actor=f"actor-{n}", act="retry", subject=TEXT, reason=TEXT, details='{"n": 1}'
+            )
+        await harness.store.append_audit(f"{harness.tenant_id}-2", actor="kim", act="retry", subject="theirs")
+        log = await harness.store.list_audit(harness.tenant_id)
+        assert [(entry.seq, entry.actor) for entry in log] == [(n, f"actor-{n}") for n in range(1, 6)]
+        assert log[0] == AuditEntry(
+            seq=1,
+            at=log[0].at,
+            actor="actor-1",
+            act="retry",
+            subject=TEXT,
+            reason=TEXT,
+            details='{"n": 1}',
+            hash=log[0].hash,
+        )
+        assert list(await harness.store.list_audit(harness.tenant_id, after=2, limit=2)) == list(log)[2:4]
+        (other,) = await harness.store.list_audit(f"{harness.tenant_id}-2")
+        assert (other.seq, other.reason, other.details) == (1, None, "{}")
+
+    async def test_the_chain_of_a_log_holds(self, harness: StoreHarness) -> None:
+        """Whatever wrote the entries, and from any entry on."""
+        await harness.store.append_audit(harness.tenant_id, actor="sam", act="retry", subject="one", reason="why")
+        await harness.store.set_type_enabled(harness.tenant_id, "welcome", enabled=False, actor="kim")
+        await harness.store.put_api_key(api_key(1, harness.tenant_id), actor="sam")
+        log = await harness.store.list_audit(harness.tenant_id)
+        assert len(log) == 3
+        assert broken_link(harness.tenant_id, log) is None
+        assert broken_link(harness.tenant_id, log[1:], after=log[0]) is None
+        assert broken_link(f"{harness.tenant_id}-2", log) == 1
+
+    async def test_entries_written_at_once_make_one_chain(self, harness: StoreHarness) -> None:
+        """None is lost, and none is chained to the same one as another."""
+        await asyncio.gather(
+            *(
+                harness.store.append_audit(harness.tenant_id, actor="sam", act="retry", subject=f"row {n}")
+                for n in range(8)
+            )
+        )
+        log = await harness.store.list_audit(harness.tenant_id)
+        assert [entry.seq for entry in log] == list(range(1, 9))
+        assert broken_link(harness.tenant_id, log) is None
+        assert len({entry.subject for entry in log}) == 8
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"actor": "kim"}, {"act": "view"}, {"subject": "two"}, {"reason": None}, {"details": "[]"}, {"at": AT}],
+        ids=lambda change: next(iter(change)),
+    )
+    async def test_an_entry_that_was_changed_is_found(self, harness: StoreHarness, change: dict[str, object]) -> None:
+        """Any of its fields, by whatever way around the store."""
+        for n in range(3):
+            await harness.store.append_audit(
+                harness.tenant_id, actor="sam", act="retry", subject=f"row {n}", reason="why"
+            )
+        log = await harness.store.list_audit(harness.tenant_id)
+        await harness.overwrite(harness.tenant_id, msgspec.structs.replace(log[1], **change))
+        assert broken_link(harness.tenant_id, await harness.store.list_audit(harness.tenant_id)) == 2
+
+    async def test_an_entry_that_was_removed_is_found(self, harness: StoreHarness) -> None:
+        """In the middle of the log."""
+        for n in range(3):
+            await harness.store.append_audit(harness.tenant_id, actor="sam", act="retry", subject=f"row {n}")
+        log = await harness.store.list_audit(harness.tenant_id)
+        await harness.remove(harness.tenant_id, log[1])
+        assert broken_link(harness.tenant_id, await harness.store.list_audit(harness.tenant_id)) == 2
+
+    async def test_a_page_of_the_log_is_bounded(self, harness: StoreHarness) -> None:
+        """However much is asked for."""
+        for n in range(PAGE_MAX + 1):
+            await harness.store.append_audit(harness.tenant_id, actor="sam", act="retry", subject=f"row {n}")
+        assert len(await harness.store.list_audit(harness.tenant_id, limit=10**6)) == PAGE_MAX

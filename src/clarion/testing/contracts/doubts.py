@@ -1,0 +1,340 @@
+"""Doubts: expired claims become visible as `Uncertain`, and are settled by a verdict, by evidence or by a person."""
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+import pytest
+
+from clarion.domain.attempt import AttemptStatus
+from clarion.domain.call import Accepted, CallOutcome, Deferred, NotCalled, Refused, Unknown
+from clarion.domain.claim import Doubt, DoubtVerdict, FlowQuota
+from clarion.domain.outgoing import DoubtPolicy, OutgoingMessage, OutgoingStatus
+from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.late_replies import replay
+from clarion.testing.contracts.pump import ACCOUNT, LEASE, Pump, near
+
+HOUR: Final = timedelta(hours=1)
+HARMLESS: Final = "replayed: the provider makes a second one harmless"
+
+
+async def make_doubt(pump: Pump, account: str = ACCOUNT, **fields: object) -> OutgoingMessage:
+    """Store a row of which nobody knows whether it arrived."""
+    message = await pump.message(**fields)  # type: ignore[arg-type]  # the row's fields, by name
+    await pump.record(Unknown(reason="lost"), await pump.claim_one(account=account))
+    assert await pump.status(message) is OutgoingStatus.UNCERTAIN
+    return message
+
+
+def verdict(doubt: Doubt, **fields: object) -> DoubtVerdict:
+    """Make a verdict about a doubt."""
+    plain = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason=HARMLESS)
+    return msgspec.structs.replace(plain, **fields)
+
+
+class DoubtContract:
+    """What nobody knows."""
+
+    async def test_a_row_in_flight_is_not_rescued_before_its_lease_ran_out(self, harness: StoreHarness) -> None:
+        """I-19."""
+        pump = Pump(harness)
+        message = await pump.message()
+        await pump.claim_one()
+        assert await pump.rescue(after=LEASE - timedelta(seconds=20)) == 0
+        assert await pump.status(message) is OutgoingStatus.SENDING
+
+    async def test_an_expired_claim_becomes_a_doubt_with_an_attempt_of_unknown_outcome(
+        self, harness: StoreHarness
+    ) -> None:
+        """F-27, F-36: it may have been sent, so it is not tried again by itself."""
+        pump = Pump(harness)
+        message = await pump.message()
+        claimed = await pump.claim_one(account="mail-1")
+        assert await pump.rescue() == 1
+        seen = await pump.seen(message.id)
+        assert (seen.status, seen.entry.account, seen.entry.attempts) == (OutgoingStatus.UNCERTAIN, "mail-1", 1)
+        assert seen.entry.reason
+        assert seen.lines[-1].reason
+        (attempt,) = seen.attempts
+        assert (attempt.attempt, attempt.status, attempt.claim_token, attempt.account) == (
+            1,
+            AttemptStatus.UNKNOWN,
+            claimed.claim_token,
+            "mail-1",
+        )
+        assert await pump.claim() == []
+        assert await pump.rescue() == 0
+
+    async def test_a_rescue_takes_no_more_rows_than_asked_and_the_rest_next_time(self, harness: StoreHarness) -> None:
+        """After many workers died at once; those still in their lease are left."""
+        pump = Pump(harness)
+        await pump.campaign(5)
+        await pump.claim()
+        await harness.elapse(LEASE + timedelta(seconds=1))
+        await pump.message(9)
+        await pump.claim()
+        assert [await harness.store.rescue_outgoing(limit=2) for _ in range(4)] == [2, 2, 1, 0]
+        await pump.check()
+
+    async def test_a_doubt_tells_what_a_decision_needs(self, harness: StoreHarness) -> None:
+        """Account, policy, replays so far, and since when by the store's clock."""
+        pump = Pump(harness)
+        message = await make_doubt(pump, "mail-1", doubt_policy=DoubtPolicy.PREFER_DUPLICATE)
+        (doubt,) = await harness.store.find_doubts(limit=10)
+        seen = await pump.seen(message.id)
+        assert doubt == Doubt(
+            id=message.id or 0,
+            bucket=message.bucket,
+            tenant_id=harness.tenant_id,
+            version=seen.message.version,
+            account="mail-1",
+            doubt_policy=DoubtPolicy.PREFER_DUPLICATE,
+            replays=0,
+            first_unproven_at=doubt.first_unproven_at,
+            now_at=doubt.now_at,
+        )
+        assert doubt.first_unproven_at <= seen.lines[-1].at
+        assert near(doubt.now_at, await harness.now())
+
+    async def test_the_window_of_a_doubt_begins_with_its_call_and_not_with_its_rescue(
+        self, harness: StoreHarness
+    ) -> None:
+        """All workers were down for an hour: the provider's window has run for that hour too (I-10)."""
+        pump = Pump(harness)
+        message = await pump.message()
+        await pump.claim_one()
+        assert await pump.rescue(after=HOUR) == 1
+        seen = await pump.seen(message.id)
+        (doubt,) = await harness.store.find_doubts(limit=10)
+        assert doubt.first_unproven_at <= seen.lines[0].at + LEASE
+        assert doubt.now_at - doubt.first_unproven_at >= HOUR - LEASE - timedelta(seconds=1)
+
+    async def test_a_second_doubt_of_a_row_keeps_the_first_ones_time(self, harness: StoreHarness) -> None:
+        """The window is counted from the first attempt that is not proven refused."""
+        pump = Pump(harness)
+        message = await make_doubt(pump)
+        (first,) = await harness.store.find_doubts(limit=10)
+        await replay(harness, message)
+        if harness.clock is not None:
+            await harness.elapse(timedelta(minutes=10))
+        await pump.record(Unknown(reason="lost again"), await pump.claim_one())
+        (second,) = await harness.store.find_doubts(limit=10)
+        assert second.first_unproven_at == first.first_unproven_at
+        assert [one.status for one in (await pump.seen(message.id)).attempts] == [AttemptStatus.UNKNOWN] * 2
+
+    async def test_doubts_are_found_oldest_first_and_no_more_than_asked(self, harness: StoreHarness) -> None:
+        """Of all tenants; sent and failed rows are none."""
+        pump = Pump(harness)
+        messages = []
+        for n in range(1, 4):
+            messages.append(await make_doubt(pump, job=n))
+            await harness.elapse(timedelta(seconds=1))
+        await pump.message(9)
+        await pump.record(Accepted(), await pump.claim_one())
+        assert [doubt.id for doubt in await harness.store.find_doubts(limit=2)] == [one.id for one in messages[:2]]
+        assert len(await harness.store.find_doubts(limit=10)) == 3
+
+    async def test_a_replay_is_due_after_its_delay_and_only_through_the_same_account(
+        self, harness: StoreHarness
+    ) -> None:
+        """F-35: another provider must not pick up what this one may have sent."""
+        pump = Pump(harness)
+        (message,) = await pump.campaign(1)
+        (open_flow,) = await pump.heads()
+        await pump.record(Unknown(reason="lost"), await pump.claim_one(account="mail-1"))
+        (doubt,) = await harness.store.find_doubts(limit=10)
+        verdicts = [verdict(doubt, delay=timedelta(seconds=30))]
+        assert await harness.store.settle_doubts(verdicts, actor="settle") == {message.id}
+        await pump.check()
+        seen = await pump.seen(message.id)
+        line = seen.lines[-1]
+        assert (line.to_status, line.actor, line.reason) == (OutgoingStatus.RETRY_READY, "settle", HARMLESS)
+        assert near(seen.entry.due_at, await harness.now() + timedelta(seconds=30))
+        assert await pump.heads() == []
+        await harness.elapse(timedelta(seconds=31))
+        (pinned,) = await pump.heads()
+        assert (pinned.account, pinned.source) == ("mail-1", open_flow.source)
+        for flow_id in (open_flow.flow_id, pinned.flow_id):
+            assert await pump.take([FlowQuota(flow_id=flow_id, quota=9, account="mail-2")]) == []
+        (again,) = await pump.take([FlowQuota(flow_id=pinned.flow_id, quota=9, account="mail-1")])
+        assert (again.id, again.attempts) == (message.id, 2)
+        assert again.first_unproven_at == (await pump.seen(message.id)).entry.first_unproven_at is not None
+
+    @pytest.mark.parametrize("outcome", [Deferred(reason="later"), Unknown(reason="lost"), None], ids=repr)
+    async def test_an_authorised_replay_is_authorised_for_one_call(
+        self, harness: StoreHarness, outcome: CallOutcome | None
+    ) -> None:
+        """I-10: whatever came of it, a lost worker too, uses it up; one that came to no call does not."""
+        pump = Pump(harness)
+        message = await make_doubt(pump)
+        (doubt,) = await harness.store.find_doubts(limit=10)
+        await harness.store.settle_doubts([verdict(doubt, counts_as_duplicate=True)], actor="settle")
+        for _ in range(2):
+            claimed = await pump.claim_one()
+            assert claimed.replay_authorised
+            await pump.record(NotCalled(reason="not ready"), claimed)
+        claimed = await pump.claim_one()
+        assert claimed.replay_authorised
+        if outcome is None:
+            await pump.rescue()
+        else:
+            await pump.record(outcome, claimed)
+        if await pump.status(message) is OutgoingStatus.UNCERTAIN:
+            await replay(harness, message)
+        assert not (await pump.claim_one()).replay_authorised
+
+    async def test_a_replay_within_the_providers_window_is_not_authorised_beyond_it(
+        self, harness: StoreHarness
+    ) -> None:
+        """I-10, F-33: the window is looked at again right before the call, and may have closed by then."""
+        pump = Pump(harness)
+        message = await make_doubt(pump)
+        await replay(harness, message)
+        assert not (await pump.claim_one()).replay_authorised
+
+    async def test_only_a_replay_that_may_be_a_duplicate_is_counted(self, harness: StoreHarness) -> None:
+        """I-09: the one of `prefer_duplicate` is counted apart."""
+        pump = Pump(harness)
+        await make_doubt(pump)
+        counted = []
+        for counts_as_duplicate in (False, True, False):
+            (doubt,) = await harness.store.find_doubts(limit=10)
+            counted.append(doubt.replays)
+            again = verdict(doubt, counts_as_duplicate=counts_as_duplicate)
+            await harness.store.settle_doubts([again], actor="settle")
+            await pump.record(Unknown(reason="lost again"), await pump.claim_one())
+        (doubt,) = await harness.store.find_doubts(limit=10)
+        assert [*counted, doubt.replays] == [0, 0, 1, 1]
+
+    async def test_a_doubt_that_is_left_to_rest_keeps_the_decision_and_is_asked_about_no_more(
+        self, harness: StoreHarness
+    ) -> None:
+        """`prefer_loss`: it stays where it is, with the reason on its row."""
+        pump = Pump(harness)
+        message = await make_doubt(pump)
+        (doubt,) = await harness.store.find_doubts(limit=10)
+        rest = verdict(doubt, replay=False, reason="left as it is")
+        assert await harness.store.settle_doubts([rest], actor="settle") == {message.id}
+        await pump.check()
+        seen = await pump.seen(message.id)
+        assert (seen.status, seen.entry.reason) == (OutgoingStatus.UNCERTAIN, "left as it is")
+        assert await harness.store.find_doubts(limit=10) == []
+        assert await pump.claim() == []
+
+    async def test_a_doubt_at_rest_is_still_settled_by_a_late_reply(self, harness: StoreHarness) -> None:
+        """Evidence always counts."""
+        pump = Pump(harness)
+        message = await pump.message()
+        claimed = await pump.claim_one()
+        await pump.rescue()
+        (doubt,) = await harness.store.find_doubts(limit=10)
+        await harness.store.settle_doubts([verdict(doubt, replay=False)], actor="settle")
+        assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
+        assert await pump.status(message) is OutgoingStatus.SENT_TO_PROVIDER
+
+    async def test_a_verdict_about_a_row_that_has_moved_on_changes_nothing(self, harness: StoreHarness) -> None:
+        """F-48: paused between scan and fix; two reconcilers at once; one row of a set does not stop the others."""
+        pump = Pump(harness)
+        first = await pump.message(1)
+        claimed = await pump.claim_one()
+        await pump.record(Unknown(reason="lost"), claimed)
+        second = await make_doubt(pump, job=2)
+        stale, fresh = await harness.store.find_doubts(limit=10)
+        await pump.record(Accepted(), claimed)
+        verdicts = [verdict(stale), verdict(fresh), verdict(fresh, id=2**40)]
+        assert await harness.store.settle_doubts(verdicts, actor="settle") == {second.id}
+        assert await harness.store.settle_doubts(verdicts, actor="settle") == set()
+        await pump.check()
+        assert await pump.status(first) is OutgoingStatus.SENT_TO_PROVIDER
+        assert await harness.store.settle_doubts([], actor="settle") == set()
+
+    async def test_a_verdict_about_an_earlier_doubt_of_a_row_does_not_settle_the_present_one(
+        self, harness: StoreHarness
+    ) -> None:
+        """F-48: replayed and lost again while the reconciler slept; its version says which doubt it judged."""
+        pump = Pump(harness)
+        message = await make_doubt(pump)
+        (first,) = await harness.store.find_doubts(limit=10)
+        await replay(harness, message)
+        await pump.record(Unknown(reason="lost again"), await pump.claim_one())
+        for stale in (verdict(first), verdict(first, replay=False)):
+            assert await harness.store.settle_doubts([stale], actor="settle") == set()
+        (second,) = await harness.store.find_doubts(limit=10)
+        assert second.version > first.version
+        assert await pump.status(message) is OutgoingStatus.UNCERTAIN
+
+
+class RetryContract:
+    """A person's word."""
+
+    @pytest.mark.parametrize("failed", [True, False], ids=["failed", "uncertain"])
+    async def test_a_person_returns_a_failed_or_doubtful_row_to_be_sent_again(
+        self, harness: StoreHarness, failed: bool
+    ) -> None:
+        """On the same row, at once, with who and why on its line, authorised once."""
+        pump = Pump(harness)
+        message = await pump.message()
+        outcome = Refused(reason="no") if failed else Unknown(reason="lost")
+        await pump.record(outcome, await pump.claim_one())
+        version = (await pump.seen(message.id)).message.version
+        retried = await harness.store.retry_outgoing(
+            harness.tenant_id, message.id or 0, version=version, actor="sam", reason="the address was mended"
+        )
+        assert retried
+        await pump.check()
+        seen = await pump.seen(message.id)
+        line = seen.lines[-1]
+        assert (line.to_status, line.actor, line.reason) == (
+            OutgoingStatus.RETRY_READY,
+            "sam",
+            "the address was mended",
+        )
+        assert await harness.store.find_doubts(limit=10) == []
+        claimed = await pump.claim_one()
+        assert (claimed.id, claimed.attempts, claimed.replay_authorised) == (message.id, 2, True)
+        assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
+
+    async def test_a_double_click_is_one_retry(self, harness: StoreHarness) -> None:
+        """F-51: the version is the token."""
+        pump = Pump(harness)
+        message = await pump.message()
+        await pump.record(Refused(reason="no"), await pump.claim_one())
+        version = (await pump.seen(message.id)).message.version
+        clicks = [
+            await harness.store.retry_outgoing(
+                harness.tenant_id, message.id or 0, version=version, actor="sam", reason="again"
+            )
+            for _ in range(2)
+        ]
+        assert clicks == [True, False]
+        assert len(await pump.claim()) == 1
+
+    async def test_a_retry_of_a_row_that_has_moved_on_is_refused(self, harness: StoreHarness) -> None:
+        """F-51: the evidence landed first; an older version; another tenant's hand; nobody's row."""
+        pump = Pump(harness)
+        message = await pump.message()
+        claimed = await pump.claim_one()
+        await pump.record(Unknown(reason="lost"), claimed)
+        version = (await pump.seen(message.id)).message.version
+        word = {"actor": "sam", "reason": "again"}
+        store, row = harness.store, message.id or 0
+        assert not await store.retry_outgoing(harness.tenant_id, row, version=version - 1, **word)
+        assert not await store.retry_outgoing(harness.tenant_id, row, version=version + 1, **word)
+        assert not await store.retry_outgoing(f"{harness.tenant_id}-2", row, version=version, **word)
+        assert not await store.retry_outgoing(harness.tenant_id, 2**40, version=version, **word)
+        await pump.record(Accepted(), claimed)
+        for present in (version, version + 1):
+            assert not await store.retry_outgoing(harness.tenant_id, row, version=present, **word)
+        assert await pump.status(message) is OutgoingStatus.SENT_TO_PROVIDER
+
+    @pytest.mark.parametrize("claimed", [True, False], ids=["in-flight", "waiting"])
+    async def test_what_is_on_its_way_cannot_be_retried(self, harness: StoreHarness, claimed: bool) -> None:
+        """Only what failed or is in doubt."""
+        pump = Pump(harness)
+        message = await pump.message()
+        if claimed:
+            await pump.claim_one()
+        version = (await pump.seen(message.id)).message.version
+        assert not await harness.store.retry_outgoing(
+            harness.tenant_id, message.id or 0, version=version, actor="sam", reason="again"
+        )

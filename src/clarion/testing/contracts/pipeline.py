@@ -1,0 +1,50 @@
+"""What every store must do for the pipeline, as tests to inherit: the promises of all ports of storage but `ensure`.
+
+It is bound as `store.StoreContract` is, with one difference: workers claim across tenants, so every test needs a store
+in which nothing is left to do by others.
+"""
+
+from abc import ABC, abstractmethod
+
+import pytest
+
+from clarion.testing.contracts.canceling import CancelContract, GateContract
+from clarion.testing.contracts.catalog import AuditContract, FactContract, KeyContract, TemplateContract
+from clarion.testing.contracts.claiming import ClaimContract
+from clarion.testing.contracts.doubts import DoubtContract, RetryContract
+from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.late_replies import LateReplyContract
+from clarion.testing.contracts.ordering import OrderContract
+from clarion.testing.contracts.receipts import ReceiptContract
+from clarion.testing.contracts.recording import RecordContract
+from clarion.testing.contracts.stages import StageContract, StageRescueContract
+from clarion.testing.contracts.stories import GaugeContract, HistoryContract, StoryContract
+
+
+class PipelineContract(
+    StageContract,
+    StageRescueContract,
+    ClaimContract,
+    OrderContract,
+    RecordContract,
+    LateReplyContract,
+    DoubtContract,
+    RetryContract,
+    GateContract,
+    CancelContract,
+    ReceiptContract,
+    TemplateContract,
+    FactContract,
+    KeyContract,
+    AuditContract,
+    StoryContract,
+    HistoryContract,
+    GaugeContract,
+    ABC,
+):
+    """The promises of `ports.store.Store` beyond ensuring."""
+
+    @pytest.fixture
+    @abstractmethod
+    def harness(self) -> StoreHarness:
+        """Open the store under test, with an empty queue, and the way around it."""

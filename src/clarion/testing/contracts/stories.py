@@ -1,0 +1,292 @@
+"""What people ask: the story of a job, an entity's history, doubts, cases, tenants, and how much work waits."""
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+import pytest
+
+from clarion.domain.attempt import AttemptStatus
+from clarion.domain.call import Accepted, Deferred, Unknown
+from clarion.domain.guard import JobEntry
+from clarion.domain.identity import Channel
+from clarion.domain.inbox import UserMessage
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.seal import Purpose
+from clarion.domain.story import TransitionLine, timeline
+from clarion.domain.support import SupportStatus
+from clarion.ports.insights import PAGE_MAX, Gauge, JobLine
+from clarion.testing.contracts.doubts import make_doubt, verdict
+from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.pump import Pump, near
+from clarion.testing.contracts.receipts import event, track
+from clarion.testing.contracts.stages import claim, finished, make_pending
+from clarion.testing.contracts.support_cases import support_case
+from clarion.testing.factories import guarded_entry, guid, messaging_job, notification_job, scheduler_of, user_message
+
+MINUTE: Final = timedelta(minutes=1)
+NOTHING: Final = Gauge(
+    stages_waiting=0,
+    oldest_stage_seconds=0.0,
+    outgoing_waiting=0,
+    oldest_outgoing_seconds=0.0,
+    sending=0,
+    uncertain=0,
+    open_support_cases=0,
+)
+
+
+class StoryContract:
+    """Everything about one job."""
+
+    async def test_a_story_holds_the_job_its_scheduler_row_and_its_inbox_rows(self, harness: StoreHarness) -> None:
+        """As they are stored, each with the time of its making by the store's clock."""
+        await make_pending(harness)
+        (claimed,) = await claim(harness)
+        await harness.store.finish_stage([finished(claimed, NotificationStatus.DONE, reason="2 recipients")])
+        lines = [user_message(n) for n in (1, 2)]
+        await harness.store.ensure_user_messages(harness.tenant_id, lines)
+        await harness.store.ensure_user_messages(harness.tenant_id, [user_message(3, job_row_key="another")])
+        (job,) = await harness.rows(harness.tenant_id, NotificationJob)
+        story = await harness.store.find_job_story(harness.tenant_id, job.guid)
+        assert story is not None
+        assert (story.job, story.outgoing) == (job, ())
+        assert [story.scheduler] == await harness.rows(harness.tenant_id, NotificationScheduler)
+        inbox = [row for row in await harness.rows(harness.tenant_id, UserMessage) if row.job_row_key == job.row_key]
+        assert sorted((row for _, row in story.inbox), key=lambda row: row.id or 0) == inbox
+        now = await harness.now()
+        assert all(near(at, now) for at in (story.created_at, story.scheduler_at, *(at for at, _ in story.inbox)))
+
+    async def test_a_story_tells_all_that_happened_to_each_row(self, harness: StoreHarness) -> None:
+        """Moves, calls and receipts, in their order; the row as it stands."""
+        pump = Pump(harness)
+        message = await pump.message()
+        await pump.record(Deferred(reason="busy"), await pump.claim_one(account="mail-1"))
+        sent = await pump.claim_one(account="mail-2")
+        await pump.record(Accepted(provider_message_id="p-1"), sent, latency=timedelta(milliseconds=70))
+        await track(harness, pump, event(message, OutgoingStatus.DELIVERED, event_id="first"))
+        await harness.elapse(timedelta(seconds=1))
+        waiting = event(None, OutgoingStatus.OPENED, event_id="second", provider_message_id="p-1", account="mail-2")
+        await harness.store.keep_events(harness.tenant_id, [waiting])
+        story = await harness.store.find_job_story(harness.tenant_id, (await pump.job()).guid)
+        assert story is not None
+        assert story.scheduler is None
+        assert story.scheduler_at is None
+        (row,) = story.outgoing
+        seen = await pump.seen(message.id)
+        assert (row.id, row.bucket, row.pk, row.rk, row.message_id, row.channel) == (
+            message.id,
+            message.bucket,
+            message.pk,
+            message.rk,
+            message.message_id,
+            Channel.EMAIL,
+        )
+        assert (row.status, row.version, row.attempts, row.account, row.provider_message_id, row.due_at) == (
+            OutgoingStatus.DELIVERED,
+            seen.message.version,
+            2,
+            "mail-2",
+            "p-1",
+            None,
+        )
+        assert row.reason == seen.entry.reason
+        assert row.transitions == tuple(
+            TransitionLine(
+                version=line.version,
+                from_status=line.from_status,
+                to_status=line.to_status,
+                at=line.at,
+                actor=line.actor,
+                reason=line.reason,
+            )
+            for line in seen.lines
+        )
+        assert [(one.attempt, one.account, one.status, one.reason, one.latency_ms) for one in row.tries] == [
+            (1, "mail-1", AttemptStatus.DEFERRED, "busy", None),
+            (2, "mail-2", AttemptStatus.ACCEPTED, None, 70),
+        ]
+        assert [(one.event_id, one.status, one.applied_at is None) for one in row.events] == [
+            ("first", OutgoingStatus.DELIVERED, False),
+            ("second", OutgoingStatus.OPENED, True),
+        ]
+        assert near(row.created_at, await harness.now())
+        assert len(timeline(story)) == 2 + 1 + 5 + 2 + 2
+
+    async def test_a_story_holds_the_rows_of_its_own_job_in_the_order_of_their_making(
+        self, harness: StoreHarness
+    ) -> None:
+        """Nobody else's."""
+        pump = Pump(harness)
+        messages = [await pump.message(1, to=to) for to in (3, 1, 2)]
+        await pump.message(2, to=1)
+        story = await harness.store.find_job_story(harness.tenant_id, (await pump.job(1)).guid)
+        assert story is not None
+        assert [row.id for row in story.outgoing] == [message.id for message in messages]
+        assert not any(row.transitions or row.tries or row.events for row in story.outgoing)
+
+    async def test_a_job_that_does_not_exist_or_is_another_tenants_has_no_story(self, harness: StoreHarness) -> None:
+        """X-01: the two cannot be told apart."""
+        job = await Pump(harness).job()
+        assert await harness.store.find_job_story(harness.tenant_id, guid(99)) is None
+        assert await harness.store.find_job_story(f"{harness.tenant_id}-2", job.guid) is None
+
+    async def test_a_message_leads_to_its_job(self, harness: StoreHarness) -> None:
+        """By an outgoing row or by an inbox row."""
+        pump = Pump(harness)
+        job = await pump.job(1)
+        inbox = user_message(5)
+        await harness.store.ensure_user_messages(harness.tenant_id, [inbox])
+        sent = await pump.message(2)
+        find = harness.store.find_job_of_message
+        assert await find(harness.tenant_id, inbox.message_id) == job.guid
+        assert await find(harness.tenant_id, sent.message_id) == (await pump.job(2)).guid
+        assert await find(harness.tenant_id, guid(99)) is None
+        assert await find(f"{harness.tenant_id}-2", sent.message_id) is None
+
+    async def test_a_campaigns_message_leads_to_its_anchor_in_the_history(self, harness: StoreHarness) -> None:
+        """The anchor has the campaign's guid as its row key; a campaign without one leads nowhere."""
+        pump = Pump(harness)
+        (sent,) = await pump.campaign(1, n=1)
+        (lost,) = await pump.campaign(1, n=2)
+        anchor = notification_job(7, row_key=str(messaging_job(1).guid))
+        await harness.store.ensure_notification_jobs(harness.tenant_id, [JobEntry(job=anchor)])
+        assert await harness.store.find_job_of_message(harness.tenant_id, sent.message_id) == anchor.guid
+        assert await harness.store.find_job_of_message(harness.tenant_id, lost.message_id) is None
+
+
+class HistoryContract:
+    """Lists, page by page."""
+
+    async def test_an_entitys_history_lists_its_jobs_newest_first(self, harness: StoreHarness) -> None:
+        """By row key, which begins with the reversed time of a direct job."""
+        first = guarded_entry("key-0").job
+        entries = [
+            guarded_entry(f"key-{n}", created_at=first.source_at + timedelta(seconds=n), partition_key="entity")
+            for n in range(4)
+        ]
+        entries[2] = msgspec.structs.replace(entries[2], scheduler=None)
+        await harness.store.ensure_notification_jobs(harness.tenant_id, entries)
+        await harness.store.ensure_notification_jobs(harness.tenant_id, [guarded_entry("other", partition_key="else")])
+        lines = await harness.store.list_jobs(harness.tenant_id, "entity")
+        assert [line.guid for line in lines] == [entry.job.guid for entry in entries[::-1]]
+        assert [line.scheduler_status for line in lines] == ["Ready", None, "Ready", "Ready"]
+        assert lines[0] == JobLine(
+            guid=entries[3].job.guid,
+            row_key=entries[3].job.row_key,
+            event_type=entries[3].job.event_type,
+            source_at=entries[3].job.source_at,
+            created_at=lines[0].created_at,
+            scheduler_status="Ready",
+        )
+        assert near(lines[0].created_at, await harness.now())
+        assert await harness.store.list_jobs(f"{harness.tenant_id}-2", "entity") == []
+
+    @pytest.mark.parametrize("limit", [1, 2, 3, 5])
+    async def test_pages_of_a_history_make_the_whole(self, harness: StoreHarness, limit: int) -> None:
+        """None twice, none left out, whatever letters the keys are made of."""
+        keys = ["a", "A", "_", "~", "0", "ä", "b:c"]
+        jobs = [
+            notification_job(n, row_key=row_key, guid=guid(n, "job"), partition_key="entity")
+            for n, row_key in enumerate(keys)
+        ]
+        await harness.store.ensure_notification_jobs(harness.tenant_id, [JobEntry(job=job) for job in jobs])
+        listed: list[str] = []
+        for _ in range(len(keys) + 1):
+            after = listed[-1] if listed else ""
+            page = await harness.store.list_jobs(harness.tenant_id, "entity", after=after, limit=limit)
+            assert len(page) <= limit
+            listed += [line.row_key for line in page]
+        assert listed == sorted(keys, key=str.encode)
+
+    async def test_doubts_are_listed_with_their_reason_and_since_when(self, harness: StoreHarness) -> None:
+        """A tenant's own, by id; those at rest too, for a person may still decide otherwise."""
+        pump = Pump(harness)
+        messages = [await make_doubt(pump, "mail-1", job=n) for n in (1, 2, 3)]
+        doubt = next(doubt for doubt in await harness.store.find_doubts(limit=10) if doubt.id == messages[0].id)
+        await harness.store.settle_doubts([verdict(doubt, replay=False, reason="at rest")], actor="settle")
+        listed = await harness.store.list_doubts(harness.tenant_id)
+        assert [(one.id, one.message_id, one.channel, one.account, one.reason) for one in listed] == [
+            (message.id, message.message_id, Channel.EMAIL, "mail-1", reason)
+            for message, reason in zip(messages, ("at rest", "lost", "lost"), strict=True)
+        ]
+        seen = await pump.seen(messages[1].id)
+        assert (listed[1].version, listed[1].since_at) == (seen.message.version, seen.lines[-1].at)
+        page = await harness.store.list_doubts(harness.tenant_id, after=messages[0].id or 0, limit=1)
+        assert [one.id for one in page] == [messages[1].id]
+        assert await harness.store.list_doubts(f"{harness.tenant_id}-2") == []
+
+    async def test_one_case_is_found_by_its_id(self, harness: StoreHarness) -> None:
+        """For its own tenant."""
+        await harness.store.open_support_cases(harness.tenant_id, [support_case(1), support_case(2)])
+        listed = await harness.store.list_support_cases(harness.tenant_id, status=SupportStatus.OPEN)
+        for case in listed:
+            assert await harness.store.find_support_case(harness.tenant_id, case.case_id) == case
+            assert await harness.store.find_support_case(f"{harness.tenant_id}-2", case.case_id) is None
+        assert len(listed) == 2
+
+    async def test_no_page_is_longer_than_a_person_reads(self, harness: StoreHarness) -> None:
+        """However much is asked for."""
+        cases = [support_case(n) for n in range(PAGE_MAX + 1)]
+        jobs = [notification_job(n, partition_key="entity") for n in range(PAGE_MAX + 1)]
+        await harness.store.open_support_cases(harness.tenant_id, cases)
+        await harness.store.ensure_notification_jobs(harness.tenant_id, [JobEntry(job=job) for job in jobs])
+        assert len(await harness.store.list_support_cases(harness.tenant_id, limit=10**6)) == PAGE_MAX
+        assert len(await harness.store.list_jobs(harness.tenant_id, "entity", limit=10**6)) == PAGE_MAX
+        assert len(await harness.store.list_jobs(harness.tenant_id, "entity")) == 50
+
+    async def test_tenants_are_listed_in_the_order_of_their_ids(self, harness: StoreHarness) -> None:
+        """Page by page; what was never made is none."""
+        names = sorted(f"{harness.tenant_id}-{n}" for n in range(3))
+        for name in names[::-1]:
+            await harness.store.ensure_tenant(name, {(Purpose.DATA, 1): b"wrapped"})
+        after = f"{harness.tenant_id}-"
+        assert list(await harness.store.list_tenants(after=after, limit=3)) == names
+        assert list(await harness.store.list_tenants(after=names[0], limit=1)) == names[1:2]
+        assert f"{harness.tenant_id}-9" not in await harness.store.list_tenants(after=after, limit=10**6)
+
+
+class GaugeContract:
+    """How much work waits."""
+
+    async def test_an_empty_store_has_nothing_to_do(self, harness: StoreHarness) -> None:
+        """Everything is nought."""
+        assert await harness.store.measure() == NOTHING
+
+    async def test_work_that_waits_is_counted_and_its_age_told(self, harness: StoreHarness) -> None:
+        """Of all tenants; what is not due yet does not wait, what is claimed does not either."""
+        pump = Pump(harness)
+        now = await harness.now()
+        await make_pending(harness, 1)
+        await make_pending(harness, 2, tenant_id=f"{harness.tenant_id}-2")
+        await make_pending(harness, 3, due_at=now + MINUTE * 60)
+        await pump.message(4)
+        await pump.message(5, due_at=now + MINUTE * 60)
+        await harness.elapse(MINUTE)
+        gauge = await harness.store.measure()
+        assert (gauge.stages_waiting, gauge.outgoing_waiting) == (2, 1)
+        assert 60 <= gauge.oldest_stage_seconds < 90
+        assert 60 <= gauge.oldest_outgoing_seconds < 90
+        await claim(harness)
+        await pump.claim()
+        assert await harness.store.measure() == msgspec.structs.replace(NOTHING, sending=1)
+
+    async def test_rows_in_flight_in_doubt_and_open_cases_are_counted(self, harness: StoreHarness) -> None:
+        """Resolved cases are not."""
+        pump = Pump(harness)
+        await pump.campaign(3)
+        first, second, _ = await pump.claim()
+        await pump.record(Unknown(reason="lost"), first)
+        await pump.record(Accepted(), second)
+        cases = [support_case(1), support_case(2)]
+        await harness.store.open_support_cases(harness.tenant_id, cases)
+        await harness.store.resolve_support_case(harness.tenant_id, cases[0].case_id, actor="sam", resolution="mended")
+        assert await harness.store.measure() == msgspec.structs.replace(
+            NOTHING, sending=1, uncertain=1, open_support_cases=1
+        )
+
+    async def test_a_pending_row_without_a_job_of_ours_is_no_surprise(self, harness: StoreHarness) -> None:
+        """It waits for a worker of another kind; the gauge may count it, and does not fail over it."""
+        await harness.store.ensure_notification_schedulers(harness.tenant_id, [scheduler_of(notification_job(1))])
+        assert (await harness.store.measure()).stages_waiting in (0, 1)

@@ -1,0 +1,241 @@
+"""Recording: what came back from a call, by row and claim token, merged by rank (F-28 to F-37).
+
+A result finds its row in one of three ways: still claimed by its token; no longer in flight but last claimed by its
+token (rescued, or already advanced by a receipt); or claimed by another since. Only the first two may move the row
+otherwise than by evidence.
+"""
+
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+import msgspec
+
+from clarion.domain import trouble
+from clarion.domain.attempt import AttemptStatus
+from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.claim import CallResult, Recorded
+from clarion.domain.outgoing import RANK, OutgoingStatus, ReasonClass
+from clarion.testing.memory import moving
+from clarion.testing.memory.moving import Row
+from clarion.testing.memory.record import DeliveryAttempt
+from clarion.testing.memory.tables import Tables
+
+NOT_CALLED_MAX: Final = 10
+"""A row that was claimed and not called this often will not be called the next time either."""
+
+
+def record_outgoing(tables: Tables, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+    """Record what came back, one result after the other."""
+    return [Recorded(id=result.id, status=_record(tables, result, actor=actor)) for result in results]
+
+
+def _record(tables: Tables, result: CallResult, *, actor: str) -> OutgoingStatus | None:
+    """Record one result; return where it left its row, or None where it was another claim's and changed no state."""
+    row = moving.find(tables, result.id)
+    if row is None or row.message.bucket != result.bucket:
+        return None
+    own = row.entry.claim_token == result.claim_token
+    if own and row.status is OutgoingStatus.SENDING:
+        _write_attempt(tables, row, result)
+        return _return(tables, row, result, actor=actor).status
+    if own and row.status is OutgoingStatus.UNCERTAIN:
+        return _settle(tables, row, result, actor=actor).status
+    _write_attempt(tables, row, result)
+    if isinstance(result.outcome, Accepted):
+        shown = moving.show(tables, row, OutgoingStatus.SENT_TO_PROVIDER, actor=actor)
+        if row.entry.attempts:
+            shown = moving.change(tables, shown, **_proof(shown, result))
+        return shown.status if own or shown.status is not row.status else None
+    return row.status if own else None
+
+
+def _return(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
+    """Move a row that is in flight, or in doubt, to where its outcome leads."""
+    match result.outcome:
+        case Accepted():
+            changes = _proof(row, result)
+            return moving.move(tables, row, OutgoingStatus.SENT_TO_PROVIDER, actor=actor, changes=changes)
+        case Deferred(reason=reason, throttled=throttled):
+            return _wait(tables, row, result, actor=actor, reason=reason, throttled=throttled)
+        case Misconfigured(reason=reason):
+            _report_account(tables, row, reason)
+            return _wait(tables, row, result, actor=actor, reason=reason)
+        case Refused(reason=reason, recipient_not_found=not_found):
+            reason_class = ReasonClass.RECIPIENT_NOT_FOUND if not_found else None
+            return moving.move(
+                tables,
+                row,
+                OutgoingStatus.FAILED_FINAL,
+                actor=actor,
+                reason=reason,
+                reason_class=reason_class,
+                changes=_proof(row, result),
+            )
+        case Unknown(reason=reason):
+            return doubt(tables, moving.change(tables, row, **_proof(row, result)), actor=actor, reason=reason)
+        case NotCalled(reason=reason):
+            return _take_back(tables, row, result, actor=actor, reason=reason)
+        case _:
+            assert_never(result.outcome)
+
+
+def _wait(tables: Tables, row: Row, result: CallResult, *, actor: str, reason: str, throttled: bool = False) -> Row:
+    """Let a row that was not taken wait for its next attempt, or end it where its attempts are used up."""
+    changes = _proof(row, result)
+    if result.final:
+        return moving.move(tables, row, OutgoingStatus.FAILED_FINAL, actor=actor, reason=reason, changes=changes)
+    return moving.move(
+        tables,
+        row,
+        OutgoingStatus.RETRY_READY,
+        actor=actor,
+        reason=reason,
+        reason_class=ReasonClass.THROTTLED if throttled else None,
+        changes={**changes, "due_at": tables.now() + result.delay},
+    )
+
+
+def _take_back(tables: Tables, row: Row, result: CallResult, *, actor: str, reason: str) -> Row:
+    """Take back a claim that came to no call; one that came to none too often will not come to one either."""
+    counts = {"attempts": row.entry.attempts - 1, "not_called": row.entry.not_called + 1}
+    if row.entry.not_called + 1 >= NOT_CALLED_MAX:
+        _report_row(tables, row, reason)
+        return moving.move(tables, row, OutgoingStatus.FAILED_FINAL, actor=actor, reason=reason, changes=counts)
+    kept = {"replay_authorised": row.entry.replay_authorised}  # the word of a person is not used up by no call
+    changes = {**counts, **kept, "due_at": tables.now() + result.delay}
+    return moving.move(tables, row, OutgoingStatus.RETRY_READY, actor=actor, reason=reason, changes=changes)
+
+
+def doubt(tables: Tables, row: Row, *, actor: str, reason: str) -> Row:
+    """Move a row in flight to `Uncertain`, into the flow that is pinned to its account."""
+    changes = {
+        "settle_at": tables.now(),
+        "first_unproven_at": row.entry.first_unproven_at or moving.claimed_at(tables, row),
+        "pinned": row.entry.account or "",
+    }
+    return moving.move(tables, row, OutgoingStatus.UNCERTAIN, actor=actor, reason=reason, changes=changes)
+
+
+def _settle(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
+    """Settle a row in doubt by the late reply of its own claim; what it proves refused is in doubt no more."""
+    _write_attempt(tables, row, result)
+    if isinstance(result.outcome, Unknown):
+        return row
+    if isinstance(result.outcome, NotCalled):
+        tables.of(row.tenant_id, DeliveryAttempt).pop((str(row.id), str(result.attempt)), None)
+    if not isinstance(result.outcome, Accepted) and not any(
+        one.status is AttemptStatus.UNKNOWN for one in moving.attempts(tables, row)
+    ):
+        # Taken out of its flow before it moves, so that the counters of both flows are right at every step.
+        row = _unpin(tables, row)
+    return _return(tables, row, result, actor=actor)
+
+
+def _unpin(tables: Tables, row: Row) -> Row:
+    """Let a row go back to its flow: every attempt of it is proven refused, so any account may try again."""
+    tables.count(moving.flow_of(tables, row), row.status, row.entry.reason_class, by=-1)
+    row = moving.change(tables, row, pinned="", first_unproven_at=None)
+    tables.count(moving.flow_of(tables, row), row.status, row.entry.reason_class, by=1)
+    return row
+
+
+def _write_attempt(tables: Tables, row: Row, result: CallResult) -> None:
+    """Write the attempt of a call, or settle the one that is there; a call that was never made leaves none."""
+    status = _attempt_status(result.outcome)
+    known = tables.of(row.tenant_id, DeliveryAttempt).get((str(row.id), str(result.attempt)))
+    if known is not None and known.claim_token == result.claim_token:
+        # What stood as unknown and was not accepted is proven refused; of how, the reason tells.
+        proven = status if status in (AttemptStatus.ACCEPTED, AttemptStatus.UNKNOWN) else AttemptStatus.REFUSED
+        settled = moving.settle_attempt(tables, row, known, proven)
+        _store_attempt(tables, row, msgspec.structs.replace(settled, **_details(settled, result)))
+    elif known is None and row.entry.claim_token == result.claim_token and status is not None:
+        if status is AttemptStatus.UNKNOWN and row.status in RANK:
+            status = AttemptStatus.ACCEPTED  # a receipt has shown it already
+        attempt = new_attempt(tables, row, status, number=result.attempt)
+        _store_attempt(tables, row, msgspec.structs.replace(attempt, **_details(attempt, result)))
+
+
+def new_attempt(tables: Tables, row: Row, status: AttemptStatus, *, number: int) -> DeliveryAttempt:
+    """Make the attempt of a row's last claim."""
+    if row.entry.claim_token is None:
+        raise AssertionError("an attempt belongs to a claim")
+    attempt = DeliveryAttempt(
+        outgoing_id=row.id,
+        attempt=number,
+        claim_token=row.entry.claim_token,
+        account=row.entry.account or "",
+        status=status,
+        at=tables.now(),
+        correlation_id=row.message.correlation_id,
+        traceparent=row.entry.traceparent,
+    )
+    _store_attempt(tables, row, attempt)
+    return attempt
+
+
+def _store_attempt(tables: Tables, row: Row, attempt: DeliveryAttempt) -> None:
+    tables.of(row.tenant_id, DeliveryAttempt)[attempt.key] = attempt
+
+
+def _details(attempt: DeliveryAttempt, result: CallResult) -> dict[str, object]:
+    """Add to an attempt what a result knows of it and it does not yet say."""
+    outcome, latency = result.outcome, result.latency
+    pid = outcome.provider_message_id if isinstance(outcome, Accepted) else None
+    return {
+        "provider_message_id": attempt.provider_message_id or pid,
+        "reason": None if isinstance(outcome, Accepted) else attempt.reason or outcome.reason,
+        "content_hash": attempt.content_hash or result.content_hash,
+        "latency_ms": attempt.latency_ms if latency is None else round(latency.total_seconds() * 1000),
+    }
+
+
+def _proof(row: Row, result: CallResult) -> dict[str, object]:
+    """Give what a call leaves on its row, whatever came of it; what is there already stays."""
+    outcome = result.outcome
+    pid = outcome.provider_message_id if isinstance(outcome, Accepted) else None
+    return {
+        "provider_message_id": row.entry.provider_message_id or pid,
+        "content_hash": row.entry.content_hash or result.content_hash,
+    }
+
+
+def _attempt_status(outcome: CallOutcome) -> AttemptStatus | None:
+    """Say what an outcome makes of its attempt; None where no byte left."""
+    match outcome:
+        case Accepted():
+            return AttemptStatus.ACCEPTED
+        case Refused():
+            return AttemptStatus.REFUSED
+        case Deferred():
+            return AttemptStatus.DEFERRED
+        case Misconfigured():
+            return AttemptStatus.MISCONFIGURED
+        case Unknown():
+            return AttemptStatus.UNKNOWN
+        case NotCalled():
+            return None
+        case _:
+            assert_never(outcome)
+
+
+def _report_account(tables: Tables, row: Row, reason: str) -> None:
+    case = trouble.faulty_account(
+        row.tenant_id,
+        account=row.entry.account or "",
+        reason=reason,
+        correlation_id=row.message.correlation_id,
+    )
+    tables.open_cases(row.tenant_id, [case])
+
+
+def _report_row(tables: Tables, row: Row, reason: str) -> None:
+    message = row.message
+    case = trouble.never_called(
+        row.tenant_id,
+        pk=message.pk,
+        rk=message.rk,
+        message_id=message.message_id,
+        reason=reason,
+        correlation_id=message.correlation_id,
+    )
+    tables.open_cases(row.tenant_id, [case])

@@ -1,0 +1,123 @@
+"""Settling: rows whose worker is gone, doubts and their verdicts, gates, cancels and a person's retry."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from clarion.domain.attempt import AttemptStatus
+from clarion.domain.claim import Doubt, DoubtVerdict, Gate
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
+from clarion.domain.outgoing import DUE, FINAL, OutgoingStatus
+from clarion.testing.memory import moving, recording, stages
+from clarion.testing.memory.moving import Row
+from clarion.testing.memory.tables import Tables
+
+
+def rescue_outgoing(tables: Tables, *, limit: int) -> int:
+    """Turn rows whose lease ran out into doubts, each with an attempt of unknown outcome."""
+    now = tables.now()
+    expired = [
+        (row.entry.lease_until, row.id, row)
+        for row in moving.rows(tables)
+        if row.entry.lease_until is not None and row.entry.lease_until <= now
+    ]
+    rescued = sorted(expired, key=lambda one: one[:2])[:limit]
+    for *_, row in rescued:
+        recording.new_attempt(tables, row, AttemptStatus.UNKNOWN, number=row.entry.attempts)
+        recording.doubt(tables, row, actor="rescue", reason="the lease ran out before an outcome was recorded")
+    return len(rescued)
+
+
+def find_doubts(tables: Tables, *, limit: int) -> list[Doubt]:
+    """Return rows in `Uncertain` that wait for a decision, the oldest first."""
+    waiting = [(row.entry.settle_at, row.id, row) for row in moving.rows(tables) if row.entry.settle_at is not None]
+    return [
+        Doubt(
+            id=row.id,
+            bucket=row.message.bucket,
+            tenant_id=row.tenant_id,
+            version=row.message.version,
+            account=row.entry.account or "",
+            doubt_policy=row.entry.doubt_policy,
+            replays=row.entry.replays,
+            first_unproven_at=row.entry.first_unproven_at or settle_at,
+            now_at=tables.now(),
+        )
+        for settle_at, _, row in sorted(waiting, key=lambda one: one[:2])[:limit]
+        if settle_at <= tables.now()
+    ]
+
+
+def settle_doubts(tables: Tables, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
+    """Replay doubts or let them rest, where nothing has happened to them since they were read."""
+    settled: set[int] = set()
+    for verdict in verdicts:
+        row = moving.find(tables, verdict.id)
+        if row is None or row.entry.settle_at is None or row.message.version != verdict.version:
+            continue
+        settled.add(row.id)
+        if not verdict.replay:
+            moving.change(tables, row, settle_at=None, reason=verdict.reason)
+            continue
+        changes = {
+            "due_at": tables.now() + verdict.delay,
+            "replay_authorised": verdict.counts_as_duplicate,  # a window is looked at again right before the call
+            "replays": row.entry.replays + verdict.counts_as_duplicate,
+        }
+        moving.move(tables, row, OutgoingStatus.RETRY_READY, actor=actor, reason=verdict.reason, changes=changes)
+    return settled
+
+
+def set_gate(tables: Tables, tenant_id: str, source: str, gate: Gate) -> None:
+    """Open, pause or cancel a source."""
+    tables.gates[tenant_id, source] = gate
+
+
+def sweep_canceled(tables: Tables, *, limit: int) -> int:
+    """Turn waiting rows of canceled sources, and waiting rows that were called off, into `Canceled`."""
+    called_off = [row for row in moving.rows(tables) if row.status in DUE and _is_called_off(tables, row)]
+    for row in called_off[:limit]:
+        moving.move(tables, row, OutgoingStatus.CANCELED, actor="sweep", reason="canceled before it was sent")
+    return len(called_off[:limit])
+
+
+def cancel_job(tables: Tables, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
+    """Cancel a direct job: its scheduler row unless finished, its waiting rows, and whatever may still come back."""
+    job = next((job for job in tables.of(tenant_id, NotificationJob).values() if job.guid == job_guid), None)
+    if job is None:
+        return False
+    canceled = False
+    for scheduler in list(tables.of(tenant_id, NotificationScheduler).values()):
+        mine = scheduler.artifact_rk == job.row_key
+        if mine and scheduler.status in (NotificationStatus.READY, NotificationStatus.PROCESSING):
+            stages.move(tables, tenant_id, scheduler, to=NotificationStatus.CANCELED, reason=f"canceled by {actor}")
+            canceled = True
+    for row in list(moving.rows(tables)):
+        mine = row.tenant_id == tenant_id and row.message.pk == job.row_key
+        if mine and row.status not in FINAL and row.entry.cancel_at is None:
+            _call_off(tables, row, actor=actor)
+            canceled = True
+    return canceled
+
+
+def retry_outgoing(tables: Tables, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
+    """Return a failed or doubtful row to `RetryReady` on a person's word."""
+    row = moving.find(tables, outgoing_id)
+    if row is None or row.tenant_id != tenant_id or row.message.version != version:
+        return False
+    if row.status not in (OutgoingStatus.FAILED_FINAL, OutgoingStatus.UNCERTAIN):
+        return False
+    changes = {"due_at": tables.now(), "replay_authorised": True, "not_called": 0}
+    moving.move(tables, row, OutgoingStatus.RETRY_READY, actor=actor, reason=reason, changes=changes)
+    return True
+
+
+def _call_off(tables: Tables, row: Row, *, actor: str) -> None:
+    """Mark a row as called off; one that waits is canceled at once, one in flight or in doubt when it comes back."""
+    tables.cancelers[row.id] = actor
+    row = moving.change(tables, row, cancel_at=tables.now())
+    if row.status in DUE:
+        moving.move(tables, row, OutgoingStatus.CANCELED, actor=actor, reason="canceled before it was sent")
+
+
+def _is_called_off(tables: Tables, row: Row) -> bool:
+    return row.entry.cancel_at is not None or tables.gate(row.tenant_id, row.entry.source) is Gate.CANCELED

@@ -1,0 +1,191 @@
+"""The door of the seeded simulation: many seeds and one JSON object, or one seed and its story.
+
+    python -m clarion.testing.simulate --seeds 5000 [--first 0] [--jobs 2] [--json]
+    python -m clarion.testing.simulate --seed 42 [--trace] [--json]
+
+It ends with 1 where a promise was broken: something lost, delivered twice or invented, an invariant violated, a seed
+that gave two different runs, or, over 5,000 runs and more, something expected that was never met. A failing seed is
+shown with its options, the faults that it needs, and the end of its story.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Final
+
+import msgspec
+
+from clarion.testing.simulation.coverage import RUNS_FOR_ALL, missing
+from clarion.testing.simulation.option import Options
+from clarion.testing.simulation.run import Report, run, shrink
+
+CHUNK: Final = 25
+"""Seeds that a process gets at once: some seconds of work."""
+
+SELF_CHECK_EVERY: Final = 100
+"""Every hundredth seed is run twice and must give the same steps."""
+
+HASH_CHECK_EVERY: Final = 1000
+"""Every thousandth is run in new interpreters, whose sets and dicts of text are ordered differently."""
+
+SHOWN_MAX: Final = 3
+"""Failing seeds that are shown in full; of the others only the number is."""
+
+STORY_MAX: Final = 60
+"""Lines of a story that are shown without --trace: the last ones."""
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """What all runs came to."""
+
+    runs: int = 0
+    lost: int = 0
+    duplicate: int = 0
+    phantom: int = 0
+    uncertain: int = 0
+    violations: int = 0
+    promised: int = 0
+    rows: int = 0
+    calls: int = 0
+    delivered: int = 0
+    failing: list[tuple[int, tuple[str, ...]]] = []
+    uncovered: list[str] = []
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything is wrong."""
+        broken = self.failing or self.lost or self.duplicate or self.phantom or self.violations
+        return bool(broken or (self.runs >= RUNS_FOR_ALL and self.uncovered))
+
+    def add(self, report: Report) -> None:
+        """Count one run."""
+        tally = report.tally
+        self.runs += 1
+        for name in ("lost", "duplicate", "phantom", "uncertain", "promised", "rows", "calls", "delivered"):
+            setattr(self, name, getattr(self, name) + getattr(tally, name))
+        self.violations += len(report.violations)
+        if report.failed:
+            self.failing.append((report.seed, report.violations))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m clarion.testing.simulate", description="The seeded simulation.")
+    parser.add_argument("--seeds", type=int, default=100, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes to use")
+    parser.add_argument("--seed", type=int, help="one seed only")
+    parser.add_argument("--trace", action="store_true", help="with --seed: tell its whole story")
+    parser.add_argument("--digest", action="store_true", help="with --seed: print what two runs of it have in common")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args(arguments)
+    if given.digest:
+        say(run(Options.of(given.seed), with_digest=True).digest)
+        return 0
+    if given.seed is not None:
+        return replay(given.seed, whole=given.trace, as_json=given.json)
+    return simulate(range(given.first, given.first + given.seeds), jobs=given.jobs, as_json=given.json)
+
+
+def simulate(seeds: range, *, jobs: int, as_json: bool) -> int:
+    """Run many seeds and say what they came to."""
+    summary, coverage = Summary(), Counter[str]()
+    for report in _reports(seeds, jobs=jobs):
+        summary.add(report)
+        coverage.update(report.coverage)
+    summary.uncovered = missing(coverage)
+    if as_json:
+        say(msgspec.json.encode(msgspec.to_builtins(summary) | {"coverage": dict(sorted(coverage.items()))}).decode())
+    else:
+        say(
+            f"{summary.runs} runs, {summary.rows} messages, {summary.calls} calls: {summary.lost} lost, "
+            f"{summary.duplicate} duplicate, {summary.phantom} phantom, {summary.uncertain} uncertain, "
+            f"{summary.violations} violations"
+        )
+        if summary.uncovered:
+            say(f"never met: {', '.join(summary.uncovered)}")
+    for seed, _ in summary.failing[:SHOWN_MAX]:
+        sys.stderr.write(f"{explain(seed)}\n")
+    return int(summary.failed)
+
+
+def replay(seed: int, *, whole: bool, as_json: bool) -> int:
+    """Run one seed and tell its story."""
+    options = Options.of(seed)
+    report = run(options, with_story=True)
+    lines = report.story if whole else report.story[-STORY_MAX:]
+    if as_json:
+        say(msgspec.json.encode(msgspec.structs.replace(report, story=tuple(lines) if whole else ())).decode())
+    else:
+        say("\n".join([_shown(options), *lines, *report.violations, str(msgspec.to_builtins(report.tally))]))
+    return int(report.failed)
+
+
+def explain(seed: int) -> str:
+    """Show a failing seed: its options, what it needs to fail, and how it went with only that."""
+    options = Options.of(seed)
+    fewer = shrink(options)
+    report = run(fewer, with_story=True)
+    return "\n".join(
+        [
+            f"seed {seed} fails; replay it with: python -m clarion.testing.simulate --seed {seed} --trace",
+            f"its options: {_shown(options)}",
+            f"it still fails with only: {', '.join(fewer.rates) or 'no fault at all'}",
+            *report.story[-STORY_MAX:],
+            *report.violations,
+        ]
+    )
+
+
+def run_seed(seed: int) -> Report:
+    """Run one seed; now and then twice, and in other interpreters, which must change nothing."""
+    options = Options.of(seed)
+    if seed % SELF_CHECK_EVERY:
+        return run(options)
+    report, again = run(options, with_digest=True), run(options, with_digest=True)
+    digests = {report.digest, again.digest}
+    if seed % HASH_CHECK_EVERY == 0:
+        digests |= {digest_elsewhere(seed, hash_seed=hash_seed) for hash_seed in ("0", "1")}
+    if len(digests) > 1:
+        text = "determinism: the same seed gave two different runs"
+        return msgspec.structs.replace(report, violations=(*report.violations, text))
+    return report
+
+
+def digest_elsewhere(seed: int, *, hash_seed: str) -> str:
+    """Run a seed in a new interpreter and return its digest."""
+    done = subprocess.run(  # noqa: S603  this very program
+        [sys.executable, "-m", "clarion.testing.simulate", "--seed", str(seed), "--digest"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+    )
+    return done.stdout.strip()
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    sys.stdout.write(f"{text}\n")
+
+
+def _reports(seeds: range, *, jobs: int) -> Iterator[Report]:
+    """Run seeds here, or in several processes where there are many."""
+    if jobs <= 1 or len(seeds) <= CHUNK:
+        yield from map(run_seed, seeds)
+        return
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(run_seed, seeds, chunksize=CHUNK)
+
+
+def _shown(options: Options) -> str:
+    return msgspec.json.encode(options).decode()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""What must hold when a provider is called, each by its number in docs/reference/invariants.md.
+
+`begins` is asked when the adapter is entered, `leaves` when the bytes leave: between the two a process may have stood
+still. Looks at the scene and the ledger; changes only the notes on claims.
+"""
+
+from collections.abc import Iterator
+
+from clarion.domain.call import Call
+from clarion.domain.outgoing import DoubtPolicy
+from clarion.testing.simulation.ledger import LedgerCall, RowName
+from clarion.testing.simulation.loop import Process
+from clarion.testing.simulation.scene import Claim, OutgoingRow
+from clarion.testing.simulation.verdict import Evidence, Violation
+
+
+def begins(process: Process | None, call: Call, *, now: float, evidence: Evidence) -> Iterator[Violation]:
+    """I-08, I-14, I-15: a call has a claim of its own process, follows it at once, and carries the row's own key."""
+    row = evidence.scene.row_named(RowName(call.message_id, call.channel))
+    if row is None:
+        yield Violation("I-08", f"{process} calls for a message that has no row")
+        return
+    evidence.coverage.met("I-08: call")
+    if call.idempotency_key != row.key:
+        yield Violation("I-15", f"the call for row {row.id} carries the key {call.idempotency_key}, not {row.key}")
+    claim = _claim_for(process, row, evidence)
+    if claim is None:
+        yield Violation("I-08", f"{process} calls for row {row.id} without a claim of its own")
+        return
+    claim.called = True
+    paused = process is not None and process.disturbed_at >= (claim.returned_at or 0.0)
+    if claim.returned_at != now and not paused:
+        yield Violation("I-14", f"{process} waited {now - (claim.returned_at or 0):.3f} s between claim and call")
+
+
+def leaves(call: LedgerCall, *, now: float, evidence: Evidence) -> Iterator[Violation]:
+    """I-09, I-10, I-15: bytes leave only where nobody can get the message twice, and they are the same bytes."""
+    row = evidence.scene.row_named(call.row)
+    if row is None:
+        return
+    earlier = evidence.ledger.of(call.row)
+    if earlier:
+        evidence.coverage.met("I-15: same bytes again")
+        job = evidence.scene.job_of(row)
+        if job is not None and evidence.scene.published_at.get(job.event_type, -1.0) > earlier[0].at:
+            evidence.coverage.met("I-15: same bytes after a new template")
+    for one in earlier:
+        if (one.key, one.content, one.destination) != (call.key, call.content, call.destination):
+            yield Violation("I-15", f"row {row.id} is sent again with another key, content or destination")
+    yield from _is_allowed(row, call, earlier, now=now, evidence=evidence)
+
+
+def delivered(call: LedgerCall, evidence: Evidence) -> Iterator[Violation]:
+    """I-09: nobody gets a message more often than somebody answers for."""
+    row = evidence.scene.row_named(call.row)
+    if row is None:
+        return
+    got = evidence.ledger.deliveries(call.row)
+    if got > evidence.scene.allowed(row):
+        yield Violation("I-09", f"row {row.id} was delivered {got} times, {evidence.scene.allowed(row)} are allowed")
+    if got > 1 and row.policy is DoubtPolicy.PREFER_DUPLICATE and not evidence.scene.audited[row.id]:
+        evidence.coverage.met("I-09: second delivery of a type that prefers it")
+
+
+def _is_allowed(
+    row: OutgoingRow, call: LedgerCall, earlier: list[LedgerCall], *, now: float, evidence: Evidence
+) -> Iterator[Violation]:
+    """I-10: after an outcome that is not proven refused, a call needs a promise of the provider or of a person."""
+    open_ends = [one for one in earlier if not one.proven_refused]
+    if not open_ends:
+        return
+    window = evidence.replay(call.account).dedupe_window
+    if window is not None and window.total_seconds() >= 900 and now < open_ends[0].at + window.total_seconds():
+        evidence.coverage.met("I-09: call repeated within the window")
+        return
+    if len(open_ends) >= evidence.scene.allowed(row):
+        fates = ", ".join(one.fate for one in open_ends)
+        yield Violation("I-10", f"row {row.id} is called again after calls that were {fates}")
+
+
+def _claim_for(process: Process | None, row: OutgoingRow, evidence: Evidence) -> Claim | None:
+    """Find the claim that a call belongs to: this process's own, handed to it, without a call so far."""
+    for claim in reversed(evidence.scene.claims.values()):
+        mine = claim.row_id == row.id and claim.process is process
+        if mine and claim.returned_at is not None and not claim.called:
+            return claim
+    return None

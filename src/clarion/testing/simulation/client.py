@@ -1,0 +1,129 @@
+"""Clients: they ask for notifications at a door, again where no answer came, and remember what they were promised.
+
+What is promised is a receipt: from then on the notification must reach everybody, or end with a reason. The same key
+always names the same job; another payload under it is refused.
+"""
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+
+from clarion.dispatch.request import Trace
+from clarion.errors import CallerError, ClarionError, Conflict
+from clarion.producers.direct import Recipient, SendCommand, SendReceipt
+from clarion.testing.simulation import content
+from clarion.testing.simulation.node import Node
+from clarion.testing.simulation.option import JobPlan
+from clarion.testing.simulation.verdict import Violation
+from clarion.testing.simulation.world import NoAnswer, World
+
+TRIES_MAX = 12
+"""Then a client gives up, and nothing was promised to it."""
+
+
+class Promise(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client was told: this job, for so many recipients."""
+
+    job_id: UUID
+    plan: JobPlan
+    payload: str
+
+
+class Clients:
+    """Everybody who asks for notifications in one run."""
+
+    def __init__(self, world: World) -> None:
+        """Ask at the doors of a world."""
+        self._world = world
+        self._chance = world.options.chance("clients")
+        self.promises: dict[UUID, Promise] = {}
+        self.busy = 0
+
+    def start(self) -> None:
+        """Let every client come when its time is."""
+        for plan in self._world.options.jobs:
+            self._spawn(plan, plan.at, payload="first")
+            if plan.twin and plan.keyed:
+                self._spawn(plan, plan.at, payload="first")
+            if plan.again_after is not None and plan.keyed:
+                self._spawn(plan, plan.at + plan.again_after, payload="first")
+            if plan.other_after is not None and plan.keyed:
+                self._spawn(plan, plan.at + plan.other_after, payload="other")
+
+    def _spawn(self, plan: JobPlan, at: float, *, payload: str) -> None:
+        self.busy += 1
+        self._world.loop.start(None, self._come(plan, at, payload))
+
+    async def _come(self, plan: JobPlan, at: float, payload: str) -> None:
+        """Ask until there is an answer; without a key only once, since a second time would be a second job."""
+        await asyncio.sleep(at)
+        command = self._command(plan, payload)
+        lost = False
+        for _ in range(TRIES_MAX if plan.keyed else 1):
+            try:
+                receipt = await self._world.ask(lambda door: _send(door, command))
+            except Conflict:
+                self._world.trace(f"client: job {plan.number} ({payload}) is a conflict")
+                break
+            except CallerError as error:
+                self._world.fail(Violation("defect", f"a client was told {error.code}: {error}"))
+                break
+            except (ClarionError, NoAnswer) as error:
+                self._world.trace(f"client: job {plan.number} ({payload}) gets no receipt: {error}")
+                lost = True
+                await asyncio.sleep(self._chance.uniform(0.5, 6.0))
+            else:
+                if lost and receipt.repeated:
+                    self._world.coverage.met("I-24: accepted after a lost reply")
+                self._promised(plan, payload, receipt)
+                break
+        self.busy -= 1
+
+    def _promised(self, plan: JobPlan, payload: str, receipt: SendReceipt) -> None:
+        """Check a receipt against what is stored and against earlier ones, and keep it."""
+        world, scene = self._world, self._world.scene
+        world.trace(f"client: job {plan.number} ({payload}) is promised as {receipt.job_id}")
+        job = next((job for job in scene.jobs.values() if job.guid == str(receipt.job_id)), None)
+        if job is None or scene.scheduler_of(job) is None:
+            world.fail(Violation("I-24", f"job {receipt.job_id} was promised before it was committed"))
+        for known in self.promises.values():
+            same_key = plan.keyed and known.plan.number == plan.number
+            if same_key and known.job_id != receipt.job_id:
+                world.fail(Violation("I-03", f"the key of job {plan.number} names two jobs"))
+            if same_key and known.payload != payload:
+                world.fail(Violation("I-04", f"the key of job {plan.number} was accepted with two payloads"))
+        self.promises[receipt.job_id] = Promise(job_id=receipt.job_id, plan=plan, payload=payload)
+
+    def _command(self, plan: JobPlan, payload: str) -> SendCommand:
+        """Write what a client asks for; the same every time."""
+        delay = plan.later_by
+        return SendCommand(
+            type=plan.type,
+            to=_recipients(plan),
+            data={"text": f"{payload} text of job {plan.number}"},
+            key=f"key-{plan.number}" if plan.keyed else None,
+            not_before_at=None if delay is None else self._world.now() + timedelta(seconds=delay),
+            actor="client",
+            trace=Trace(correlation_id=f"job-{plan.number}"),
+        )
+
+
+def expected(plan: JobPlan) -> int:
+    """Say how many recipients a job has once groups are opened and names counted once."""
+    return content.PEOPLE if plan.by_group else len(plan.to)
+
+
+async def _send(door: Node, command: SendCommand) -> SendReceipt:
+    return await door.platform.sends.send(content.TENANT, command)
+
+
+def _recipients(plan: JobPlan) -> tuple[Recipient, ...]:
+    """Name the recipients of a plan, as people, as bare addresses, or as the group that they all belong to."""
+    if plan.by_group:
+        return (Recipient(group=content.GROUP), *(Recipient(user=f"u{number}") for number in plan.to))
+    if plan.by_address:
+        form = "+120255501{}9" if plan.type == "code" else "r{}@example.com"
+        return tuple(Recipient(address=form.format(number)) for number in plan.to)
+    return tuple(Recipient(user=f"u{number}") for number in plan.to)

@@ -1,0 +1,94 @@
+"""What the runs met: a simulation that never lost a reply proves nothing about lost replies.
+
+Every fault that struck, every edge that a row moved along and every case that makes an invariant more than words is
+counted by name. What must be met in 5,000 runs stands in `EXPECTED`; what was not met is a failure of the simulation.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from clarion.testing.simulation.option import Fault
+
+RUNS_FOR_ALL: Final = 5000
+"""With fewer runs a rare case may be missed by chance; with as many it means that it cannot happen any more."""
+
+EDGES: Final = (
+    "Created → Sending",
+    "Created → Canceled",
+    "Created → Expired",
+    "RetryReady → Sending",
+    "RetryReady → Canceled",
+    "RetryReady → Expired",
+    "Sending → SentToProvider",
+    "Sending → RetryReady",
+    "Sending → FailedFinal",
+    "Sending → Uncertain",
+    "Sending → Delivered",
+    "Uncertain → RetryReady",
+    "Uncertain → FailedFinal",
+    "Uncertain → SentToProvider",
+    "Uncertain → Delivered",
+    "FailedFinal → RetryReady",
+    "SentToProvider → Delivered",
+    "SentToProvider → Opened",
+    "SentToProvider → Bounced",
+    "Delivered → Opened",
+    "Opened → Complained",
+    "Ready → Processing",
+    "Ready → Canceled",
+    "Processing → Ready",
+    "Processing → Done",
+    "Processing → Skipped",
+    "Processing → Failed",
+    "Processing → Canceled",
+)
+"""Moves of outgoing rows and of scheduler rows; names of states are not shared between the two."""
+
+CASES: Final = (
+    "I-03: ensured again",
+    "I-04: other payload under a used key",
+    "I-06: generated after an address edit",
+    "I-08: call",
+    "I-09: second delivery of a type that prefers it",
+    "I-09: call repeated within the window",
+    "I-10: replay within the window",
+    "I-10: replay of a type that prefers a duplicate",
+    "I-12: run without faults",
+    "I-12: uncertain by an unknown outcome",
+    "I-12: uncertain by an expired lease",
+    "I-13: left uncertain",
+    "I-15: same bytes again",
+    "I-15: same bytes after a new template",
+    "I-16: canceled at the claim",
+    "I-17: result of an outlived claim",
+    "I-17: stage finished too late",
+    "I-19: claim rescued",
+    "I-19: stage rescued",
+    "I-23: rescued too often",
+    "I-24: accepted after a lost reply",
+    "I-28: job finished with rows of an earlier worker",
+    "I-31: receipt that changed nothing",
+    "I-32: receipt waits for its row",
+    "I-33: receipt settles a doubt",
+    "F-54: graceful stop came to its end",
+)
+
+EXPECTED: Final = (*(f"fault: {kind}" for kind in Fault), *(f"edge: {edge}" for edge in EDGES), *CASES)
+
+
+class Coverage:
+    """Counts by name."""
+
+    def __init__(self) -> None:
+        """Start with nothing met."""
+        self.counts: Counter[str] = Counter()
+
+    def met(self, name: str) -> None:
+        """Count one more."""
+        self.counts[name] += 1
+
+
+def missing(counts: Mapping[str, int]) -> list[str]:
+    """Name what was expected and never met."""
+    return [name for name in EXPECTED if not counts.get(name)]

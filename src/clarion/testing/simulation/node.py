@@ -1,0 +1,123 @@
+"""Nodes: the processes of an installation, each built as bootstrap builds it, on ports that go through the weather.
+
+A worker runs the real supervisor; a door answers requests, receipts and people. A node that vanished is started again
+as a new process with empty memory.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+from clarion.bootstrap import Platform, Settings
+from clarion.catalog.library import Library
+from clarion.catalog.people import People
+from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
+from clarion.domain.identity import Channel
+from clarion.ports.blobs import Blobs
+from clarion.ports.provider import Provider
+from clarion.ports.store import Store
+from clarion.ports.vault import Vault
+from clarion.producers.direct import DirectSends
+from clarion.testing.clock import SeededIds
+from clarion.testing.simulation import content
+from clarion.testing.simulation.loop import Process, SimulationLoop
+from clarion.testing.simulation.option import CHANNELS
+from clarion.workers.bell import Bell, Topic
+from clarion.workers.supervisor import Supervisor
+
+START_AT: Final = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
+
+
+class NodeClock:
+    """A process's own clock: its wall clock may be set wrong, its monotonic one counts true."""
+
+    def __init__(self, loop: SimulationLoop) -> None:
+        """Start right."""
+        self._loop = loop
+        self.off_by = timedelta()
+
+    def now(self) -> datetime:
+        """Return the wall clock."""
+        return START_AT + timedelta(seconds=self._loop.time()) + self.off_by
+
+    def monotonic(self) -> float:
+        """Return seconds since the start of the run."""
+        return self._loop.time()
+
+
+class Ports(Protocol):
+    """What nodes are built on."""
+
+    loop: SimulationLoop
+
+    def store(self) -> Store:
+        """Open the store, behind the weather."""
+        ...
+
+    def vault(self) -> Vault:
+        """Open the vault, behind the weather."""
+        ...
+
+    def blobs(self) -> Blobs:
+        """Open the blobs, behind the weather."""
+        ...
+
+    def provider(self, channel: Channel) -> Provider:
+        """Open a channel's account."""
+        ...
+
+
+class Node:
+    """One process and all that it holds in memory."""
+
+    def __init__(self, ports: Ports, name: str) -> None:
+        """Build a process from nothing."""
+        self.process = Process(name)
+        self.clock = NodeClock(ports.loop)
+        store = ports.store()
+        keyring, templates = Keyring(store, ports.vault()), Library(store)
+        ids = SeededIds(name)
+        dispatcher = DeliveryDispatcher(store=store, blobs=ports.blobs(), keyring=keyring)
+        providers: Mapping[str, Provider] = {channel: ports.provider(channel) for channel in CHANNELS}
+        self.platform = Platform(
+            settings=Settings(store="", blobs="", vault="", providers={}),
+            store=store,
+            blobs=ports.blobs(),
+            keyring=keyring,
+            dispatcher=dispatcher,
+            templates=templates,
+            renderer=content.renderer(),
+            accounts={channel: channel for channel in CHANNELS},
+            providers=providers,
+            sends=DirectSends(
+                dispatcher=dispatcher,
+                keyring=keyring,
+                templates=templates,
+                renderer=content.renderer(),
+                clock=self.clock,
+                ids=ids,
+            ),
+            clock=self.clock,
+            ids=ids,
+            randomness=bytes,  # nobody asks for any here: keys of the API are not made in a simulation
+        )
+        self.people = People(catalog=store, dispatcher=dispatcher, keyring=keyring)
+
+
+class Worker(Node):
+    """A process that runs the pipeline."""
+
+    def __init__(self, ports: Ports, name: str, *, slots: int, bell: Bell) -> None:
+        """Start the supervisor."""
+        super().__init__(ports, name)
+        self.bell = bell
+        self.stopping = False
+        self.supervisor = Supervisor(self.platform, bell=bell, channels=CHANNELS, slots=slots)
+        self.running: asyncio.Task[None] = ports.loop.spawn(self.process, self.supervisor.run())
+
+    def hear(self, topic: Topic) -> None:
+        """Take a ring from another process."""
+        if self.process.alive and not self.running.done():
+            self.bell.hear(topic)

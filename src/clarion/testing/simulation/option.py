@@ -1,0 +1,160 @@
+"""What a seed decides: which faults may strike and how often, how the world is set up, what is asked for.
+
+Faults are drawn as a swarm: each kind is off in nearly half of the runs and has one of four rates in the others, so
+that rare combinations are met and a common fault does not hide a rare one. Pure: a seed gives the same options for ever
+(until this file changes, which re-deals all seeds).
+"""
+
+from datetime import timedelta
+from enum import StrEnum
+from random import Random
+from typing import Final, Self
+
+import msgspec
+
+from clarion.domain.identity import Channel
+
+
+class Fault(StrEnum):
+    """One kind of trouble."""
+
+    STORE_ERROR = "store error before the transaction"
+    STORE_REPLY_LOST = "store commits, then error"
+    CRASH_BEFORE = "crash before a port call"
+    CRASH_AFTER = "crash after a port call"
+    STALL = "stall at a port call"
+    KILL = "kill"
+    PAUSE = "pause"
+    STOP = "graceful stop"
+    OUTAGE = "no worker for a day"
+    CLOCK = "wall clock set"
+    RING_LOST = "ring between processes lost"
+    REFUSE = "provider refuses"
+    DEFER = "provider defers"
+    MISCONFIGURED = "provider refuses the account"
+    ACCEPT_ERROR = "provider accepts, then replies 5xx"
+    ACCEPT_SLOW = "provider accepts, then replies too late"
+    ACCEPT_RAISE = "provider accepts, then the adapter raises"
+    LOST = "call lost"
+    RECEIPT_TWICE = "receipt repeated"
+    RECEIPT_EARLY = "receipt before the reply"
+    RECEIPT_LATE = "receipt late and out of order"
+    CANCEL = "person cancels"
+    RETRY = "person retries"
+    ADDRESS_EDIT = "address edited"
+    PUBLISH = "template published anew"
+    SWITCH_OFF = "notification type switched off"
+
+
+AT_PORTS: Final = (
+    Fault.STORE_ERROR,
+    Fault.STORE_REPLY_LOST,
+    Fault.CRASH_BEFORE,
+    Fault.CRASH_AFTER,
+    Fault.STALL,
+)
+"""What can strike at every call of a port, of which there are dozens on the way of one message."""
+
+OFF: Final = 0.45
+"""The chance of a kind to be off in a run: with most kinds on in most runs, combinations of few would hardly be met."""
+
+RATES: Final = (0.01, 0.03, 0.08, 0.20)
+
+PORT_SHARES: Final = (0.1, 0.3, 1.0)
+"""How much of their rate the faults at ports have in a run: with all of it hardly a message reaches its provider before
+everything heals, with little of it the other faults meet a platform that works."""
+
+CALM: Final = 0.03
+"""The share of runs without any fault: what is uncertain there has no excuse (I-12)."""
+
+NO_RECEIPTS: Final = 0.4
+"""The share of runs in which providers report nothing (F-42)."""
+
+DEDUPE_WINDOWS: Final = (None, None, timedelta(seconds=60), timedelta(hours=24))
+"""None twice: most providers do not de-duplicate. A minute is too short to rely on, a day is not."""
+
+SAFETY_SECONDS: Final = (40, 160)
+
+PROVIDER_SECONDS: Final = (0, 60)
+"""How long providers, people and the nemesis go on after ports have healed."""
+
+CHANNELS: Final = (Channel.EMAIL, Channel.SMS)
+
+
+class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification that a client asks for, and what else it does about it."""
+
+    number: int
+    at: float
+    type: str
+    to: tuple[int, ...]  # people by number; see `world`
+    by_address: bool
+    by_group: bool
+    keyed: bool
+    twin: bool  # two clients ask at the same instant
+    again_after: float | None  # the same once more
+    other_after: float | None  # another payload under the same key
+    later_by: float | None  # not before so many seconds from then
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a seed decides before the run begins."""
+
+    seed: int
+    rates: dict[Fault, float]
+    receipts: bool
+    receipts_by_provider_id: bool
+    dedupe: dict[Channel, timedelta | None]
+    workers: int
+    slots: int
+    rings: bool
+    port_share: float
+    safety_seconds: float
+    provider_seconds: float
+    jobs: tuple[JobPlan, ...]
+
+    @classmethod
+    def of(cls, seed: int) -> Self:
+        """Deal the options of a seed."""
+        chance = Random(f"options:{seed}")
+        calm = chance.random() < CALM
+        rates = {kind: chance.choice(RATES) for kind in Fault if chance.random() >= OFF}
+        return cls(
+            seed=seed,
+            rates={} if calm else rates,
+            receipts=chance.random() >= NO_RECEIPTS,
+            receipts_by_provider_id=chance.random() < 0.3,
+            dedupe={channel: chance.choice(DEDUPE_WINDOWS) for channel in CHANNELS},
+            workers=chance.choice((1, 2, 2, 3)),
+            slots=chance.choice((1, 2, 4, 8)),
+            rings=chance.random() < 0.5,
+            port_share=chance.choice(PORT_SHARES),
+            safety_seconds=chance.uniform(*SAFETY_SECONDS),
+            provider_seconds=chance.uniform(*PROVIDER_SECONDS),
+            jobs=tuple(_job(chance, number) for number in range(chance.randint(1, 4))),
+        )
+
+    def without(self, kind: Fault) -> Self:
+        """Switch one kind off; the others strike as before, since each draws from a stream of its own."""
+        return msgspec.structs.replace(self, rates={one: rate for one, rate in self.rates.items() if one is not kind})
+
+    def chance(self, stream: str) -> Random:
+        """Open a stream of chance of its own name."""
+        return Random(f"{stream}:{self.seed}")
+
+
+def _job(chance: Random, number: int) -> JobPlan:
+    """Deal one notification."""
+    return JobPlan(
+        number=number,
+        at=chance.uniform(0, 20),
+        type=chance.choice(("notice", "notice", "code", "letter", "flash")),
+        to=tuple(chance.sample(range(4), chance.randint(1, 3))),
+        by_address=chance.random() < 0.4,
+        by_group=chance.random() < 0.15,
+        keyed=chance.random() < 0.9,
+        twin=chance.random() < 0.2,
+        again_after=chance.uniform(0, 60) if chance.random() < 0.4 else None,
+        other_after=chance.uniform(0, 60) if chance.random() < 0.15 else None,
+        later_by=chance.uniform(1, 30) if chance.random() < 0.15 else None,
+    )

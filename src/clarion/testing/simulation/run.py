@@ -1,0 +1,150 @@
+"""One run: options of a seed, a world, faults, heal, judgement. The same seed gives the same run, to the last step.
+
+1. The seed deals the options. 2. The world is set up in good weather. 3. Clients, people and faults are let loose for
+40 to 160 virtual seconds, and every commit is judged; then ports heal, while providers and people go on for a while.
+4. Everything heals, and the platform has until the bound to finish what it was asked for. 5. The end is judged against
+the ledger.
+"""
+
+import asyncio
+import gc
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from clarion.testing.simulation import ending
+from clarion.testing.simulation.client import Clients
+from clarion.testing.simulation.ending import Tally
+from clarion.testing.simulation.loop import BudgetSpent, Deadlock, SimulationLoop
+from clarion.testing.simulation.option import Fault, Options
+from clarion.testing.simulation.outside import AdapterBroken
+from clarion.testing.simulation.person import People
+from clarion.testing.simulation.verdict import Violation
+from clarion.testing.simulation.world import ProviderChange, RunFailed, StoreChange, World
+
+STEPS_MAX: Final = 300_000
+"""Several times what the longest sound run takes."""
+
+BOUND: Final = 3000.0
+"""Virtual seconds after the heal (I-25): the longest stall and the leases behind it, an account that rests for five
+minutes, and a last wait of the backoff that was reached while the weather was bad (eight minutes)."""
+
+LOOK: Final = 5.0
+"""Virtual seconds between two looks whether work is left."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run came to."""
+
+    seed: int
+    violations: tuple[str, ...]
+    tally: Tally
+    coverage: dict[str, int]
+    seconds: float
+    digest: str = ""
+    story: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything is wrong."""
+        return bool(self.violations or self.tally.lost or self.tally.duplicate or self.tally.phantom)
+
+
+def run(
+    options: Options,
+    *,
+    with_story: bool = False,
+    with_digest: bool = False,
+    change_store: StoreChange | None = None,
+    change_provider: ProviderChange | None = None,
+) -> Report:
+    """Run one seed's world to its end and judge it."""
+    loop = SimulationLoop(f"loop:{options.seed}", steps_max=STEPS_MAX, with_digest=with_digest)
+    story: list[str] | None = [] if with_story else None
+    world = World(options, loop, story=story, change_store=change_store, change_provider=change_provider)
+    clients = Clients(world)
+    with _without_collector(), _hearing(world):
+        try:
+            loop.run_until_complete(_play(world, clients))
+        except RunFailed:
+            pass  # its violation is noted
+        except (Deadlock, BudgetSpent) as error:
+            world.violations.append(Violation("I-25", str(error)))
+        seconds = loop.time()
+        digest = loop.digest
+        loop.bury()
+        world.close()
+    return Report(
+        seed=options.seed,
+        violations=tuple(map(str, world.violations)),
+        tally=ending.tally(clients, world.evidence),
+        coverage=dict(world.coverage.counts),
+        seconds=seconds,
+        digest=digest,
+        story=tuple(story or ()),
+    )
+
+
+def shrink(options: Options, **changes: Any) -> Options:  # noqa: ANN401  what `run` takes
+    """Switch off every kind of fault that a failing run can do without; what is left is the cause."""
+    for kind in Fault:
+        if kind in options.rates:
+            fewer = options.without(kind)
+            if run(fewer, **changes).failed:
+                options = fewer
+    return options
+
+
+async def _play(world: World, clients: Clients) -> None:
+    """Let a run take its course."""
+    await world.open()
+    clients.start()
+    people = People(world, clients)
+    await people.act_for(world.options.safety_seconds)
+    world.trace("ports heal")
+    world.weather.heal_ports()
+    await people.act_for(world.options.provider_seconds)
+    world.trace("everything heals")
+    world.weather.heal()
+    healed_at = world.loop.time()
+    while world.loop.time() < healed_at + BOUND:
+        await asyncio.sleep(LOOK)
+        under_way = clients.busy or world.outside.receipts_under_way
+        if not under_way and not ending.is_open(world.evidence, world.watch.books()):
+            break
+    world.trace("the end is judged")
+    for violation in ending.judge(clients, world.evidence, world.watch.books(), calm=not world.options.rates):
+        world.violations.append(violation)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep the garbage collector from running code of dead processes in the middle of a run."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@contextmanager
+def _hearing(world: World) -> Iterator[None]:
+    """Listen to the log: what the loop and the supervisor take for a defect is a violation."""
+
+    def hear(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+        error = sys.exc_info()[1] if event.get("exc_info") else None
+        if error is not None and not isinstance(error, AdapterBroken):
+            where = "".join(traceback.format_exception(error)[-2:])
+            world.fail(Violation("defect", f"{event['event']}: {' '.join(where.split())}"))
+        raise structlog.DropEvent
+
+    structlog.configure(processors=[hear])
+    try:
+        yield
+    finally:
+        structlog.reset_defaults()

@@ -1,0 +1,229 @@
+"""The scene: what the database holds, what a commit changed in it, and what the run has promised so far.
+
+Plain values read by `watch` and judged by `invariant`; instants are microseconds since 1970, as SQLite stores them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from clarion.domain.identity import Channel
+from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.outgoing import DoubtPolicy, OutgoingStatus
+from clarion.testing.simulation.ledger import RowName
+from clarion.testing.simulation.loop import Process
+
+
+class OutgoingRow(NamedTuple):
+    """One outgoing row, as far as the invariants look at it."""
+
+    id: int
+    tenant_id: str
+    pk: str
+    rk: str
+    message_id: str
+    channel: str
+    status: str
+    version: int
+    due_at: int | None
+    lease_until: int | None
+    expires_at: int | None
+    cancel_at: int | None
+    claim_token: str | None
+    account: str | None
+    attempts: int
+    first_unproven_at: int | None
+    reason: str | None
+    doubt_policy: str
+    settle_at: int | None
+    not_called: int
+    replays: int
+    recipient_id_hash: str
+    key_hash: str
+
+    @property
+    def name(self) -> RowName:
+        """How the outside knows it."""
+        return RowName(UUID(self.message_id), Channel(self.channel))
+
+    @property
+    def key(self) -> str:
+        """The idempotency key that every call of it must carry."""
+        return f"{self.message_id}:{self.channel}:{self.key_hash}"
+
+    @property
+    def state(self) -> OutgoingStatus:
+        """Its state as the domain names it."""
+        return OutgoingStatus(self.status)
+
+    @property
+    def policy(self) -> DoubtPolicy:
+        """What its type prefers in doubt."""
+        return DoubtPolicy(self.doubt_policy)
+
+
+class SchedulerRow(NamedTuple):
+    """One scheduler row."""
+
+    id: int
+    tenant_id: str
+    artifact_rk: str
+    lane: str
+    stage: str
+    status: str
+    version: int
+    due_at: int | None
+    lease_until: int | None
+    retry_count: int
+    rescue_count: int
+    reason: str | None
+
+    @property
+    def state(self) -> NotificationStatus:
+        """Its state as the domain names it."""
+        return NotificationStatus(self.status)
+
+    @property
+    def at_stage(self) -> Stage:
+        """Its stage as the domain names it."""
+        return Stage(self.stage)
+
+
+class JobRow(NamedTuple):
+    """One notification job."""
+
+    id: int
+    tenant_id: str
+    row_key: str
+    guid: str
+    event_type: str
+    payload_hash: str
+    template_version: int | None
+    recipients: str | None
+
+
+class TransitionRow(NamedTuple):
+    """One line of an outgoing row's history."""
+
+    rowid: int
+    outgoing_id: int
+    version: int
+    from_status: str
+    to_status: str
+    at: int
+    actor: str
+    reason: str | None
+
+
+class AttemptRow(NamedTuple):
+    """One call as the store knows it."""
+
+    outgoing_id: int
+    attempt: int
+    status: str
+    claim_token: str
+    provider_message_id: str | None
+
+
+class ReceiptRow(NamedTuple):
+    """One receipt as it was taken in."""
+
+    tenant_id: str
+    account: str
+    event_id: str
+    status: str
+    message_id: str | None
+    provider_message_id: str | None
+    applied_at: int | None
+
+
+class Books(NamedTuple):
+    """What is judged at the end only."""
+
+    attempts: list[AttemptRow]
+    receipts: list[ReceiptRow]
+
+
+class Deed(NamedTuple):
+    """One call of a store's method: who, what, with which arguments, and what came of it."""
+
+    process: Process | None
+    method: str
+    given: Mapping[str, object]
+    answer: object
+
+    def __str__(self) -> str:
+        """Say who did what."""
+        return f"{self.process or 'the world'}: {self.method}"
+
+
+class Change(NamedTuple):
+    """What one commit changed: rows before (None for a new one) and after, and the lines that it wrote."""
+
+    at: int
+    seconds: float
+    deed: Deed
+    outgoing: list[tuple[OutgoingRow | None, OutgoingRow]]
+    schedulers: list[tuple[SchedulerRow | None, SchedulerRow]]
+    jobs: list[tuple[JobRow | None, JobRow]]
+    transitions: list[TransitionRow]
+
+
+class Claim:
+    """One row under one token: who has it since when, and whether its call was made."""
+
+    def __init__(self, *, row_id: int, token: str, process: Process | None, at: float) -> None:
+        """Note a claim when it is committed."""
+        self.row_id = row_id
+        self.token = token
+        self.process = process
+        self.at = at
+        self.returned_at: float | None = None
+        self.called = False
+
+
+class Scene:
+    """Everything that is true now, and everything that was promised."""
+
+    def __init__(self) -> None:
+        """Start with an empty database."""
+        self.outgoing: dict[int, OutgoingRow] = {}
+        self.schedulers: dict[int, SchedulerRow] = {}
+        self.jobs: dict[int, JobRow] = {}
+        self.inbox: Counter[tuple[str, str, str]] = Counter()
+        self.cases: dict[str, str] = {}  # case id → kind
+        self.history: dict[int, list[TransitionRow]] = {}
+        self.claims: dict[tuple[int, str], Claim] = {}
+        self.audited: Counter[int] = Counter()
+        self.duplicates: Counter[int] = Counter()  # replays that a policy chose, by row
+        self.audited_at: dict[int, float] = {}  # row → when a person last had it retried
+        self.canceled_at: dict[str, float] = {}  # guid of a job → when a person canceled it
+        self.edited_at: dict[str, float] = {}  # recipient hash → when the address was last edited
+        self.published_at: dict[str, float] = {}  # template key → when it was last published anew
+
+    def job_of(self, row: OutgoingRow) -> JobRow | None:
+        """Return the job that a row belongs to."""
+        return next((job for job in self.jobs.values() if job.row_key == row.pk), None)
+
+    def scheduler_of(self, job: JobRow) -> SchedulerRow | None:
+        """Return the scheduler row of a job."""
+        return next((one for one in self.schedulers.values() if one.artifact_rk == job.row_key), None)
+
+    def is_canceled(self, row: OutgoingRow) -> bool:
+        """Tell whether a person canceled a row's job, and nobody took that back for the row."""
+        job = self.job_of(row)
+        canceled_at = None if job is None else self.canceled_at.get(job.guid)
+        return canceled_at is not None and self.audited_at.get(row.id, -1.0) < canceled_at
+
+    def rows_of(self, job: JobRow) -> list[OutgoingRow]:
+        """Return the outgoing rows of a job."""
+        return [row for row in self.outgoing.values() if row.pk == job.row_key]
+
+    def row_named(self, name: RowName) -> OutgoingRow | None:
+        """Return the row that the outside calls so."""
+        return next((row for row in self.outgoing.values() if row.name == name), None)
+
+    def allowed(self, row: OutgoingRow) -> int:
+        """Say how often a row's recipient may get it: once, and once more for each retry that somebody answers for."""
+        return 1 + self.audited[row.id] + min(1, self.duplicates[row.id])

@@ -1,0 +1,48 @@
+"""What a check is, what it may look at, and what it hands back.
+
+The checks are in `invariant` and `stage_invariant` (after every commit), `calling` (at every call) and `ending`.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Final, NamedTuple, cast
+
+from clarion.domain.call import Replay
+from clarion.testing.simulation.coverage import Coverage
+from clarion.testing.simulation.ledger import Ledger
+from clarion.testing.simulation.scene import Change, Scene
+
+TOLERANCE: Final = 2
+"""Microseconds by which the store's clock and ours may round apart."""
+
+
+class Violation(NamedTuple):
+    """One invariant that did not hold, by its number in docs/reference/invariants.md."""
+
+    invariant: str
+    text: str
+
+    def __str__(self) -> str:
+        """Put the number first."""
+        return f"{self.invariant}: {self.text}"
+
+
+class Evidence(NamedTuple):
+    """All that a check may look at: the database, the truth, and what providers promise."""
+
+    scene: Scene
+    ledger: Ledger
+    coverage: Coverage
+    replay: Callable[[str], Replay]  # by account
+
+
+Check = Callable[[Change, Evidence], Iterator[Violation]]
+"""Judges one commit."""
+
+
+def lease_violation(change: Change, what: str, until: int | None) -> Iterator[Violation]:
+    """I-19: a lease is the store's own time and the length that was asked for."""
+    lease = cast(timedelta, change.deed.given["lease"])
+    expected = change.at + lease // timedelta(microseconds=1)
+    if until is None or abs(until - expected) > TOLERANCE:
+        yield Violation("I-19", f"the lease of {what} ends at {until} and not at {expected}")

@@ -1,0 +1,180 @@
+"""The watch: looks at the database after every commit, keeps the scene, and has the invariants judge what changed.
+
+It stands between a process and the store: `observe` makes the call and, in the same instant (the store runs inline, so
+nobody comes between), reads what is there now. Reads tables directly by `watch.sql`; writes nothing.
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from typing import Final, cast
+
+from clarion.adapters.stores.query import load
+from clarion.adapters.stores.sqlite.session import Session, Transaction
+from clarion.domain.call import NotCalled
+from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.ports.store import Store
+from clarion.testing.simulation import invariant, stage_invariant
+from clarion.testing.simulation.loop import PROCESS
+from clarion.testing.simulation.scene import (
+    AttemptRow,
+    Books,
+    Change,
+    Claim,
+    Deed,
+    JobRow,
+    OutgoingRow,
+    ReceiptRow,
+    SchedulerRow,
+    TransitionRow,
+)
+from clarion.testing.simulation.verdict import Evidence, Violation
+
+Method = Callable[..., Awaitable[object]]
+
+_QUERIES: Final = load("clarion.testing.simulation", "watch.sql")
+
+
+class Watch:
+    """Sees every call of the store."""
+
+    def __init__(
+        self,
+        session: Session,
+        evidence: Evidence,
+        *,
+        store_now: Callable[[], int],
+        seconds: Callable[[], float],
+        fail: Callable[[Violation], None],
+        trace: Callable[[str], None],
+    ) -> None:
+        """Read through a session of the store; tell `fail` what is wrong."""
+        self._session = session
+        self._evidence = evidence
+        self._store_now = store_now
+        self._seconds = seconds
+        self._fail = fail
+        self._trace = trace
+        self._changes = 0
+        self._seen_line = 0
+
+    async def observe(self, name: str, method: Method, args: Sequence[object], options: dict[str, object]) -> object:
+        """Make one call of the store and judge what it did."""
+        answer = await method(*args, **options)
+        with self._session.reading() as reading:
+            ((changes,),) = reading.rows(_QUERIES["count_changes"])
+            if changes != self._changes:
+                self._changes = changes
+                given = _signature(name).bind(None, *args, **options).arguments
+                change = self._read(reading, Deed(PROCESS.get(), name, given, answer))
+                self._judge(change)
+            elif name.startswith("ensure_") and isinstance(answer, list):
+                found = cast(list[Ensured[object]], answer)
+                if found and all(one.outcome is Outcome.FOUND for one in found):
+                    self._evidence.coverage.met("I-03: ensured again")
+            if name == "apply_events" and any(row[-1] is None for row in reading.rows(_QUERIES["list_receipts"])):
+                self._evidence.coverage.met("I-32: receipt waits for its row")
+        if name == "claim_outgoing":
+            self._returned(cast(list[ClaimedMessage], answer))
+        return answer
+
+    def books(self) -> Books:
+        """Read what is judged at the end only."""
+        with self._session.reading() as reading:
+            return Books(
+                attempts=[AttemptRow._make(row) for row in reading.rows(_QUERIES["list_attempts"])],
+                receipts=[ReceiptRow._make(row) for row in reading.rows(_QUERIES["list_receipts"])],
+            )
+
+    def _judge(self, change: Change) -> None:
+        """Have every invariant look at what changed."""
+        self._note(change)
+        self._tell(change)
+        for check in (*stage_invariant.CHECKS, *invariant.CHECKS):
+            for violation in check(change, self._evidence):
+                self._fail(violation)
+
+    def _read(self, reading: Transaction, deed: Deed) -> Change:
+        """Bring the scene up to date, and say what changed in it."""
+        scene = self._evidence.scene
+        outgoing = {row.id: row for row in map(OutgoingRow._make, reading.rows(_QUERIES["list_outgoing"]))}
+        schedulers = {row.id: row for row in map(SchedulerRow._make, reading.rows(_QUERIES["list_schedulers"]))}
+        jobs = {row.id: row for row in map(JobRow._make, reading.rows(_QUERIES["list_jobs"]))}
+        lines = [TransitionRow._make(row) for row in reading.rows(_QUERIES["list_transitions"], seen=self._seen_line)]
+        if lines:
+            self._seen_line = lines[-1].rowid
+        change = Change(
+            at=self._store_now(),
+            seconds=self._seconds(),
+            deed=deed,
+            outgoing=[
+                (scene.outgoing.get(row.id), row) for row in outgoing.values() if scene.outgoing.get(row.id) != row
+            ],
+            schedulers=[
+                (scene.schedulers.get(row.id), row)
+                for row in schedulers.values()
+                if scene.schedulers.get(row.id) != row
+            ],
+            jobs=[(scene.jobs.get(row.id), row) for row in jobs.values() if scene.jobs.get(row.id) != row],
+            transitions=lines,
+        )
+        for kept, now in ((scene.outgoing, outgoing), (scene.schedulers, schedulers), (scene.jobs, jobs)):
+            if any(row_id not in now for row_id in kept):
+                self._fail(Violation("I-02", f"{deed} removed a row"))
+        scene.outgoing, scene.schedulers, scene.jobs = outgoing, schedulers, jobs
+        scene.inbox = Counter(cast(list[tuple[str, str, str]], reading.rows(_QUERIES["list_inbox"])))
+        scene.cases = {str(case_id): str(kind) for case_id, kind, *_ in reading.rows(_QUERIES["list_cases"])}
+        for line in lines:
+            scene.history.setdefault(line.outgoing_id, []).append(line)
+        return change
+
+    def _note(self, change: Change) -> None:
+        """Write down what this commit promises for later: claims, retries somebody answers for, cancels."""
+        scene, deed = self._evidence.scene, change.deed
+        for old, new in change.outgoing:
+            moved = old is not None and old.status != new.status
+            if moved and new.status == OutgoingStatus.SENDING and new.claim_token is not None:
+                claim = Claim(row_id=new.id, token=new.claim_token, process=deed.process, at=change.seconds)
+                scene.claims[new.id, new.claim_token] = claim
+            if moved and new.status == OutgoingStatus.RETRY_READY and deed.method == "retry_outgoing":
+                scene.audited[new.id] += 1
+                scene.audited_at[new.id] = change.seconds
+            if moved and new.status == OutgoingStatus.RETRY_READY and deed.method == "settle_doubts":
+                verdicts = cast(Sequence[DoubtVerdict], deed.given["verdicts"])
+                scene.duplicates[new.id] += any(one.id == new.id and one.counts_as_duplicate for one in verdicts)
+        if deed.method == "cancel_job" and deed.answer is True:
+            scene.canceled_at[str(deed.given["job_guid"])] = change.seconds
+        if deed.method == "record_outgoing":
+            for result in cast(Sequence[CallResult], deed.given["results"]):
+                claim_of = scene.claims.get((result.id, str(result.claim_token)))
+                if claim_of is not None and isinstance(result.outcome, NotCalled):
+                    claim_of.called = True  # its one call is used up: it was not made
+
+    def _returned(self, claimed: Sequence[ClaimedMessage]) -> None:
+        """Note which claims came back to their worker, and when: the calls must follow at once (I-14)."""
+        for message in claimed:
+            claim = self._evidence.scene.claims.get((message.id, str(message.claim_token)))
+            if claim is None or claim.returned_at is not None:
+                self._fail(Violation("I-08", f"row {message.id} was handed out under a claim that is not its own"))
+            else:
+                claim.returned_at = self._seconds()
+
+    def _tell(self, change: Change) -> None:
+        """Write what a commit did into the trace."""
+        for old, new in change.outgoing:
+            if old is None or old.status != new.status:
+                self._trace(f"{change.deed}: row {new.id} {old.status if old else 'new'} → {new.status} ({new.reason})")
+        for before, after in change.schedulers:
+            if before is None or (before.status, before.stage) != (after.status, after.stage):
+                self._trace(
+                    f"{change.deed}: job {after.id} {before.status if before else 'new'} → {after.stage} {after.status}"
+                )
+
+
+@cache
+def _signature(name: str) -> inspect.Signature:
+    """Return the names of a method's arguments as the port has them."""
+    return inspect.signature(getattr(Store, name))

@@ -1,0 +1,51 @@
+-- name: count_changes
+-- Rows changed on this connection since it was opened: whether a call wrote anything.
+SELECT total_changes();
+
+-- name: list_outgoing
+-- All of them, since a run has a few dozen at most; with the recipient that the address version belongs to.
+SELECT o.id, o.tenant_id, o.pk, o.rk, o.message_id, o.channel, o.status, o.version, o.due_at, o.lease_until,
+       o.expires_at, o.cancel_at, o.claim_token, o.account, o.attempts, o.first_unproven_at, o.reason, o.doubt_policy,
+       o.settle_at, o.not_called, o.replays, a.recipient_id_hash, a.key_hash
+FROM outgoing_message o JOIN address_version a ON a.id = o.address_id
+ORDER BY o.id;
+
+-- name: list_schedulers
+-- Scheduler rows of notification jobs, with what their stage and lease say.
+SELECT id, tenant_id, artifact_rk, lane, stage, status, version, due_at, lease_until, retry_count, rescue_count, reason
+FROM notification_scheduler
+ORDER BY id;
+
+-- name: list_jobs
+-- What an ensure compares and what a first generation freezes.
+SELECT id, tenant_id, row_key, guid, event_type, payload_hash, template_version, recipients
+FROM notification_job
+ORDER BY id;
+
+-- name: list_transitions
+-- Those that were written since the last look; they are never changed.
+SELECT rowid, outgoing_id, version, from_status, to_status, at, actor, reason
+FROM transition
+WHERE rowid > :seen
+ORDER BY rowid;
+
+-- name: list_inbox
+-- Who has which job in the inbox.
+SELECT tenant_id, job_row_key, recipient_id_hash
+FROM user_message;
+
+-- name: list_attempts
+-- Every call that the store knows of, with what it believes to have come of it.
+SELECT outgoing_id, attempt, status, claim_token, provider_message_id
+FROM delivery_attempt
+ORDER BY outgoing_id, attempt;
+
+-- name: list_receipts
+-- Every receipt that was taken in.
+SELECT tenant_id, account, event_id, status, message_id, provider_message_id, applied_at
+FROM webhook_event;
+
+-- name: list_cases
+-- What a person is asked to look at.
+SELECT case_id, kind, record, record_key, seen_count
+FROM support_case;

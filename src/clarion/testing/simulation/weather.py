@@ -1,0 +1,182 @@
+"""The weather: what fails, and when. Every call of a port goes through it.
+
+At each call the process may crash before or after it, stand still for longer than any lease, get an error before
+anything happened or after everything did. Each kind of fault draws from a stream of its own, so that switching one off
+leaves the others as they were. After `heal` nothing fails any more.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import Final, Protocol
+
+from clarion.errors import OperatorError, StoreBusy, StoreFull, StoreUnreachable
+from clarion.testing.simulation.coverage import Coverage
+from clarion.testing.simulation.loop import PROCESS, Process, SimulationLoop
+from clarion.testing.simulation.option import AT_PORTS, Fault, Options
+
+STALLS: Final = (5.0, 35.0, 70.0, 130.0)
+"""Seconds: shorter and longer than a call's timeout (20) and a lease (60), on purpose; all below the margin of a
+replay (300), which is what we believe a process can be paused for."""
+
+POLLS: Final = frozenset(
+    {
+        "apply_events",
+        "claim_stage",
+        "discover_flows",
+        "find_doubts",
+        "rescue_outgoing",
+        "rescue_stages",
+        "sweep_canceled",
+    }
+)
+"""Asked every second by every worker, and mostly in vain."""
+
+POLL_SHARE: Final = 0.05
+"""How much rarer faults are at a poll that finds nothing: else no worker would live long enough to be hurt at work."""
+
+_ERRORS: Final[tuple[type[OperatorError], ...]] = (StoreUnreachable, StoreBusy, StoreFull)
+
+
+class Weather:
+    """Decides about faults, and makes them happen."""
+
+    def __init__(
+        self, options: Options, loop: SimulationLoop, *, coverage: Coverage, trace: Callable[[str], None]
+    ) -> None:
+        """Strike as often as the options say."""
+        self._rates = {
+            kind: rate * (options.port_share if kind in AT_PORTS else 1.0) for kind, rate in options.rates.items()
+        }
+        self._streams = {kind: options.chance(f"fault {kind}") for kind in Fault}
+        self._loop = loop
+        self._coverage = coverage
+        self._trace = trace
+        self._healed = False
+        self.crashed: Callable[[Process], None] = lambda _: None
+
+    def heal_ports(self) -> None:
+        """Let ports work from now on; what else may fail still does."""
+        self._rates = {kind: rate for kind, rate in self._rates.items() if kind not in AT_PORTS}
+
+    def heal(self) -> None:
+        """Let nothing fail from now on."""
+        self._healed = True
+
+    @property
+    def healed(self) -> bool:
+        """Whether nothing fails any more."""
+        return self._healed
+
+    def stream(self, kind: Fault) -> Random:
+        """Return the chance that belongs to a kind."""
+        return self._streams[kind]
+
+    def strikes(self, kind: Fault, *, share: float = 1.0) -> bool:
+        """Tell whether a fault of this kind happens here and now, or with a share of its rate."""
+        rate = self._rates.get(kind, 0.0) * share
+        if self._healed or rate == 0.0 or self._streams[kind].random() >= rate:
+            return False
+        self._coverage.met(f"fault: {kind}")
+        return True
+
+    def stall(self) -> float:
+        """Draw for how long something stands still."""
+        return self._streams[Fault.STALL].choice(STALLS)
+
+    def crash(self, process: Process) -> None:
+        """Let a process vanish."""
+        if process.alive:
+            process.alive = False
+            process.disturbed_at = max(process.disturbed_at, self._loop.time())
+            self._trace(f"{process} crashes")
+            self.crashed(process)
+
+    async def before(self, what: str) -> None:
+        """Give way to others, and let a call not begin, or begin late."""
+        await asyncio.sleep(0)
+        share = POLL_SHARE if what in POLLS else 1.0
+        await self._trouble(Fault.CRASH_BEFORE, what, share=share)
+
+    async def after(self, what: str, answer: object = True) -> None:
+        """Let a call's caller not live to see its end, or see it late."""
+        share = POLL_SHARE if what in POLLS and not answer else 1.0
+        await self._trouble(Fault.CRASH_AFTER, what, share=share)
+
+    def store_error(self, kind: Fault, what: str, answer: object = None) -> None:
+        """Raise as a store does that cannot be reached, before a transaction or after its commit."""
+        share = POLL_SHARE if what in POLLS and not answer else 1.0
+        if not self.strikes(kind, share=share):
+            return
+        process = PROCESS.get()
+        if process is not None:
+            process.disturbed_at = max(process.disturbed_at, self._loop.time())
+        error = StoreUnreachable if kind is Fault.STORE_REPLY_LOST else self._streams[kind].choice(_ERRORS)
+        self._trace(f"{process}: {kind}: {what}")
+        raise error("the weather is bad", hint="wait for the heal")
+
+    async def _trouble(self, crash: Fault, what: str, *, share: float) -> None:
+        process = PROCESS.get()
+        if process is None:
+            return
+        if self.strikes(crash, share=share):
+            self._trace(f"{process}: {crash}: {what}")
+            await self._vanish(process)
+        if self.strikes(Fault.STALL, share=share):
+            await self._stand_still(process, what)
+
+    async def _vanish(self, process: Process) -> None:
+        self.crash(process)
+        await self._loop.create_future()
+
+    async def _stand_still(self, process: Process, what: str) -> None:
+        seconds = self.stall()
+        process.disturbed_at = max(process.disturbed_at, self._loop.time() + seconds)
+        self._trace(f"{process} stalls for {seconds:.0f} s at {what}")
+        await asyncio.sleep(seconds)
+
+
+class Observer(Protocol):
+    """Makes the call itself, and looks at what it did."""
+
+    async def observe(
+        self, name: str, method: Callable[..., Awaitable[object]], args: Sequence[object], options: dict[str, object]
+    ) -> object:
+        """Make one call and return what it returns."""
+        ...
+
+
+class Sheltered:
+    """A port whose every asynchronous call goes through the weather."""
+
+    def __init__(self, port: object, *, weather: Weather, observer: Observer | None = None) -> None:
+        """Stand in front of a port; one that is observed is a store, and may fail before and after it commits."""
+        self._port = port
+        self._weather = weather
+        self._observer = observer
+
+    def __getattr__(self, name: str) -> object:
+        """Return the port's own attribute, or its method behind the weather."""
+        method = getattr(self._port, name)
+        if not inspect.iscoroutinefunction(method):
+            return method
+        called = self._called(name, method)
+        self.__dict__[name] = called
+        return called
+
+    def _called(self, name: str, method: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+        weather, observer = self._weather, self._observer
+
+        async def called(*args: object, **options: object) -> object:
+            await weather.before(name)
+            if observer is None:
+                answer = await method(*args, **options)
+            else:
+                weather.store_error(Fault.STORE_ERROR, name)
+                answer = await observer.observe(name, method, args, options)
+                weather.store_error(Fault.STORE_REPLY_LOST, name, answer)
+            await weather.after(name, answer)
+            return answer
+
+        return called

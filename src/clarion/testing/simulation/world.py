@@ -1,0 +1,305 @@
+"""The world: one installation with its processes, the people around it, and everything that goes wrong in it.
+
+It owns the store, starts and restarts nodes, carries requests to doors and receipts to the platform, and collects what
+the invariants find. Nothing in the world itself fails: it belongs to no process.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, TypeVar, cast
+
+from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore
+from clarion.adapters.stores.sqlite.clock import microseconds
+from clarion.adapters.stores.sqlite.core import SqliteCore
+from clarion.adapters.stores.sqlite.location import MEMORY, Location
+from clarion.adapters.stores.sqlite.session import Session
+from clarion.dispatch.request import Trace
+from clarion.domain.call import Call
+from clarion.domain.identity import Channel
+from clarion.errors import ClarionError
+from clarion.ports.blobs import Blobs
+from clarion.ports.provider import Provider
+from clarion.ports.store import Store
+from clarion.ports.track import ProviderEvent
+from clarion.ports.vault import Vault
+from clarion.testing.blobs import MemoryBlobs
+from clarion.testing.simulation import calling, content
+from clarion.testing.simulation.coverage import Coverage
+from clarion.testing.simulation.ledger import Ledger, LedgerCall
+from clarion.testing.simulation.loop import Process, SimulationLoop
+from clarion.testing.simulation.node import START_AT, Node, NodeClock, Worker
+from clarion.testing.simulation.option import Fault, Options
+from clarion.testing.simulation.outside import Account, Outside
+from clarion.testing.simulation.scene import Scene
+from clarion.testing.simulation.verdict import Evidence, Violation
+from clarion.testing.simulation.watch import Watch
+from clarion.testing.simulation.weather import Sheltered, Weather
+from clarion.testing.vault import SeededVault
+from clarion.workers.bell import Bell, Topic
+
+DOORS: Final = 2
+ANSWER_SECONDS: Final = 15.0
+"""How long somebody waits for a door: as long as an HTTP client would."""
+
+CLOCKS_OFF: Final = (-86_400, -3600, -10, 0, 10, 3600, 86_400)
+"""Seconds by which a process's wall clock may be wrong."""
+
+RECEIPT_AGAIN: Final = (2.0, 20.0)
+"""Seconds after which a provider brings a receipt again that was not taken."""
+
+T = TypeVar("T")
+
+StoreChange = Callable[[SqliteStore, Session], object]
+"""Puts something in front of the store: a planted bug, in tests of the simulation itself."""
+
+ProviderChange = Callable[[Provider], Provider]
+
+
+class NoAnswer(Exception):
+    """A door did not answer: it is down, it died, or it is too slow."""
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(
+        self,
+        options: Options,
+        loop: SimulationLoop,
+        *,
+        story: list[str] | None = None,
+        change_store: StoreChange | None = None,
+        change_provider: ProviderChange | None = None,
+    ) -> None:
+        """Make a world of these options; `story` takes the trace, if one is wanted."""
+        self.options = options
+        self.loop = loop
+        self.story = story
+        self.violations: list[Violation] = []
+        self.ledger = Ledger()
+        self.coverage = Coverage()
+        self.chance = options.chance("world")
+        self.weather = Weather(options, loop, coverage=self.coverage, trace=self.trace)
+        self.weather.crashed = self._crashed
+        self.outside = Outside(options, loop, weather=self.weather, ledger=self.ledger, host=self)
+        self.scene = Scene()
+        self.evidence = Evidence(self.scene, self.ledger, self.coverage, self.outside.replay)
+        self.workers: dict[int, Worker] = {}
+        self.doors: dict[int, Node] = {}
+        self.away = False  # whether all workers are gone for long
+        self._generations = 0
+        self._change_store = change_store
+        self._change_provider = change_provider
+        self._session = Session(Location.parse(MEMORY), clock=NodeClock(loop))
+        self._real_store = SqliteStore(SqliteCore(self._session), runner=InlineRunner())
+        self._real_vault = SeededVault(str(options.seed))
+        self._real_blobs = MemoryBlobs()
+        self.watch = Watch(
+            self._session,
+            self.evidence,
+            store_now=lambda: microseconds(self.now()),
+            seconds=loop.time,
+            fail=self.fail,
+            trace=self.trace,
+        )
+
+    async def open(self) -> None:
+        """Set the installation up in good weather: tenant, templates, people, then its processes."""
+        await self._real_store.open()
+        first = Node(_Calm(self), "setup")
+        platform = first.platform
+        await platform.dispatcher.ensure_tenant(content.TENANT)
+        await self.publish(platform.store, edition=1)
+        people = [content.person(number) for number in range(content.PEOPLE)]
+        await first.people.put(content.TENANT, people, trace=Trace(correlation_id="setup"))
+        await first.people.put_group(content.TENANT, content.group())
+        for number in range(DOORS):
+            self._start_door(number)
+        for number in range(self.options.workers):
+            self.start_worker(number)
+
+    def close(self) -> None:
+        """Close the database, after everything that used it has ended."""
+        self._session.close()
+
+    async def publish(self, store: Store, *, edition: int) -> None:
+        """Publish every type in one edition."""
+        for row in content.templates(edition):
+            await store.publish_template(
+                content.TENANT, template_key=row.template_key, content_hash=row.content_hash, bundle=row.bundle
+            )
+
+    def now(self) -> datetime:
+        """Tell the true time."""
+        return START_AT + timedelta(seconds=self.loop.time())
+
+    def trace(self, line: str) -> None:
+        """Write a line of the story, if anybody wants it."""
+        if self.story is not None:
+            self.story.append(f"{self.loop.time():10.3f}  {line}")
+
+    def fail(self, violation: Violation) -> None:
+        """Note what is wrong, and end the run at the next step."""
+        self.violations.append(violation)
+        self.trace(f"VIOLATION {violation}")
+        self.loop.abort(RunFailed(str(violation)))
+
+    def store(self) -> Store:
+        """Open the store, behind the weather and under the watch."""
+        real: object = self._real_store
+        if self._change_store is not None:
+            real = self._change_store(self._real_store, self._session)
+        return cast(Store, Sheltered(real, weather=self.weather, observer=self.watch))
+
+    def vault(self) -> Vault:
+        """Open the vault, behind the weather."""
+        return cast(Vault, Sheltered(self._real_vault, weather=self.weather))
+
+    def blobs(self) -> Blobs:
+        """Open the blobs, behind the weather."""
+        return cast(Blobs, Sheltered(self._real_blobs, weather=self.weather))
+
+    def provider(self, channel: Channel) -> Provider:
+        """Open a channel's account."""
+        account: Provider = Account(self.outside, channel)
+        return account if self._change_provider is None else self._change_provider(account)
+
+    def call_begins(self, process: Process | None, call: Call) -> None:
+        """Look at a call when its adapter is entered."""
+        for violation in calling.begins(process, call, now=self.loop.time(), evidence=self.evidence):
+            self.fail(violation)
+
+    def call_leaves(self, call: LedgerCall) -> None:
+        """Look at a call when its bytes leave."""
+        for violation in calling.leaves(call, now=self.loop.time(), evidence=self.evidence):
+            self.fail(violation)
+
+    def call_delivered(self, call: LedgerCall) -> None:
+        """Look at a message that its recipient got."""
+        for violation in calling.delivered(call, self.evidence):
+            self.fail(violation)
+
+    async def take_receipt(self, tenant_id: str, event: ProviderEvent) -> None:
+        """Bring a receipt to a door again and again until it is taken, as providers do."""
+        while True:
+            try:
+                await self.ask(lambda door: door.platform.store.keep_events(tenant_id, [event]))
+            except (ClarionError, NoAnswer):
+                await asyncio.sleep(self.chance.uniform(*RECEIPT_AGAIN))
+            else:
+                return
+
+    async def ask(self, work: Callable[[Node], Awaitable[T]]) -> T:
+        """Have one of the doors do something, and wait for its answer; raise what it raises, or NoAnswer."""
+        door = self.doors.get(self.chance.randrange(DOORS))
+        if door is None or not door.process.alive:
+            raise NoAnswer("connection refused")
+        answer: asyncio.Future[T] = self.loop.create_future()
+        self.loop.start(door.process, _answered(door, work, answer))
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await answer
+        except TimeoutError:
+            raise NoAnswer("no answer in time") from None
+
+    def start_worker(self, number: int) -> None:
+        """Start a worker, or the next one in its place."""
+        name = self._name("worker", number)
+        worker = Worker(self, name, slots=self.options.slots, bell=Bell(partial(self._ring, name)))
+        self._set_clock(worker)
+        self.workers[number] = worker
+        worker.running.add_done_callback(partial(self._ended, worker))
+        self.trace(f"{name} starts")
+
+    def _start_door(self, number: int) -> None:
+        door = Node(self, self._name("door", number))
+        self._set_clock(door)
+        self.doors[number] = door
+        self.trace(f"{door.process} starts")
+
+    def _set_clock(self, node: Node) -> None:
+        """Start a process on a host whose wall clock may be wrong."""
+        if self.weather.strikes(Fault.CLOCK):
+            seconds = self.weather.stream(Fault.CLOCK).choice(CLOCKS_OFF)
+            node.clock.off_by = timedelta(seconds=seconds)
+            self.trace(f"{node.process} has a wall clock that is off by {seconds} s")
+
+    def _name(self, role: str, number: int) -> str:
+        self._generations += 1
+        return f"{role}-{number}.{self._generations}"
+
+    def _ring(self, sender: str, topic: Topic) -> None:
+        """Carry a ring to the other workers, where this installation does that and the ring is not lost."""
+        if not self.options.rings or self.weather.strikes(Fault.RING_LOST):
+            return
+        for worker in self.workers.values():
+            if worker.process.name != sender:
+                worker.hear(topic)
+
+    def _ended(self, worker: Worker, running: "asyncio.Task[None]") -> None:
+        """Take note that a supervisor came to its end, which it may only when it was asked to."""
+        if not running.cancelled() and (running.exception() is not None or not worker.stopping):
+            self.fail(Violation("defect", f"the supervisor of {worker.process} ended by {running.exception()!r}"))
+
+    def _crashed(self, process: Process) -> None:
+        """Start a node again in the place of the one that vanished, after a while."""
+        delay = self.chance.uniform(0.5, 15.0)
+        for number, worker in self.workers.items():
+            if worker.process is process:
+                self.loop.start(None, self.restart_worker(number, delay))
+        for number, door in self.doors.items():
+            if door.process is process:
+                self.loop.start(None, self._restart_door(number, delay))
+
+    async def restart_worker(self, number: int, delay: float) -> None:
+        """Start a worker anew, unless all of them are away."""
+        await asyncio.sleep(delay)
+        if not self.away and (not self.workers[number].process.alive or self.workers[number].running.done()):
+            self.start_worker(number)
+
+    async def _restart_door(self, number: int, delay: float) -> None:
+        await asyncio.sleep(delay)
+        self._start_door(number)
+
+
+class RunFailed(Exception):
+    """A violation was found; nothing after it means anything."""
+
+
+class _Calm:
+    """The ports of a world without weather, for setting it up."""
+
+    def __init__(self, world: World) -> None:
+        """Use what lies behind the weather."""
+        self._world = world
+        self.loop = world.loop
+
+    def store(self) -> Store:
+        """Open the store under the watch alone."""
+        return cast(Store, self._world._real_store)  # noqa: SLF001  of this module
+
+    def vault(self) -> Vault:
+        """Open the vault itself."""
+        return self._world._real_vault  # noqa: SLF001  the same
+
+    def blobs(self) -> Blobs:
+        """Open the blobs themselves."""
+        return self._world._real_blobs  # noqa: SLF001  the same
+
+    def provider(self, channel: Channel) -> Provider:
+        """Open a channel's account."""
+        return self._world.provider(channel)
+
+
+async def _answered(door: Node, work: Callable[[Node], Awaitable[T]], answer: "asyncio.Future[T]") -> None:
+    """Do a door's work, and answer if anybody still waits."""
+    try:
+        result = await work(door)
+    except ClarionError as error:
+        if not answer.done():
+            answer.set_exception(error)
+    else:
+        if not answer.done():
+            answer.set_result(result)

@@ -1,0 +1,1 @@
+"""Workers: the one loop that runs every step, the bell that wakes it, the janitor, and the supervisor of a process."""

@@ -1,0 +1,24 @@
+"""The pace of a process's workers: leases, timeouts and how often they look without being rung for.
+
+The defaults are for production; a test that kills workers shortens them, so that what was left behind comes back soon.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from clarion.pipeline import schedule
+from clarion.pipeline.distribute import CALL_TIMES, CallTimes
+from clarion.workers.loop import POLL
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How long things may take; `CallTimes` refuses what would not fit together (I-20)."""
+
+    calls: CallTimes = CALL_TIMES
+    stage_lease: timedelta = schedule.LEASE
+    poll: float = POLL
+
+
+PACE: Final = Pace()

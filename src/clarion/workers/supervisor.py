@@ -1,0 +1,127 @@
+"""The supervisor: runs every step of one process until it is told to stop, and stops gracefully.
+
+Stopping means: claim nothing new, let open calls come to their end, record them. What cannot be recorded in time is
+left to its lease, like after a crash.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+
+import structlog
+
+from clarion.bootstrap import Platform
+from clarion.domain.identity import Channel
+from clarion.pipeline.distribute import CallObserver, Distribute
+from clarion.pipeline.generate import Generate
+from clarion.pipeline.schedule import Schedule
+from clarion.pipeline.settle import Settle
+from clarion.pipeline.track import Track
+from clarion.workers.bell import Bell, Topic
+from clarion.workers.janitor import Janitor
+from clarion.workers.loop import run
+from clarion.workers.pace import PACE, Pace
+
+log = structlog.get_logger("clarion.workers")
+
+
+class Supervisor:
+    """One process's workers."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        *,
+        bell: Bell,
+        channels: tuple[Channel, ...],
+        slots: int,
+        pace: Pace = PACE,
+        observe: CallObserver = lambda _message, _outcome, _took: None,
+    ) -> None:
+        """Serve these channels with so many call slots each; jobs, receipts and doubts of all.
+
+        `observe` hears of every outcome of a call.
+        """
+        self._observe = observe
+        self._platform = platform
+        self._bell = bell
+        self._channels = channels
+        self._slots = slots
+        self._pace = pace
+        self._stop = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ask the workers to stop; `run` returns when they have."""
+        self._stop.set()
+        for topic in Topic:
+            self._bell.hear(topic)
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        e, lease = self._platform, self._pace.stage_lease
+        generate = Generate(
+            queue=e.store,
+            facts=e.store,
+            templates=e.templates,
+            renderer=e.renderer,
+            dispatcher=e.dispatcher,
+            keyring=e.keyring,
+            lease=lease,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for name, step, hears, rings in (
+                ("schedule", Schedule(queue=e.store, facts=e.store, lease=lease).step, Topic.STAGES, Topic.STAGES),
+                ("generate", generate.step, Topic.STAGES, Topic.OUTGOING),
+                ("track", Track(events=e.store).step, Topic.EVENTS, Topic.OUTGOING),
+                ("settle", Settle(queue=e.store, providers=e.providers).step, Topic.DOUBTS, Topic.OUTGOING),
+                ("janitor", Janitor(queue=e.store).step, Topic.JANITOR, Topic.DOUBTS),
+            ):
+                tasks.create_task(self._loop(name, step, hears=hears, rings=rings))
+            for channel in self._channels:
+                tasks.create_task(self._pump(channel, tasks))
+
+    async def _loop(self, name: str, step: Callable[[], Awaitable[int]], *, hears: Topic, rings: Topic) -> None:
+        """Run one step until stopped."""
+        wake = asyncio.Event()
+        self._bell.listen(hears, wake.set)
+        worked = partial(self._bell.ring, rings)
+        await run(name, step, wake=wake, stop=self._stop, worked=worked, poll=self._pace.poll)
+
+    async def _pump(self, channel: Channel, tasks: asyncio.TaskGroup) -> None:
+        """Run one channel's pump until stopped and its open calls are recorded."""
+        e, wake, drained = self._platform, asyncio.Event(), asyncio.Event()
+        pump = Distribute(
+            queue=e.store,
+            keyring=e.keyring,
+            templates=e.templates,
+            renderer=e.renderer,
+            accounts={channel: e.accounts[channel]},
+            providers=e.providers,
+            slots=self._slots,
+            spawn=lambda call: tasks.create_task(guarded(call)),
+            clock=e.clock,
+            ids=e.ids,
+            wake=wake,
+            times=self._pace.calls,
+            observe=self._observe,
+        )
+        self._bell.listen(Topic.OUTGOING, pump.hint)
+
+        async def step() -> int:
+            if self._stop.is_set():
+                pump.stop()
+                if pump.idle:
+                    drained.set()
+                    wake.set()  # the loop looks at `drained` at once instead of after its rest
+                    return 0
+            return await pump.step()
+
+        await run(f"distribute {channel}", step, wake=wake, stop=drained, rest=lambda: pump.rest, poll=self._pace.poll)
+
+
+async def guarded(call: Coroutine[None, None, None]) -> None:
+    """Let a call end as it may: its result is already on its way, and one bad adapter must not end the rest."""
+    try:
+        await call
+    except Exception:
+        log.exception("a provider adapter raised what it should have answered")

@@ -1,0 +1,213 @@
+"""The API over the memory store: two tenants, a key of every role, and the whole pipeline to drain by hand."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import msgspec
+
+from clarion.adapters.blobs import open_blobs
+from clarion.api.app import ROUTES, create_app
+from clarion.api.description import describe
+from clarion.api.metrics import Metrics
+from clarion.bootstrap import Platform, Settings
+from clarion.catalog.access import Access, mint
+from clarion.catalog.publish import Publisher
+from clarion.domain.call import Unknown
+from clarion.domain.identity import Channel
+from clarion.errors import ClarionError
+from clarion.ports.catalog import Role
+from clarion.testing.clock import ManualClock, SeededIds
+from clarion.testing.memory import MemoryStore
+from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted
+
+OTHER = "other-school"
+ENTITY = UUID("6f1c2c7e-0000-4000-8000-000000000001")
+WELCOME: dict[str, Any] = {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}}
+
+
+class FailingStore:
+    """A store that fails as a test says: every method, or those named, before its work or after it."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.store = store
+        self.error: ClarionError | None = None
+        self.after_commit = False
+        self.only: frozenset[str] = frozenset()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.store, name)
+
+        async def failing(*args: Any, **kwargs: Any) -> Any:
+            fails = self.error is not None and (not self.only or name in self.only)
+            if fails and self.error is not None and not self.after_commit:
+                raise self.error
+            result = await method(*args, **kwargs)
+            if fails and self.error is not None:
+                raise self.error
+            return result
+
+        return failing
+
+
+class ApiDesk:
+    """Everything that a test of the API asks for."""
+
+    def __init__(self, *, sandbox: Path | None = None, store: Any = None, clock: ManualClock | None = None) -> None:
+        self.clock = clock or ManualClock()
+        self.provider = Scripted()
+        self.memory: MemoryStore = store or MemoryStore(self.clock)
+        self.failing = FailingStore(self.memory)
+        delegating: Any = self.failing  # every method of the store
+        self.line = Line(delegating, self.clock, self.provider)
+        self.metrics = Metrics()
+        self.rings: list[str] = []
+        self.keys: dict[tuple[str, Role], str] = {}
+        providers = {"*": f"sandbox://{sandbox}"} if sandbox else {"*": "null://"}
+        self.platform = Platform(
+            settings=Settings(store="memory://", blobs="memory://", vault="memory://", providers=providers),
+            store=delegating,
+            blobs=open_blobs("memory://"),
+            keyring=self.line.keyring,
+            dispatcher=self.line.dispatcher,
+            templates=self.line.templates,
+            renderer=self.line.renderer,
+            accounts={Channel.EMAIL: "scripted", Channel.SMS: "scripted"},
+            providers={"scripted": self.provider},
+            sends=self.line.sends,
+            clock=self.clock,
+            ids=SeededIds("api"),
+            randomness=bytes,
+        )
+        self.door = create_app(self.platform, ring=self.rings.append, metrics=self.metrics)
+
+    async def seed(self) -> None:
+        """Make both tenants with their notifications, and a key of every role for each."""
+        await self.line.seed()
+        await self.line.dispatcher.ensure_tenant(OTHER)
+        publisher = Publisher(catalog=self.memory, renderer=self.line.renderer)
+        await publisher.publish(OTHER, folder=DEFINITIONS / "welcome", actor="test")  # and nothing else
+        access, ids = Access(self.memory, clock=self.clock), SeededIds("keys")
+        for tenant_id in (TENANT, OTHER):
+            for role in Role:
+                minted = mint(
+                    tenant_id=tenant_id,
+                    actor=f"{role} of {tenant_id}",
+                    role=role,
+                    key_guid=ids.new_guid(),
+                    secret=ids.new_guid().bytes + ids.new_guid().bytes,
+                )
+                await access.grant(minted, actor="test")
+                self.keys[tenant_id, role] = minted.token
+
+    def operations(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """List every operation of the OpenAPI document: method, path, description."""
+        document = msgspec.json.decode(describe(ROUTES))
+        return [
+            (method.upper(), path, operation)
+            for path, item in document["paths"].items()
+            for method, operation in item.items()
+        ]
+
+    def client(self, role: Role | None = Role.ADMIN, *, tenant_id: str = TENANT, **options: Any) -> httpx.AsyncClient:
+        """Make a client with the key of a role, or with none."""
+        headers = {"authorization": f"Bearer {self.keys[tenant_id, role]}"} if role else {}
+        options.setdefault("base_url", "http://127.0.0.1:8025")
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.door, raise_app_exceptions=False),  # type: ignore[arg-type]  # ASGI, spelled otherwise
+            headers=headers,
+            **options,
+        )
+
+    async def sent(self, tenant_id: str = TENANT, **changes: Any) -> dict[str, Any]:
+        """Send one notification and return its receipt."""
+        async with self.client(tenant_id=tenant_id) as client:
+            answer = await client.post("/v1/notifications", json=WELCOME | changes)
+            assert answer.status_code == 202, answer.text
+            receipt: dict[str, Any] = answer.json()
+            return receipt
+
+
+async def seeded_desk() -> ApiDesk:
+    """Make a desk that is seeded; its app has not been started, which only the outbox and the pulse would notice."""
+    desk = ApiDesk()
+    await desk.seed()
+    return desk
+
+
+@asynccontextmanager
+async def running_desk(*, sandbox: Path | None = None) -> AsyncIterator[ApiDesk]:
+    """Make a desk that is seeded and whose app has been started."""
+    desk = ApiDesk(sandbox=sandbox)
+    await desk.seed()
+    async with desk.door.lifespan():
+        yield desk
+
+
+def problem(answer: httpx.Response) -> dict[str, Any]:
+    """Read a problem, and hold it to its form."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    said: dict[str, Any] = msgspec.json.decode(answer.content)
+    assert said["status"] == answer.status_code
+    assert said["type"] == f"urn:clarion:error:{said['code']}"
+    assert said["title"]
+    assert said["detail"]
+    assert said["correlation_id"] == answer.headers["x-correlation-id"]
+    assert set(said) <= {"type", "title", "status", "detail", "code", "correlation_id", "field"}
+    return said
+
+
+NOBODY = {
+    "job_id": str(UUID(int=1)),
+    "id": str(UUID(int=1)),
+    "entity": str(UUID(int=1)),
+    "case_id": str(UUID(int=1)),
+    "outgoing_id": "987654321",
+    "type_name": "no-such-type",
+}
+"""Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
+
+
+def filled(path: str, ids: dict[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], path)
+
+
+async def ask(client: httpx.AsyncClient, method: str, path: str, operation: dict[str, Any]) -> httpx.Response:
+    """Send an operation with the example that its description has."""
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+    return await client.request(method, path, json=body)
+
+
+async def things(desk: ApiDesk) -> dict[str, str]:
+    """Make one thing of each kind in the first tenant, and name them by the parameters of paths."""
+    desk.provider.answers = [Unknown(reason="no reply")]
+    receipt = await desk.sent(entity={"type": "child", "guid": str(ENTITY)})
+    await desk.line.drain()
+    async with desk.client() as client:
+        key = {"idempotency-key": "k"}
+        await client.post("/v1/notifications", json=WELCOME, headers=key)
+        await client.post("/v1/notifications", json=WELCOME | {"data": {"name": "Kim"}}, headers=key)
+        (case,) = (await client.get("/v1/support-cases?status=Open")).json()["items"]
+        (uncertain,) = (await client.get("/v1/uncertain")).json()["items"]
+    return {
+        "job_id": receipt["job_id"],
+        "id": receipt["message_id"],
+        "entity": str(ENTITY),
+        "case_id": case["case_id"],
+        "outgoing_id": str(uncertain["id"]),
+        "type_name": "newsletter",
+    }
+
+
+def comparable(answer: httpx.Response) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Give all that a caller can see of an answer, without the id that each request has of its own."""
+    body = answer.json() if answer.content else {}
+    headers = {name: value for name, value in answer.headers.items() if name != "x-correlation-id"}
+    if "correlation_id" in body and "code" in body:
+        assert body.pop("correlation_id")
+        headers.pop("content-length", None)  # ids may differ in length
+    return answer.status_code, body, headers

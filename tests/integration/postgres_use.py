@@ -1,0 +1,278 @@
+"""Everything that a PostgreSQL store can do, done once, and tables full enough that a bad plan shows.
+
+For tests that look at what the store sends: `fill` and `FILL` make thousands of rows of every table, 20,000 of them
+messages; `use_everything` calls every method so that each of the store's statements is sent.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+import pytest
+
+from clarion.adapters.stores.postgres import PostgresStore
+from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict, FlowQuota, Gate, LowMark, StageResult
+from clarion.domain.guard import JobEntry
+from clarion.domain.identity import Identity, Lane
+from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
+from clarion.domain.seal import Purpose
+from clarion.domain.support import SupportStatus
+from clarion.errors import InvalidInput
+from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.track import ProviderEvent
+from clarion.testing import factories as make
+from tests.integration.watched_connection import Connection
+
+TENANT: Final = "acme"
+ROUTE: Final = "email:default"
+ROWS: Final = 2000  # of most tables: far more than a page, and soon made
+LEASE: Final = timedelta(minutes=1)
+
+FILL: Final = """
+INSERT INTO tenant (tenant_id) SELECT 'other-' || n FROM generate_series(1, 2000) AS n;
+INSERT INTO tenant_key (tenant_id, purpose, serial, wrapped) SELECT tenant_id, 'data', 1, 'x' FROM tenant
+ON CONFLICT DO NOTHING;
+INSERT INTO support_case (tenant_id, case_id, kind, status, record, record_key, details, correlation_id)
+SELECT 'acme', gen_random_uuid(), 'Hold', CASE WHEN n % 10 = 0 THEN 'Open' ELSE 'Resolved' END, 'r', 'k', '', 'c'
+FROM generate_series(1, 2000) AS n;
+INSERT INTO source (tenant_id, source) SELECT 'acme', 's' || n FROM generate_series(1, 2000) AS n;
+INSERT INTO flow (tenant_id, lane, route, source) SELECT 'acme', 'bulk', 'sms', 's' || n
+FROM generate_series(1, 2000) AS n;
+INSERT INTO outgoing_message (
+  tenant_id, bucket, pk, rk, message_id, address_id, channel, flow_id, order_key, due_at, correlation_id
+)
+SELECT
+  'acme', 202512, 'pk-' || n, md5(n::text) || '_email', gen_random_uuid(), n, 'email', (SELECT max(id) FROM flow),
+  md5(n::text), now(), 'c'
+FROM generate_series(1, 20000) AS n;
+INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor)
+SELECT tenant_id, bucket, id, 2, 'Created', 'Sending', 'w' FROM outgoing_message WHERE pk LIKE 'pk-%';
+INSERT INTO delivery_attempt (
+  tenant_id, bucket, outgoing_id, attempt, claim_token, account, status, provider_message_id, correlation_id
+)
+SELECT tenant_id, bucket, id, 1, gen_random_uuid(), 'main', 'Accepted', 'pid-' || id, 'c'
+FROM outgoing_message WHERE pk LIKE 'pk-%';
+INSERT INTO webhook_event (tenant_id, account, event_id, status, message_id, happened_at, raw, applied_at)
+SELECT 'acme', 'main', 'old-' || n, 'Delivered', gen_random_uuid(), now(), '', now()
+FROM generate_series(1, 2000) AS n;
+INSERT INTO person (tenant_id, recipient_id_hash, domain, person_id, profile)
+SELECT 'acme', md5(n::text), 'user', n, '' FROM generate_series(1, 2000) AS n;
+INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id)
+SELECT 'acme', md5(n::text), 'email', n FROM generate_series(1, 2000) AS n;
+INSERT INTO audience_group (tenant_id, guid, name)
+SELECT 'acme', gen_random_uuid(), 'g' FROM generate_series(1, 2000) AS n;
+INSERT INTO group_member (tenant_id, group_guid, recipient_id_hash)
+SELECT 'acme', guid, md5(guid::text) FROM audience_group;
+INSERT INTO template (tenant_id, template_key, version, content_hash, bundle)
+SELECT 'other-' || n % 100, 'key-' || n % 10, n, 'h1:x', '' FROM generate_series(1, 2000) AS n;
+INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by)
+SELECT 'acme', 'type-' || n, false, 'sam' FROM generate_series(1, 2000) AS n;
+INSERT INTO api_key (key_id, tenant_id, secret_hash, actor, role)
+SELECT 'key-id-' || n, 'other-' || n, 'h1:x', 'sam', 'viewer' FROM generate_series(1, 2000) AS n;
+INSERT INTO audit_log (tenant_id, seq, actor, act, subject, previous_hash, hash)
+SELECT 'other-1', n, 'sam', 'a', 's', '', 'h' FROM generate_series(1, 2000) AS n;
+"""
+
+
+async def fill(store: PostgresStore) -> None:
+    """Store thousands of records of every kind that an ensure makes."""
+    for start in range(0, ROWS, 1000):
+        numbers = range(start, start + 1000)
+        await store.ensure_automation_schedulers(TENANT, [make.automation_scheduler(n) for n in numbers])
+        await store.ensure_automation_jobs(TENANT, [make.automation_job(n) for n in numbers])
+        await store.ensure_notification_jobs(TENANT, [make.guarded_entry(f"key-{n}") for n in numbers])
+        await store.ensure_messaging_jobs(TENANT, [make.messaging_job(n) for n in numbers])
+        await store.ensure_user_messages(TENANT, [make.user_message(n, job_row_key=f"job-{n}") for n in numbers])
+        versions = await store.ensure_address_versions(TENANT, [make.address_version(n) for n in numbers])
+        items = make.outgoing_items(make.messaging_job(2), [version.record for version in versions])
+        await store.ensure_outgoing_messages(TENANT, items)
+
+
+async def use_everything(store: PostgresStore, connection: Connection, *, start: int) -> None:
+    """Ask the store for everything that it can do, so that each of its queries is sent."""
+    await use_ensures(store, range(start - 10, start + 10))  # on full tables, some are there and some are new
+    await use_stages(store)
+    await use_queue(store, connection, start)
+    await use_catalog(store)
+    await use_insights(store, connection)
+
+
+async def use_ensures(store: PostgresStore, around: range) -> None:
+    await store.ensure_tenant(TENANT, {(Purpose.DATA, 1): b"wrapped"})
+    await store.ensure_automation_schedulers(TENANT, [make.automation_scheduler(n) for n in around])
+    moved = [make.automation_scheduler(n, local_time="10:00") for n in around]
+    await store.ensure_automation_schedulers(TENANT, moved)
+    await store.ensure_automation_jobs(TENANT, [make.automation_job(n) for n in around])
+    await store.ensure_notification_jobs(TENANT, [make.guarded_entry(f"key-{n}") for n in around])
+    await store.ensure_notification_schedulers(TENANT, [make.notification_scheduler(n) for n in around])
+    await store.ensure_messaging_jobs(TENANT, [make.messaging_job(n) for n in around])
+    await store.ensure_user_messages(TENANT, [make.user_message(n) for n in around])
+    # A job that is there without a guard, and now asked for with one and other content: its guard is taken back.
+    job = make.notification_job()
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=job)])
+    odd = msgspec.structs.replace(job, template_key="another")
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=odd, guard=make.guard_of(odd, "odd"))])
+    versions = await store.ensure_address_versions(TENANT, [make.address_version(n) for n in around])
+    (campaign,) = await store.ensure_messaging_jobs(TENANT, [make.messaging_job(2)])
+    for parent in (campaign.record, job):
+        items = make.outgoing_items(parent, [version.record for version in versions], lane=Lane.BULK)
+        await store.ensure_outgoing_messages(TENANT, items)
+        with pytest.raises(InvalidInput):
+            await store.ensure_outgoing_messages(TENANT, [msgspec.structs.replace(items[0], address_id=2**40)])
+        again = [msgspec.structs.replace(item, attempt_no=2, hold=(1, 1)) for item in items]
+        await store.ensure_outgoing_messages(TENANT, again)
+
+
+async def use_stages(store: PostgresStore) -> None:
+    claims = await store.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=20, lease=LEASE)
+    assert claims
+    await store.freeze_recipients({claim.job.id or 0: "[]" for claim in claims})
+    results = [
+        StageResult(
+            scheduler_id=claim.scheduler.id or 0,
+            version=claim.scheduler.version,
+            to=NotificationStatus.READY,
+            stage=Stage.GENERATE,
+        )
+        for claim in claims[:10]
+    ]
+    assert len(await store.finish_stage(results)) == len(results)
+    await store.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=20, lease=timedelta())
+    assert await store.rescue_stages(limit=10, rescues_max=0)
+    assert await store.next_stage_due_in() is not None
+
+
+OUTCOMES: Final[tuple[CallOutcome, ...]] = (
+    Accepted(provider_message_id="p"),
+    Deferred(reason="busy"),
+    Refused(reason="no"),
+    Misconfigured(reason="no such sender"),
+    NotCalled(reason="not ready"),
+    Unknown(reason="lost"),
+)
+
+
+async def use_queue(store: PostgresStore, connection: Connection, start: int) -> None:
+    """Claim rows with and without an order, let every outcome happen to them, and all that can follow."""
+    await store.set_gate(TENANT, "a source in use", Gate.OPEN)
+    jobs = [make.notification_job(start + n) for n in range(40)]
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=job) for job in jobs])
+    versions = await store.ensure_address_versions(TENANT, [make.address_version(start + n) for n in range(40)])
+    items = [
+        make.outgoing_item(job, version.record, order_key=f"{n // 2:032}", source="a source in use", route=ROUTE)
+        for n, (job, version) in enumerate(zip(jobs, versions, strict=True))
+    ]
+    answers = await store.ensure_outgoing_messages(TENANT, items)
+    claimed = await claim_all(store, token=1)
+    assert len(claimed) >= 20  # one of each pair that shares an order key
+    results = [result(message, OUTCOMES[n % 6]) for n, message in enumerate(claimed)]
+    await store.record_outgoing(results, actor="worker")
+    assert await claim_all(store, token=2, lease=timedelta())
+    assert await store.rescue_outgoing(limit=100)
+    doubts = await store.find_doubts(limit=20)
+    verdicts = [
+        DoubtVerdict(id=one.id, bucket=one.bucket, version=one.version, replay=n % 2 == 0, reason="so")
+        for n, one in enumerate(doubts)
+    ]
+    assert await store.settle_doubts(verdicts, actor="settle")
+    failed = await connection.fetchrow("SELECT id, version FROM outgoing_message WHERE status = 'FailedFinal' LIMIT 1")
+    assert failed is not None
+    assert await store.retry_outgoing(TENANT, failed["id"], version=failed["version"], actor="sam", reason="again")
+    await use_track(store, [answer.record for answer in answers[:20]])
+    await use_cancels(store, connection)
+
+
+async def claim_all(store: PostgresStore, *, token: int, lease: timedelta = LEASE) -> list[ClaimedMessage]:
+    found = await store.discover_flows(routes=[ROUTE], lows={2**40: LowMark(due_at=make.SOURCE_AT, id=1)})
+    quotas = [FlowQuota(flow_id=head.flow_id, quota=40, account=head.account or "main") for head in found.heads]
+    return await store.claim_outgoing(quotas, token=make.guid(token, "token"), lease=lease, actor="worker")
+
+
+def result(message: ClaimedMessage, outcome: CallOutcome) -> CallResult:
+    return CallResult(
+        id=message.id,
+        bucket=message.bucket,
+        claim_token=message.claim_token,
+        attempt=message.attempts,
+        outcome=outcome,
+    )
+
+
+async def use_track(store: PostgresStore, rows: list[OutgoingMessage]) -> None:
+    """Events about rows that were called, by our key and by the provider's, and about none."""
+    events = [
+        ProviderEvent(
+            account="main",
+            event_id=f"{row.id}",
+            status=OutgoingStatus.DELIVERED,
+            message_id=row.message_id,
+            recipient_key_hash=row.rk[:32],
+            provider_message_id=f"told-{row.id}",
+            happened_at=make.SOURCE_AT,
+            raw="",
+        )
+        for row in rows
+    ]
+    lower = [
+        msgspec.structs.replace(event, event_id=f"late-{event.event_id}", status=OutgoingStatus.SENT_TO_PROVIDER)
+        for event in events
+    ]
+    strange = msgspec.structs.replace(events[0], event_id=f"strange-{rows[0].id}", message_id=None)
+    for some in (events, [*lower, msgspec.structs.replace(strange, provider_message_id="nobody's")]):
+        await store.keep_events(TENANT, some)
+        assert await store.apply_events(limit=100, actor="track")
+
+
+JOB_IN_STATE: Final = """
+SELECT j.guid FROM notification_job AS j JOIN outgoing_message AS o ON o.tenant_id = j.tenant_id AND o.pk = j.row_key
+WHERE o.status = $1 AND o.cancel_at IS NULL LIMIT 1
+"""
+
+
+async def use_cancels(store: PostgresStore, connection: Connection) -> None:
+    """Cancel what waits and what is in doubt, and a source."""
+    for status in (OutgoingStatus.RETRY_READY, OutgoingStatus.UNCERTAIN):
+        job = await connection.fetchval(JOB_IN_STATE, status)
+        assert await store.cancel_job(TENANT, job, actor="sam")
+    await store.set_gate(TENANT, "a source in use", Gate.CANCELED)
+    await store.sweep_canceled(limit=100)
+
+
+async def use_catalog(store: PostgresStore) -> None:
+    (address,) = await store.ensure_address_versions(TENANT, [make.address_version()])
+    one, group = make.address_version().recipient_id_hash, make.guid(1, "group")
+    person = Person(
+        identity=Identity.user("1-person"), recipient_id_hash=one, profile=b"", address_ids=(address.record.id or 0,)
+    )
+    await store.put_people(TENANT, [person])
+    await store.put_group(TENANT, guid=group, name="all", members=[one])
+    assert await store.find_recipients(TENANT, [one])
+    assert await store.find_members(TENANT, [group])
+    await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
+    assert await store.find_disabled_types([(TENANT, "welcome")])
+    await store.publish_template(TENANT, template_key="welcome", content_hash="h1:1", bundle="{}")
+    assert await store.find_templates([(TENANT, "welcome", None)])
+    assert await store.list_templates(TENANT)
+    key = ApiKey(key_id="key-id-of-sam", tenant_id=TENANT, secret_hash="h1:1", actor="sam", role=Role.ADMIN)  # noqa: S106  no secret
+    await store.put_api_key(key, actor="sam")
+    assert await store.find_api_key(key.key_id)
+    assert await store.list_api_keys(TENANT)
+    await store.revoke_api_key(TENANT, key.key_id, actor="sam")
+    (case, *_) = await store.list_support_cases(TENANT, status=SupportStatus.OPEN)
+    assert await store.resolve_support_case(TENANT, case.case_id, actor="sam", resolution="mended")
+    assert await store.list_audit(TENANT)
+
+
+async def use_insights(store: PostgresStore, connection: Connection) -> None:
+    job = make.notification_job()
+    message = await connection.fetchval("SELECT message_id FROM outgoing_message WHERE pk = $1", job.row_key)
+    assert await store.find_job_story(TENANT, job.guid)
+    assert await store.find_job_of_message(TENANT, message)
+    assert await store.list_jobs(TENANT, job.partition_key)
+    assert await store.list_doubts(TENANT)
+    (case, *_) = await store.list_support_cases(TENANT)
+    assert await store.find_support_case(TENANT, case.case_id)
+    assert await store.list_tenants()
+    assert (await store.measure()).uncertain

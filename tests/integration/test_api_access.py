@@ -1,0 +1,170 @@
+"""Who may do what: keys, every role against every route, and no tenant's things for another's key (X-01, X-04)."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from clarion.catalog.access import Access
+from clarion.ports.catalog import Role
+from tests.integration.api_desk import (
+    ENTITY,
+    NOBODY,
+    OTHER,
+    ApiDesk,
+    ask,
+    comparable,
+    filled,
+    problem,
+    seeded_desk,
+    things,
+)
+from tests.unit.pipeline_line import TENANT
+
+ALL = set(Role)
+MATRIX = {
+    "POST /v1/notifications": {Role.SENDER, Role.ADMIN},
+    "GET /v1/notifications/{job_id}": ALL,
+    "POST /v1/notifications/{job_id}/cancel": {Role.SENDER, Role.SUPPORT, Role.ADMIN},
+    "GET /v1/messages/{id}/timeline": ALL,
+    "GET /v1/entities/{entity}/notifications": ALL,
+    "GET /v1/types": ALL,
+    "PUT /v1/types/{type_name}/enabled": {Role.AUTHOR, Role.ADMIN},
+    "GET /v1/uncertain": ALL,
+    "POST /v1/outgoing/{outgoing_id}/retry": {Role.SUPPORT, Role.ADMIN},
+    "GET /v1/support-cases": ALL,
+    "GET /v1/support-cases/{case_id}": ALL,
+    "POST /v1/support-cases/{case_id}/resolve": {Role.SUPPORT, Role.ADMIN},
+    "GET /v1/audit": {Role.SUPPORT, Role.ADMIN},
+}
+OPEN = {"GET /health", "GET /ready", "GET /metrics", "GET /openapi.json"}
+
+
+@pytest.fixture
+async def desk() -> ApiDesk:
+    return await seeded_desk()
+
+
+async def test_every_route_is_in_the_matrix_and_says_so_in_its_description(desk: ApiDesk) -> None:
+    listed = {f"{method} {path}": operation for method, path, operation in desk.operations()}
+    assert set(listed) == set(MATRIX) | OPEN
+    assert {name for name, operation in listed.items() if "security" not in operation} == OPEN
+
+
+async def test_a_role_may_do_exactly_what_the_matrix_says(desk: ApiDesk) -> None:
+    for role in Role:
+        async with desk.client(role) as client:
+            for method, path, operation in desk.operations():
+                answer = await ask(client, method, filled(path, NOBODY), operation)
+                allowed = MATRIX.get(f"{method} {path}", ALL)
+                assert (answer.status_code == 403) == (role not in allowed), (role, method, path, answer.text)
+                if answer.status_code == 403:
+                    assert problem(answer)["code"] == "forbidden"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer nonsense",
+        "Bearer clarion_0123456789abcdef_" + "0" * 64,
+        "Basic Y2xhcmlvbjpzZWNyZXQ=",
+        "Bearer {key} ",
+        "Bearer  {key}",
+        "Token {key}",
+        "{key}",
+        "Bearer {key}x",
+    ],
+)
+async def test_without_a_valid_key_every_route_is_closed_and_no_body_is_read(desk: ApiDesk, header: str | None) -> None:
+    key = desk.keys[TENANT, Role.ADMIN]
+    headers = {} if header is None else {"authorization": header.format(key=key)}
+
+    read = []
+
+    async def body() -> AsyncIterator[bytes]:
+        read.append(True)
+        yield b"{}"
+
+    async with desk.client(None) as client:
+        for method, path, operation in desk.operations():
+            if "security" not in operation:
+                continue
+            content = body() if "requestBody" in operation else None
+            answer = await client.request(method, filled(path, NOBODY), content=content, headers=headers)
+            assert (answer.status_code, problem(answer)["code"]) == (401, "unauthenticated"), (method, path)
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+            assert key not in answer.text
+    assert not read
+
+
+async def test_a_key_may_be_given_with_any_spelling_of_the_scheme(desk: ApiDesk) -> None:
+    key = desk.keys[TENANT, Role.ADMIN]
+    async with desk.client(None) as client:
+        assert (await client.get("/v1/types", headers={"authorization": f"bearer {key}"})).status_code == 200
+
+
+async def test_a_revoked_key_is_closed_out_within_seconds(desk: ApiDesk) -> None:
+    key = desk.keys[TENANT, Role.VIEWER]
+    async with desk.client(Role.VIEWER) as client:
+        assert (await client.get("/v1/types")).status_code == 200
+        revoked = await Access(desk.memory, clock=desk.clock).revoke(TENANT, key.split("_")[1], actor="ada")
+        assert revoked
+        await desk.line.wait(2)
+        assert (await client.get("/v1/types")).status_code == 401
+
+
+async def test_another_tenants_id_is_answered_exactly_as_one_that_nobody_has(desk: ApiDesk) -> None:
+    ids = await things(desk)
+    compared = 0
+    async with desk.client(tenant_id=OTHER) as stranger:
+        for method, path, operation in desk.operations():
+            for name in re.findall(r"\{(\w+)\}", path):
+                theirs = await ask(stranger, method, filled(path, NOBODY | {name: ids[name]}), operation)
+                nobodys = await ask(stranger, method, filled(path, NOBODY), operation)
+                assert comparable(theirs) == comparable(nobodys), (method, path)
+                assert theirs.status_code == 404 or (path.startswith("/v1/entities") and not theirs.json()["items"])
+                compared += 1
+    assert compared >= 8
+
+
+async def test_the_owners_key_does_find_each_of_those_things(desk: ApiDesk) -> None:
+    """Otherwise the test above would compare nothing with nothing."""
+    ids = await things(desk)
+    async with desk.client() as owner:
+        for method, path, operation in desk.operations():
+            if "{" in path:
+                answer = await ask(owner, method, filled(path, ids), operation)
+                assert answer.status_code != 404, (method, path)
+        history = (await owner.get(f"/v1/entities/{ENTITY}/notifications")).json()
+    assert [item["job_id"] for item in history["items"]] == [ids["job_id"]]
+
+
+async def test_lists_hold_nothing_of_another_tenant(desk: ApiDesk) -> None:
+    await things(desk)
+    async with desk.client(tenant_id=OTHER) as stranger:
+        assert (await stranger.get("/v1/uncertain")).json()["items"] == []
+        assert (await stranger.get("/v1/support-cases")).json()["items"] == []
+        assert [item["type"] for item in (await stranger.get("/v1/types")).json()["items"]] == ["welcome"]
+        audit = (await stranger.get("/v1/audit?limit=100")).json()["items"]
+    assert all("of school" not in str(entry) for entry in audit)
+
+
+async def test_answers_show_what_they_are_meant_to_and_nothing_else(desk: ApiDesk) -> None:
+    """A new field must be thought about: no key, no hash of a person, no sealed part, no address."""
+    ids = await things(desk)
+    async with desk.client(Role.VIEWER) as client:
+        notification = (await client.get(f"/v1/notifications/{ids['job_id']}")).json()
+        timeline = await client.get(f"/v1/messages/{ids['id']}/timeline")
+    assert set(notification) == {
+        *("job_id", "type", "template_version", "entity", "lane", "stage", "status", "reason", "accepted_at"),
+        *("due_at", "actor", "correlation_id", "messages", "inbox"),
+    }
+    assert set(notification["messages"][0]) == {
+        *("id", "version", "message_id", "channel", "status", "attempts", "reason", "account", "due_at", "created_at")
+    }
+    assert "sam@example.com" not in timeline.text
+    assert "sam@example.com" not in str(notification)

@@ -1,0 +1,130 @@
+"""Logs: a correlation id in every line, and nothing about anybody in any (X-22)."""
+
+import io
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from clarion.api import logs
+from clarion.errors import Misconfigured
+from tests.integration.api_desk import WELCOME, seeded_desk
+
+CANARIES = ("Canary Person", "canary@example.com", "+44 7700 900123", "482913")
+"""A name, an address, a number and a one-time code."""
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """Logs as a process writes them, into a buffer."""
+    root, stream = logging.getLogger(), io.StringIO()
+    handlers, level = root.handlers, root.level
+    logs.set_up(correlation_id="start-1", json_lines=True, stream=stream)
+    yield stream
+    root.handlers, root.level = handlers, level
+    structlog.reset_defaults()
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    """Read what was logged, without the lines of the client that a test asks with."""
+    read = [msgspec.json.decode(line) for line in stream.getvalue().splitlines()]
+    return [line for line in read if line["logger"] != "httpx"]
+
+
+def test_a_line_has_the_correlation_id_of_its_request_or_of_the_process(written: io.StringIO) -> None:
+    log = structlog.get_logger("clarion.test")
+    log.info("starting")
+    with bound_contextvars(correlation_id="request-1"):
+        log.info("working")
+        logging.getLogger("some.library").warning("slow")
+    assert [line["correlation_id"] for line in lines(written)] == ["start-1", "request-1", "request-1"]
+
+
+def test_a_field_that_nobody_vouched_for_is_masked_whatever_it_holds(written: io.StringIO) -> None:
+    structlog.get_logger("clarion.test").info("sent", destination=CANARIES[1], data={"name": CANARIES[0]}, count=3)
+    (line,) = lines(written)
+    assert (line["destination"], line["data"], line["count"]) == ("[masked]", "[masked]", 3)
+
+
+@pytest.mark.parametrize(
+    "text,shown",
+    [
+        ("no route for canary@example.com", "no route for [address]"),
+        ("called +44 7700 900123 twice", "called [number] twice"),
+        ("called (020) 7946 0958", "called ([number]"),
+        ("key clarion_0123456789abcdef_00ff was refused", "key [key] was refused"),
+        ("job 5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10", "job 5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10"),
+        ("at 2026-03-02T08:30:00.123456Z", "at 2026-03-02T08:30:00.123456Z"),
+        ("listening on 127.0.0.1:8025", "listening on 127.0.0.1:8025"),
+        ("took 1234 ms", "took 1234 ms"),
+    ],
+)
+def test_text_passes_without_what_looks_private(written: io.StringIO, text: str, shown: str) -> None:
+    structlog.get_logger("clarion.test").info("told", error=text)
+    assert lines(written)[0]["error"] == shown
+
+
+def test_an_error_of_others_is_shown_by_its_type_and_place_and_one_of_ours_by_its_words(written: io.StringIO) -> None:
+    def fail() -> None:
+        raise Misconfigured("the sender is missing", hint="set it") from KeyError(CANARIES[0])
+
+    try:
+        fail()
+    except Misconfigured:
+        structlog.get_logger("clarion.test").exception("failed")
+    (line,) = lines(written)
+    assert "Misconfigured: the sender is missing: set it" in line["exception"]
+    assert "KeyError: [masked]" in line["exception"]
+    assert "test_api_logs.py" in line["exception"]
+    assert CANARIES[0] not in written.getvalue()
+
+
+def test_a_library_is_quoted_without_its_values(written: io.StringIO) -> None:
+    logging.getLogger("some.library").warning("cannot parse %s", CANARIES[0])
+    logging.getLogger("asyncio").error("Task exception was never retrieved\nfuture: <%s>" % CANARIES[0])  # noqa: UP031, G002  (as asyncio does)
+    assert CANARIES[0] not in written.getvalue()
+    assert [line["event"] for line in lines(written)] == ["cannot parse %s", "Task exception was never retrieved"]
+
+
+def test_a_person_at_a_terminal_gets_the_same_masks(written: io.StringIO) -> None:
+    logs.set_up(correlation_id="start-1", json_lines=False, stream=written)
+    structlog.get_logger("clarion.other").warning("failed", error=CANARIES[1], destination=CANARIES[1])
+    assert CANARIES[1] not in written.getvalue()
+    assert "start-1" in written.getvalue()
+
+
+async def test_no_request_whatever_comes_of_it_leaves_a_trace_of_anybody(written: io.StringIO) -> None:
+    desk = await seeded_desk()
+    to = [{"address": CANARIES[1]}, {"address": CANARIES[2], "channel": "sms"}, {"user": CANARIES[0]}]
+    body = WELCOME | {"to": to, "data": {"name": CANARIES[0], "code": CANARIES[3]}}
+    async with desk.client() as client:
+        assert (await client.post("/v1/notifications", json=body)).status_code == 202
+        assert (await client.post("/v1/notifications", json=body | {"to": [{"address": CANARIES[0]}]})).is_error
+        await client.get(f"/v1/entities/user:{CANARIES[0]}/notifications")
+        await client.get(f"/{CANARIES[1]}?q={CANARIES[1]}")
+        unexpected: Any = ZeroDivisionError(CANARIES[0])
+        desk.failing.error, desk.failing.only = unexpected, frozenset({"ensure_notification_jobs"})
+        assert (await client.post("/v1/notifications", json=body)).status_code == 500
+    text = written.getvalue()
+    assert not [canary for canary in CANARIES if canary in text]
+    assert not [key for key in desk.keys.values() if key in text]
+    told = lines(written)
+    assert [line["route"] for line in told if line["event"] == "request"].count("/v1/notifications") == 3
+    assert all(line["correlation_id"] for line in told)
+    assert any("ZeroDivisionError" in line.get("exception", "") for line in told)
+
+
+async def test_machines_that_ask_every_few_seconds_leave_no_lines_unless_something_is_wrong(
+    written: io.StringIO,
+) -> None:
+    desk = await seeded_desk()
+    async with desk.client(None) as client:
+        for path in ("/health", "/ready", "/metrics"):
+            await client.get(path)
+        assert not lines(written)
+        await client.post("/health")
+    assert len(lines(written)) == 1

@@ -1,0 +1,219 @@
+"""The sandbox's outbox in a browser: what it shows, to whom, and that nothing in a message can break out of it."""
+
+import re
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+
+import httpx
+import pytest
+
+from clarion.domain.call import Call
+from clarion.domain.content import ChatContent, Content, EmailContent, PushContent, SmsContent
+from clarion.domain.identity import Channel
+from clarion.ports.catalog import Role
+from clarion.sandbox.provider import open_provider
+from tests.integration.api_desk import OTHER, ApiDesk, problem, running_desk
+from tests.unit.pipeline_line import TENANT
+
+EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+
+
+@asynccontextmanager
+async def desk_with(folder: Path, *messages: tuple[Content, str, str]) -> AsyncIterator[ApiDesk]:
+    """Open a desk whose sandbox has sent these: content, destination, tenant."""
+    file = folder / "sandbox.db"
+    async with running_desk(sandbox=file) as desk:
+        provider = await open_provider(f"sandbox://{file}", clock=desk.clock)
+        for number, (content, destination, tenant_id) in enumerate(messages):
+            kinds = {EmailContent: Channel.EMAIL, SmsContent: Channel.SMS, PushContent: Channel.PUSH}
+            call = Call(
+                idempotency_key=f"k{number}",
+                message_id=desk.platform.ids.new_guid(),
+                tenant_id=tenant_id,
+                channel=kinds.get(type(content), Channel.CHAT),
+                destination=destination,
+                content=content,
+                attempt=1,
+                correlation_id="c-1",
+            )
+            await provider.send(call)
+            desk.clock.advance(timedelta(seconds=1))
+        await provider.close()
+        yield desk
+
+
+def sms(text: str, tenant_id: str = TENANT) -> tuple[Content, str, str]:
+    return SmsContent(text=text), "+447700900123", tenant_id
+
+
+class Page(HTMLParser):
+    """Reads a page: its tags with their attributes, and its text."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        self.feed(answer.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+async def test_messages_are_listed_newest_first_page_by_page(tmp_path: Path) -> None:
+    async with (
+        desk_with(tmp_path, *[sms(f"message {number}.") for number in range(30)]) as desk,
+        desk.client(None) as client,
+    ):
+        first = Page(await client.get("/sandbox/outbox"))
+        shown = re.findall(r"message (\d+)\.", first.text)
+        assert shown == [str(number) for number in range(29, 4, -1)]
+        (older,) = [link["href"] for link in first.all("a") if link.get("rel") == "next"]
+        second = Page(await client.get(str(older)))
+        assert re.findall(r"message (\d+)\.", second.text) == ["4", "3", "2", "1", "0"]
+        assert not [link for link in second.all("a") if link.get("rel") == "next"]
+
+
+async def test_an_outbox_without_messages_says_how_to_send_one(tmp_path: Path) -> None:
+    async with desk_with(tmp_path) as desk, desk.client(None) as client:
+        assert "clarion send welcome" in Page(await client.get("/sandbox/outbox")).text
+        assert "nothing older" in Page(await client.get("/sandbox/outbox?before=1")).text
+
+
+async def test_one_channel_can_be_shown_alone(tmp_path: Path) -> None:
+    mail = (EmailContent(subject="A mail", html="<p>Hi</p>", text="Hi"), "sam@example.com", TENANT)
+    async with desk_with(tmp_path, sms("A text"), mail) as desk, desk.client(None) as client:
+        page = Page(await client.get("/sandbox/outbox?channel=email"))
+        assert ("A mail" in page.text, "A text" in page.text) == (True, False)
+        assert [link.get("href") for link in page.all("a") if "aria-current" in link] == [
+            "/sandbox/outbox?channel=email"
+        ]
+        assert (await client.get("/sandbox/outbox?channel=pigeon")).status_code == 422
+
+
+async def test_a_mail_is_shown_as_its_recipient_sees_it_in_a_frame_that_belongs_to_no_origin(tmp_path: Path) -> None:
+    html = "<html><body><h1>Hi Sam</h1><script>alert(1)</script></body></html>"
+    mail = (EmailContent(subject="Hi Sam", html=html, text="Hi <Sam>"), "sam@example.com", TENANT)
+    async with desk_with(tmp_path, mail) as desk, desk.client(None) as client:
+        answer = await client.get("/sandbox/outbox/1")
+        page = Page(answer)
+        (frame,) = page.all("iframe")
+        assert frame["sandbox"] in (None, "")
+        assert "sam@example.com" in page.text
+        assert "Hi <Sam>" in page.text
+        content = await client.get(str(frame["src"]))
+    assert content.text == html
+    policy = content.headers["content-security-policy"]
+    assert policy.startswith("sandbox;")
+    assert "default-src 'none'" in policy
+    assert "script" not in policy
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        EmailContent(subject=EVIL, html="<p>x</p>", text=EVIL),
+        SmsContent(text=EVIL),
+        PushContent(title=EVIL, body=EVIL),
+        ChatContent(text=EVIL),
+    ],
+)
+async def test_nothing_in_a_message_breaks_out_of_a_page(tmp_path: Path, content: Content) -> None:
+    async with desk_with(tmp_path, (content, EVIL, TENANT)) as desk, desk.client(None) as client:
+        for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox/1/content"):
+            page = Page(await client.get(path))
+            assert not page.all("script")
+            assert not page.all("img")
+            assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
+
+
+async def test_a_page_may_style_itself_and_frame_the_message_and_nothing_else(tmp_path: Path) -> None:
+    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None) as client:
+        for path in ("/sandbox/outbox", "/sandbox/outbox/1"):
+            answer = await client.get(path)
+            (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
+            digest = b64encode(sha256(style.encode()).digest()).decode()
+            assert set(answer.headers["content-security-policy"].split("; ")) == {
+                *("default-src 'none'", "frame-src 'self'", "base-uri 'none'", "form-action 'none'"),
+                *("frame-ancestors 'none'", f"style-src 'sha256-{digest}'"),
+            }
+            assert "style=" not in answer.text.replace(style, "")
+
+
+async def test_a_page_is_named_says_its_language_and_labels_what_has_no_words(tmp_path: Path) -> None:
+    async with desk_with(tmp_path, *[sms("Hi")] * 26) as desk, desk.client(None) as client:
+        for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox?before=10"):
+            page = Page(await client.get(path))
+            assert [tag["lang"] for tag in page.all("html")] == ["en"]
+            assert len(page.all("h1")) == len(page.all("main")) == len(page.all("title")) == 1
+            assert all(tag.get("aria-label") for tag in page.all("nav"))
+            assert all(tag.get("title") for tag in page.all("iframe"))
+            assert all(tag.get("datetime") for tag in page.all("time"))
+
+
+async def test_a_number_that_no_message_has_is_not_found(tmp_path: Path) -> None:
+    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None) as client:
+        for number in ("2", "0", "99999999999999999999", "x"):
+            assert (await client.get(f"/sandbox/outbox/{number}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "options,headers",
+    [
+        ({"base_url": "http://clarion.example.com"}, {}),  # a name elsewhere that points here
+        ({"base_url": "http://127.0.0.1.example.com:8025"}, {}),
+        ({}, {"x-forwarded-for": "203.0.113.7"}),
+        ({}, {"forwarded": "for=203.0.113.7"}),
+        ({}, {"host": ""}),
+    ],
+)
+async def test_whoever_does_not_sit_at_this_machine_needs_a_key(
+    tmp_path: Path, options: dict[str, str], headers: dict[str, str]
+) -> None:
+    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None, **options) as client:
+        for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox/1/content"):
+            answer = await client.get(path, headers=headers)
+            assert (answer.status_code, problem(answer)["code"]) == (401, "unauthenticated")
+            assert answer.headers["www-authenticate"].startswith("Basic ")
+
+
+async def test_a_peer_from_elsewhere_needs_a_key_whatever_name_it_asks_for(tmp_path: Path) -> None:
+    async with desk_with(tmp_path, sms("Hi")) as desk:
+        far = httpx.ASGITransport(desk.door, client=("203.0.113.7", 4711))  # type: ignore[arg-type]  # ASGI, spelled otherwise
+        async with httpx.AsyncClient(transport=far, base_url="http://localhost:8025") as client:
+            assert (await client.get("/sandbox/outbox")).status_code == 401
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8025", "[::1]:8025", "[::1]", "LOCALHOST:1"])
+async def test_whoever_sits_at_this_machine_needs_none(tmp_path: Path, host: str) -> None:
+    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None) as client:
+        assert (await client.get("/sandbox/outbox", headers={"host": host})).status_code == 200
+
+
+async def test_a_key_that_may_reveal_messages_shows_those_of_its_own_tenant(tmp_path: Path) -> None:
+    messages = [sms("Ours", TENANT), sms("Theirs", OTHER)]
+    async with desk_with(tmp_path, *messages) as desk:
+        for role in Role:
+            password = ("", desk.keys[TENANT, role])
+            async with desk.client(None, base_url="https://clarion.example.com", auth=password) as client:
+                answer = await client.get("/sandbox/outbox")
+                if role not in (Role.SUPPORT, Role.ADMIN):
+                    assert answer.status_code == 401
+                    continue
+                page = Page(answer)
+                assert ("Ours" in page.text, "Theirs" in page.text) == (True, False)
+                assert (await client.get("/sandbox/outbox/1/content")).status_code == 200
+                assert (await client.get("/sandbox/outbox/2")).status_code == 404
+                assert (await client.get("/sandbox/outbox/2/content")).status_code == 404

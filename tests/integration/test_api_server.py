@@ -1,0 +1,144 @@
+"""The API on a real port: heads and bodies without end, heads that never come, and requests that are cut off."""
+
+import asyncio
+import socket
+
+import pytest
+
+from clarion.api import server
+from clarion.ports.catalog import Role
+from tests.integration.api_desk import ApiDesk, seeded_desk
+from tests.integration.api_server import serving
+from tests.unit.pipeline_line import TENANT
+
+
+async def exchange(port: int, *chunks: bytes, ends: bool = False) -> bytes:
+    """Send chunks and read until the server closes the connection or has answered."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for chunk in chunks:
+            writer.write(chunk)
+            try:
+                await writer.drain()
+            except ConnectionError:
+                break  # the server has heard enough
+        if ends:
+            writer.write_eof()
+        try:
+            return await reader.read(65536)
+        except ConnectionError:
+            return b""
+    finally:
+        writer.close()
+
+
+def head(desk: ApiDesk, *lines: str) -> bytes:
+    key = desk.keys[TENANT, Role.SENDER]
+    start = ["POST /v1/notifications HTTP/1.1", "host: 127.0.0.1", f"authorization: Bearer {key}"]
+    return "\r\n".join([*start, *lines, "", ""]).encode()
+
+
+async def test_a_body_of_ten_megabytes_is_refused_while_it_is_being_sent() -> None:
+    desk = await seeded_desk()
+    async with serving(desk) as port:
+        announced = head(desk, "content-type: application/json", "content-length: 10000000")
+        answer = await exchange(port, announced, *[b" " * 65536] * 160)
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert b"application/problem+json" in answer
+
+
+async def test_a_body_without_an_end_is_refused_too() -> None:
+    desk = await seeded_desk()
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    async with serving(desk) as port:
+        start = head(desk, "content-type: application/json", "transfer-encoding: chunked")
+        assert (await exchange(port, start, *[chunk] * 20)).startswith(b"HTTP/1.1 413 ")
+
+
+async def test_a_head_without_an_end_is_cut_off() -> None:
+    desk = await seeded_desk()
+    async with serving(desk) as port:
+        start = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx-endless: "
+        answer = await exchange(port, start, *[b"a" * 16384] * 40)
+        assert answer in (b"", server._REFUSED)
+
+
+async def test_a_head_that_is_too_large_but_ends_is_told_why() -> None:
+    desk = await seeded_desk()
+    async with serving(desk) as port:
+        answer = await exchange(port, head(desk, f"x-padding: {'a' * 20_000}"))
+        assert answer.startswith(b"HTTP/1.1 431 ")
+        assert b"headers-too-large" in answer
+
+
+async def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEAD_MAX", server.HEAD_MAX / 100)
+    desk = await seeded_desk()
+    async with serving(desk) as port:
+        assert await exchange(port, b"GET /health HTTP/1.1\r\nhost: ") == b""
+        assert await exchange(port) == b""
+
+
+async def test_an_open_connection_is_kept_for_the_next_request() -> None:
+    desk = await seeded_desk()
+    async with serving(desk) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(3):
+            writer.write(b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert await reader.readexactly(len(b'{"alive":true}')) == b'{"alive":true}'
+            assert b"server:" not in answer.lower()
+        writer.close()
+
+
+async def test_no_part_of_an_answer_waits_for_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = await seeded_desk()
+    made: list[server.BoundedProtocol] = []
+    begin = server.BoundedProtocol.connection_made
+
+    def keep(self: server.BoundedProtocol, transport: asyncio.Transport) -> None:
+        begin(self, transport)
+        made.append(self)
+
+    monkeypatch.setattr(server.BoundedProtocol, "connection_made", keep)
+    async with serving(desk) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        await exchange(port, b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        options = [
+            one.transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            for one in made[:1]
+        ]
+        writer.close()
+    assert [bool(option) for option in options] == [True]
+
+
+async def test_a_request_that_is_cut_off_is_nobodys_and_the_server_goes_on() -> None:
+    desk = await seeded_desk()
+    async with serving(desk) as port:
+        start = head(desk, "content-type: application/json", "content-length: 100")
+        await exchange(port, start, b'{"type":', ends=True)
+        answer = await exchange(port, b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x02\x00\x01", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"])
+async def test_what_is_no_http_is_refused(garbage: bytes) -> None:
+    desk = await seeded_desk()
+    async with serving(desk) as port:
+        assert not (await exchange(port, garbage, ends=True)).startswith(b"HTTP/1.1 2")
+
+
+async def test_nobody_says_for_somebody_else_where_they_sit(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = await seeded_desk()
+    seen = []
+
+    async def look(scope: dict[str, object], _receive: object, _send: object) -> None:
+        seen.append(scope.get("client"))
+
+    async with serving(desk) as port:
+        monkeypatch.setattr(desk.door, "app", look)
+        request = b"GET / HTTP/1.1\r\nhost: a\r\nx-forwarded-for: 203.0.113.7\r\nconnection: close\r\n\r\n"
+        await exchange(port, request)
+        monkeypatch.undo()
+    assert [str(client).startswith("('127.0.0.1'") for client in seen] == [True]

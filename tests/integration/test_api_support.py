@@ -1,0 +1,191 @@
+"""What people look after: uncertain messages and their retry, support cases, types on and off, the audit log."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from clarion.domain.call import Refused, Unknown
+from clarion.ports.catalog import Role
+from tests.integration.api_desk import WELCOME, ApiDesk, problem, seeded_desk
+
+
+@pytest.fixture
+async def desk() -> ApiDesk:
+    return await seeded_desk()
+
+
+async def uncertain(desk: ApiDesk) -> dict[str, Any]:
+    desk.provider.answers = [Unknown(reason="no reply within 20 s")]
+    await desk.sent()
+    await desk.line.drain()
+    async with desk.client(Role.VIEWER) as client:
+        (line,) = (await client.get("/v1/uncertain")).json()["items"]
+    found: dict[str, Any] = line
+    return found
+
+
+async def test_an_uncertain_message_is_listed_and_sent_again_on_a_persons_word(desk: ApiDesk) -> None:
+    line = await uncertain(desk)
+    assert (line["channel"], line["account"]) == ("email", "scripted")
+    async with desk.client(Role.SUPPORT) as client:
+        asked = {"version": line["version"], "reason": "the provider says it never arrived"}
+        answer = await client.post(f"/v1/outgoing/{line['id']}/retry", json=asked)
+        assert (answer.status_code, answer.json()) == (202, {"id": line["id"]})
+        assert desk.rings[-1] == "outgoing"
+        await desk.line.drain()
+        assert len(desk.provider.calls) == 2
+        assert desk.provider.calls[0].idempotency_key == desk.provider.calls[1].idempotency_key
+        assert (await client.get("/v1/uncertain")).json()["items"] == []
+        (entry,) = [one for one in (await client.get("/v1/audit?limit=100")).json()["items"] if one["act"] == "retry"]
+    assert (entry["actor"], entry["reason"]) == ("support of school", asked["reason"])
+
+
+async def test_a_double_click_retries_once(desk: ApiDesk) -> None:
+    line = await uncertain(desk)
+    asked = {"version": line["version"], "reason": "r"}
+    async with desk.client(Role.SUPPORT) as client:
+        first = await client.post(f"/v1/outgoing/{line['id']}/retry", json=asked)
+        second = await client.post(f"/v1/outgoing/{line['id']}/retry", json=asked)
+        audit = (await client.get("/v1/audit?limit=100")).json()["items"]
+    assert (first.status_code, second.status_code) == (202, 404)
+    assert [one["act"] for one in audit].count("retry") == 1
+    await desk.line.drain()
+    assert len(desk.provider.calls) == 2
+
+
+async def test_a_retry_of_what_has_moved_on_is_refused(desk: ApiDesk) -> None:
+    line = await uncertain(desk)
+    async with desk.client(Role.SUPPORT) as client:
+        asked = {"version": line["version"] + 1, "reason": "r"}
+        answer = await client.post(f"/v1/outgoing/{line['id']}/retry", json=asked)
+    assert (answer.status_code, problem(answer)["code"]) == (409, "conflict")
+    assert str(line["version"]) in problem(answer)["detail"]
+
+
+async def test_a_message_that_failed_for_good_can_be_retried_too(desk: ApiDesk) -> None:
+    desk.provider.answers = [Refused(reason="mailbox full")]
+    receipt = await desk.sent()
+    await desk.line.drain()
+    async with desk.client(Role.SUPPORT) as client:
+        (message,) = (await client.get(f"/v1/notifications/{receipt['job_id']}")).json()["messages"]
+        assert message["status"] == "FailedFinal"
+        asked = {"version": message["version"], "reason": "the mailbox was emptied"}
+        desk.clock.advance(timedelta(minutes=5))
+        assert (await client.post(f"/v1/outgoing/{message['id']}/retry", json=asked)).status_code == 202
+    await desk.line.drain()
+    assert len(desk.provider.calls) == 2
+
+
+@pytest.mark.parametrize("reason", [None, "", "  ", "a\0b", "r" * 1001, 7])
+async def test_a_retry_without_a_reason_is_refused_and_nothing_happens(desk: ApiDesk, reason: Any) -> None:
+    line = await uncertain(desk)
+    asked = {"version": line["version"]} | ({} if reason is None else {"reason": reason})
+    async with desk.client(Role.SUPPORT) as client:
+        answer = await client.post(f"/v1/outgoing/{line['id']}/retry", json=asked)
+        assert len((await client.get("/v1/uncertain")).json()["items"]) == 1
+    assert (answer.status_code, problem(answer)["field"]) == (422, "reason")
+
+
+async def conflict(desk: ApiDesk, key: str = "k") -> str:
+    async with desk.client(Role.SENDER) as client:
+        headers = {"idempotency-key": key}
+        await client.post("/v1/notifications", json=WELCOME, headers=headers)
+        answer = await client.post("/v1/notifications", json=WELCOME | {"data": {"name": "Kim"}}, headers=headers)
+    assert answer.status_code == 409
+    found: str = next(word for word in problem(answer)["detail"].split() if word.count("-") == 4)
+    return found
+
+
+async def test_a_conflict_is_a_case_with_its_differing_fields_until_somebody_resolves_it(desk: ApiDesk) -> None:
+    case_id = await conflict(desk)
+    async with desk.client(Role.SUPPORT) as client:
+        case = (await client.get(f"/v1/support-cases/{case_id}")).json()
+        assert (case["kind"], case["status"], case["record"]) == ("Conflict", "Open", "NotificationJob")
+        assert list(case["details"]["differing"]) == ["payload_hash"]
+        path = f"/v1/support-cases/{case_id}/resolve"
+        resolved = await client.post(path, json={"resolution": "the shop fixed its keys"})
+        assert (resolved.status_code, resolved.json()["status"]) == (200, "Resolved")
+        again = await client.post(path, json={"resolution": "again"})
+        assert (again.status_code, problem(again)["code"]) == (409, "conflict")
+        assert (await client.get("/v1/support-cases?status=Open")).json()["items"] == []
+        assert len((await client.get("/v1/support-cases?status=Resolved")).json()["items"]) == 1
+        (entry,) = [one for one in (await client.get("/v1/audit?limit=100")).json()["items"] if one["act"] == "resolve"]
+    assert (entry["actor"], entry["reason"]) == ("support of school", "the shop fixed its keys")
+
+
+async def test_support_cases_are_read_page_by_page_each_once(desk: ApiDesk) -> None:
+    made = {await conflict(desk, f"k{number}") for number in range(5)}
+    found: list[str] = []
+    cursor, pages = None, 0
+    async with desk.client() as client:
+        while pages == 0 or cursor is not None:
+            params = {"limit": 2} | ({"cursor": cursor} if cursor else {})
+            page = (await client.get("/v1/support-cases", params=params)).json()
+            found += [case["case_id"] for case in page["items"]]
+            cursor, pages = page["next_cursor"], pages + 1
+    assert (sorted(found), pages) == (sorted(made), 3)
+
+
+async def test_a_cursor_of_one_list_is_no_cursor_of_another(desk: ApiDesk) -> None:
+    for number in range(3):
+        await conflict(desk, f"k{number}")
+    async with desk.client() as client:
+        cursor = (await client.get("/v1/support-cases?limit=1")).json()["next_cursor"]
+        for path in ("/v1/support-cases?status=Open&", "/v1/audit?", "/v1/uncertain?"):
+            answer = await client.get(f"{path}cursor={cursor}")
+            assert (answer.status_code, problem(answer)["field"]) == (422, "cursor")
+
+
+async def test_a_type_that_is_switched_off_is_skipped_and_its_timeline_says_by_what(desk: ApiDesk) -> None:
+    async with desk.client(Role.AUTHOR) as client:
+        off = await client.put("/v1/types/welcome/enabled", json={"enabled": False})
+        assert (off.status_code, off.content) == (204, b"")
+        listed = {item["type"]: item["enabled"] for item in (await client.get("/v1/types")).json()["items"]}
+        assert listed["welcome"] is False
+        assert listed["newsletter"] is True
+    receipt = await desk.sent()
+    await desk.line.drain()
+    assert not desk.provider.calls
+    async with desk.client(Role.SUPPORT) as client:
+        shown = (await client.get(f"/v1/notifications/{receipt['job_id']}")).json()
+        assert (shown["status"], "off" in shown["reason"]) == ("Skipped", True)
+        acts = [(one["act"], one["actor"]) for one in (await client.get("/v1/audit?limit=100")).json()["items"]]
+    assert ("disable", "author of school") in acts
+    async with desk.client(Role.AUTHOR) as client:
+        await client.put("/v1/types/welcome/enabled", json={"enabled": True})
+    await desk.sent()
+    await desk.line.drain()
+    assert len(desk.provider.calls) == 1
+
+
+@pytest.mark.parametrize("body", [{}, {"enabled": "yes"}, {"enabled": 1}, {"enabled": True, "reason": "r"}])
+async def test_a_switch_is_on_or_off_and_nothing_else(desk: ApiDesk, body: dict[str, Any]) -> None:
+    async with desk.client(Role.AUTHOR) as client:
+        answer = await client.put("/v1/types/welcome/enabled", json=body)
+    assert answer.status_code == 422
+    problem(answer)
+
+
+@pytest.mark.parametrize("name", ["no-such-type", "%00", "..%2F..", "welcome%20"])
+async def test_a_type_that_is_not_published_cannot_be_switched(desk: ApiDesk, name: str) -> None:
+    async with desk.client(Role.AUTHOR) as client:
+        answer = await client.put(f"/v1/types/{name}/enabled", json={"enabled": False})
+    assert (answer.status_code, problem(answer)["code"]) == (404, "not-found")
+
+
+async def test_the_list_of_types_says_what_each_needs(desk: ApiDesk) -> None:
+    async with desk.client(Role.VIEWER) as client:
+        types = {item["type"]: item for item in (await client.get("/v1/types")).json()["items"]}
+    assert types["welcome"]["variables"] == ["name"]
+    assert types["one-time-code"]["lane"] == "critical"
+    assert set(types["incident"]["channels"]) == {"email", "sms", "inbox"}
+
+
+async def test_the_audit_log_is_read_in_order_page_by_page(desk: ApiDesk) -> None:
+    async with desk.client(Role.SUPPORT) as client:
+        first = (await client.get("/v1/audit?limit=4")).json()
+        rest = (await client.get("/v1/audit", params={"cursor": first["next_cursor"]})).json()
+    numbers = [entry["seq"] for entry in first["items"] + rest["items"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(first["items"]) == 4

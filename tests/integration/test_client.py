@@ -1,0 +1,180 @@
+"""The Python client against the real API on a real port: what it says, what it repeats, and what it makes of errors."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from clarion.client import ApiError, Client, Entity, Recipient, Unreachable
+from clarion.domain.call import Unknown
+from clarion.domain.support import SupportStatus
+from clarion.errors import StoreBusy, StoreUnreachable
+from clarion.ports.catalog import Role
+from tests.integration.api_desk import ENTITY, ApiDesk, seeded_desk
+from tests.integration.api_server import serving
+from tests.unit.pipeline_line import TENANT
+
+SAM = Recipient(address="sam@example.com")
+NAME = {"name": "Sam"}
+
+
+class Pauses:
+    """Waits that are only counted."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+@asynccontextmanager
+async def connected(desk: ApiDesk, role: Role = Role.ADMIN) -> AsyncIterator[tuple[Client, Pauses]]:
+    pauses = Pauses()
+    async with (
+        serving(desk) as port,
+        Client(f"http://127.0.0.1:{port}/", key=desk.keys[TENANT, role], pause=pauses) as client,
+    ):
+        yield client, pauses
+
+
+async def test_a_notification_is_sent_asked_about_and_found_in_its_history() -> None:
+    desk = await seeded_desk()
+    async with connected(desk) as (client, _):
+        about = Entity(type="child", guid=ENTITY)
+        receipt = await client.send("welcome", to=SAM, data=NAME, entity=about, key="signup-42")
+        again = await client.send("welcome", to=[SAM], data=NAME, entity=about, key="signup-42")
+        assert (again.job_id, again.repeated) == (receipt.job_id, True)
+        await desk.line.drain()
+        assert receipt.message_id is not None
+        told = await client.timeline(receipt.message_id)
+        assert told.lines[0].what == "accepted"
+        shown = await client.notification(receipt.job_id)
+        assert (shown.status, shown.entity) == ("Done", about)
+        assert [line.job_id async for line in client.history(ENTITY)] == [receipt.job_id]
+        assert "welcome" in [one.type for one in await client.types()]
+
+
+async def test_a_long_history_is_gone_through_page_by_page() -> None:
+    desk = await seeded_desk()
+    sent = []
+    async with connected(desk) as (client, _):
+        for _ in range(53):  # a page is 50
+            sent.append((await client.send("welcome", to=Recipient(user="1"), data=NAME)).job_id)
+            desk.clock.advance(timedelta(seconds=1))
+        assert [line.job_id async for line in client.history("user:1")] == sent[::-1]
+
+
+async def test_everything_that_support_does_can_be_done() -> None:
+    desk = await seeded_desk()
+    async with connected(desk) as (client, _):
+        desk.provider.answers = [Unknown(reason="no reply")]
+        receipt = await client.send("welcome", to=SAM, data=NAME, key="k")
+        await desk.line.drain()
+        (line,) = (await client.uncertain()).items
+        assert (await client.retry(line.id, version=line.version, reason="asked for")).id == line.id
+        with pytest.raises(ApiError, match="conflict"):
+            await client.send("welcome", to=SAM, data={"name": "Kim"}, key="k")
+        (case,) = (await client.support_cases(status=SupportStatus.OPEN)).items
+        assert (await client.support_case(case.case_id)).kind == "Conflict"
+        assert (await client.resolve(case.case_id, resolution="explained")).status == "Resolved"
+        await client.switch_type("welcome", enabled=False)
+        acts = [entry.act for entry in (await client.audit()).items]
+        assert acts[-3:] == ["retry", "resolve", "disable"]
+        later = await client.send("welcome", to=SAM, data=NAME)
+        assert not (await client.cancel(later.job_id)).repeated
+        assert (await client.cancel(later.job_id)).repeated
+        assert (await client.notification(receipt.job_id)).messages[0].status == "RetryReady"
+
+
+async def test_an_error_is_the_problem_that_was_answered() -> None:
+    desk = await seeded_desk()
+    async with connected(desk) as (client, pauses):
+        with pytest.raises(ApiError) as refused:
+            await client.send("welcome", to=SAM, key="k")
+        assert (refused.value.code, refused.value.status, refused.value.problem.field) == ("invalid-input", 422, "data")
+        with pytest.raises(ApiError, match="not-found"):
+            await client.notification(UUID(int=7))
+    assert not pauses.seconds
+
+
+async def test_a_send_with_a_key_is_repeated_until_the_store_is_back_and_sends_once() -> None:
+    desk = await seeded_desk()
+    desk.failing.only, desk.failing.after_commit = frozenset({"ensure_notification_jobs"}), True
+    async with connected(desk) as (client, pauses):
+        desk.failing.error = StoreUnreachable("gone", hint="wait")
+
+        async def heal(seconds: float) -> None:
+            pauses.seconds.append(seconds)
+            desk.failing.error = None
+
+        client._pause = heal
+        receipt = await client.send("welcome", to=SAM, data=NAME, key="k")
+    assert receipt.repeated  # the first try was committed, and its answer was an error
+    assert pauses.seconds == [5.0]
+    await desk.line.drain()
+    assert len(desk.provider.calls) == 1
+
+
+async def test_a_send_without_a_key_is_never_repeated() -> None:
+    desk = await seeded_desk()
+    desk.failing.only = frozenset({"ensure_notification_jobs"})
+    async with connected(desk) as (client, pauses):
+        desk.failing.error = StoreBusy("locked", hint="wait")
+        with pytest.raises(ApiError, match="store-busy"):
+            await client.send("welcome", to=SAM, data=NAME)
+    assert not pauses.seconds
+
+
+async def test_after_some_tries_the_last_answer_stands() -> None:
+    desk = await seeded_desk()
+    async with connected(desk) as (client, pauses):
+        desk.failing.error = StoreBusy("locked", hint="wait")
+        with pytest.raises(ApiError, match="store-busy"):
+            await client.types()
+    assert pauses.seconds == [1.0, 1.0, 1.0]
+
+
+async def test_nobody_at_the_other_end_is_said_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    pauses = Pauses()
+    async with Client(f"http://127.0.0.1:{port}", key="clarion_x", pause=pauses) as client:
+        with pytest.raises(Unreachable, match=str(port)):
+            await client.types()
+        assert pauses.seconds == [0.25, 0.5, 1.0]
+        with pytest.raises(Unreachable):
+            await client.send("welcome", to=SAM, data=NAME)
+    assert len(pauses.seconds) == 3
+
+
+async def test_an_answer_that_is_not_clarions_is_an_error_and_not_a_puzzle() -> None:
+    async def stranger(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>")
+        writer.close()
+
+    async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with Client(f"http://127.0.0.1:{port}", key="clarion_x") as client:
+            with pytest.raises(ApiError) as refused:
+                await client.types()
+    assert (refused.value.status, refused.value.code) == (502, "not-clarion")
+
+
+@pytest.mark.parametrize("url", ["", "clarion.example.com", "ftp://example.com", "https://example.com/?x=1"])
+def test_an_address_that_is_no_url_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="https://"):
+        Client(url, key="k")
+
+
+async def test_the_key_is_in_no_error() -> None:
+    desk = await seeded_desk()
+    async with connected(desk, Role.VIEWER) as (client, _):
+        with pytest.raises(ApiError) as refused:
+            await client.send("welcome", to=SAM, data=NAME)
+    assert refused.value.code == "forbidden"
+    assert desk.keys[TENANT, Role.VIEWER] not in f"{refused.value!r}{refused.value}"

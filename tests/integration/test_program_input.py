@@ -1,0 +1,199 @@
+"""What people type wrongly, and what an installation suffers: one line that says what to do, and an exit code."""
+
+import os
+import resource
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarion.cli import main
+
+PROGRAM = Path(sys.executable).with_name("clarion")
+ROOT = Path(__file__).parents[2]
+WELCOME = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Sam"}')
+
+
+def clarion(
+    *arguments: str, home: Path, given: str | None = None, file_bytes_max: int | None = None, **environment: str
+) -> "subprocess.CompletedProcess[str]":
+    def limit() -> None:
+        if file_bytes_max is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max, file_bytes_max))
+
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
+    env = {**kept, "CLARION_HOME": str(home), **environment}
+    return subprocess.run(
+        [PROGRAM, *arguments],
+        env=env,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=ROOT,
+        preexec_fn=limit,
+    )
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installation with one tenant and one published type, for making copies of."""
+    home = tmp_path_factory.mktemp("model") / "home"
+    for command in (("migrate",), ("tenants", "create", "school"), ("publish", "definitions/welcome")):
+        done = clarion(*command, home=home)
+        assert done.returncode == 0, done
+    return home
+
+
+@pytest.fixture
+def home(model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(model, tmp_path / "home"))
+
+
+def refused(done: "subprocess.CompletedProcess[str]", *, code: int) -> str:
+    """Check that a command was refused as every command is, and return what it said."""
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert done.stderr.startswith("clarion: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments,says",
+    [
+        (("send", "welcome", "--to", "sam@example.com", "--data", '{"name": '), "--data: this is no JSON"),
+        (("send", "welcome", "--to", "sam@example.com", "--data", "[1]"), "--data: this is no JSON object"),
+        (("send", "welcome", "--to", "sam@example.com", "--data", "@nowhere.json"), "nowhere.json cannot be read"),
+        (("send", "welcom", "--to", "sam@example.com"), "did you mean welcome?"),
+        (("send", "welcome", "--to", "sam@example.com"), "needs name"),
+        (("send", "welcome", "--to", "sam@", "--data", '{"name": "Sam"}'), "to[0].address"),
+        (("send", "welcome", "--to", "12", "--data", '{"name": "Sam"}'), "to[0].address"),
+        (("send", "welcome", "--to", "employee:7"), "'7' is no id"),
+        (("send", "welcome", "--to", "pigeon:7"), "'pigeon' is no kind of recipient"),
+        ((*WELCOME, "--entity", "child"), "--entity: 'child' is no entity"),
+        ((*WELCOME, "--not-before", "tomorrow"), "--not-before: 'tomorrow' is no time with a zone"),
+        ((*WELCOME, "--not-before", "2030-01-31T08:00:00"), "is no time with a zone"),
+        ((*WELCOME, "--lane", "fast"), "'fast' is not one of"),
+        ((*WELCOME, *("--to", "a@example.com") * 20), "20"),
+        ((*WELCOME, "--tenant", "nobody"), "--tenant: there is no tenant 'nobody'"),
+        ((*WELCOME, "--key", ""), "key"),
+        (("send", "welcome"), "'--to'"),
+        (("explain", "7"), "'7' is no id"),
+        (("explain", "00000000-0000-4000-8000-000000000000"), "the tenant has no job or message"),
+        (("cancel", "00000000-0000-4000-8000-000000000000"), "the tenant has no job or message"),
+        (("history", "nonsense"), "address"),
+        (("uncertain", "retry", "7", "--version", "1", "--reason", "because"), "no longer uncertain"),
+        (("uncertain", "retry", "7", "--version", "1", "--reason", " "), "--reason: it is empty"),
+        (("support", "show", "00000000-0000-4000-8000-000000000000"), "the tenant has no case"),
+        (("support", "resolve", "00000000-0000-4000-8000-000000000000", "-m", "done"), "the tenant has no case"),
+        (("types", "disable", "welcom"), "did you mean welcome?"),
+        (("publish", "nowhere"), "there is no such folder"),
+        (("publish", "docs"), "definition.toml"),
+        (("keys", "create", "--actor", " "), "actor: it does not name anybody"),
+        (("keys", "revoke", "0000000000000000"), "there is no key"),
+        (("tenants", "create", "The School"), "it is not a tenant id"),
+        (("outbox", "--show", "7"), "the outbox has no message 7"),
+        (("serve", "--channels", "pigeon"), "'pigeon' is no channel"),
+        (("work", "--channels", "inbox"), "'inbox' is no channel"),
+        (("serve", "--host", "no.such.host.invalid", "--port", "0"), "is no address of this machine"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else None,
+)
+def test_what_is_asked_wrongly_is_one_line_and_exit_code_two(
+    model: Path,
+    arguments: tuple[str, ...],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    # In this process, since there are many of them; how the program itself starts and ends is tested below.
+    monkeypatch.setattr(sys, "argv", ["clarion", *arguments])
+    monkeypatch.setenv("CLARION_HOME", str(model))
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as left:
+        main()
+    said = capfd.readouterr()
+    assert (left.value.code, said.out) == (2, "")
+    assert said.err.startswith("clarion: ")
+    assert said.err.count("\n") == 1
+    assert says in said.err
+
+
+def test_data_may_come_from_a_file_or_from_standard_input(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text('{"name": "Sam"}')
+    to = ("send", "welcome", "--to", "sam@example.com", "--key", "one", "--json")
+    first = clarion(*to, "--data", f"@{tmp_path}/data.json", home=home)
+    again = clarion(*to, "--data", "-", home=home, given='{"name": "Sam"}')
+    assert msgspec.json.decode(first.stdout)["job_id"] == msgspec.json.decode(again.stdout)["job_id"]
+    assert msgspec.json.decode(again.stdout)["repeated"] is True
+
+
+def test_a_used_key_with_other_content_names_its_support_case(home: Path) -> None:
+    assert clarion(*WELCOME, "--key", "one", home=home).returncode == 0
+    other = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Kim"}', "--key", "one")
+    assert "support case" in refused(clarion(*other, home=home), code=2)
+
+
+def test_results_are_on_standard_output_and_hints_beside_them(home: Path) -> None:
+    done = clarion(*WELCOME, home=home)
+    assert done.returncode == 0
+    first, second = done.stdout.splitlines()
+    assert first.startswith("accepted: job ")
+    assert second.startswith("message ")
+    assert "clarion explain" in done.stderr
+
+
+def test_the_tenant_must_be_named_where_there_are_several(home: Path) -> None:
+    clarion("tenants", "create", "other", home=home)
+    assert "there are several tenants" in refused(clarion(*WELCOME, home=home), code=2)
+    assert clarion(*WELCOME, "--tenant", "school", home=home).returncode == 0
+    assert clarion(*WELCOME, home=home, CLARION_TENANT="school").returncode == 0
+    assert clarion("tenants", "list", home=home).stdout == "other\nschool\n"
+
+
+def test_a_new_installation_says_how_to_make_a_tenant(tmp_path: Path) -> None:
+    clarion("migrate", home=tmp_path / "new")
+    assert "clarion tenants create" in refused(clarion(*WELCOME, home=tmp_path / "new"), code=2)
+
+
+def test_a_port_in_use_is_said(home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused(clarion("serve", "--port", str(port), home=home), code=1)
+    assert f"the port {port} of 127.0.0.1 is in use" in said
+
+
+def test_a_store_that_is_down_is_said(home: Path) -> None:
+    said = refused(clarion(*WELCOME, "--store", "postgresql://nobody@127.0.0.1:1/db", home=home), code=1)
+    assert "127.0.0.1" in said
+
+
+def test_a_locked_database_file_is_said_and_nothing_is_lost(home: Path) -> None:
+    with holding(home / "clarion.db"):
+        said = refused(clarion(*WELCOME, "--key", "one", home=home), code=1)
+    assert "clarion.db" in said
+    assert clarion(*WELCOME, "--key", "one", home=home).returncode == 0
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(home: Path) -> None:
+    # No file may grow beyond this: to the program that is a disk without space. What it sends is larger.
+    large = ("send", "welcome", "--to", "sam@example.com", "--data", f'{{"name": "{"Sam" * 15_000}"}}', "--key", "one")
+    done = clarion(*large, home=home, file_bytes_max=40_000)
+    assert "clarion.db" in refused(done, code=1)
+    assert clarion(*large, home=home).stdout.startswith("accepted")
+
+
+@contextmanager
+def holding(path: Path) -> Iterator[None]:
+    """Hold the database's write lock as another program would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("begin immediate")
+        yield

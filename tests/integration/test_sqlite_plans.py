@@ -1,0 +1,167 @@
+"""What SQLite goes through for each of the store's statements: what it looks up, and never a whole table."""
+
+import asyncio
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarion.adapters.stores import query, sqlite
+from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
+from clarion.domain.call import Unknown
+from clarion.domain.claim import Gate
+from clarion.domain.identity import Identity
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.track import ProviderEvent
+from clarion.testing import factories
+from clarion.testing.clock import START_AT, ManualClock
+from tests.integration.sqlite_campaign import TENANT, addresses, claim, of_many_jobs, of_one_campaign, results
+from tests.integration.sqlite_look import connection_of
+
+NUMBERS = range(100)
+HASH = "h1:0"
+
+# The set itself, as json_each unpacks it, and what a statement makes of it before it looks anything up.
+SETS = {
+    "g",
+    "given",
+    "made",
+    "quota",
+    "q",
+    "p",
+    "line",
+    "head",
+    "heads",
+    "w",
+    "found",
+    "parent",
+    "stages",
+    "lanes",
+    "CONSTANT",
+}
+# What is gone through on purpose: flows are few, and partial indexes hold only doubts, open cases, canceled sources.
+FEW_OF: dict[str, set[str]] = {"measure": {"f", "doubts", "cases"}, "find_called_off": {"canceled"}}
+# Looked up by the tenant alone: of itself it has one row, of its keys and templates a few.
+FEW_OF_A_TENANT = {"t", "k", "tenant_key"}
+
+
+@pytest.fixture(scope="module")
+def empty_path(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file without rows and without statistics."""
+    return Path(shutil.copy(sqlite_template, tmp_path_factory.mktemp("plans") / "clarion.db"))
+
+
+@pytest.fixture(scope="module")
+def full_path(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with so many rows that looking one up is cheaper than going through them, and with their statistics."""
+    path = Path(shutil.copy(sqlite_template, tmp_path_factory.mktemp("plans") / "clarion.db"))
+
+    async def prepare() -> None:
+        store = await open_store(f"sqlite:///{path}", clock=ManualClock(), runner=InlineRunner())
+        connection_of(store).execute("PRAGMA synchronous = OFF")  # these rows need not outlive a power cut
+        await fill(store)
+        connection_of(store).execute("ANALYZE")
+        await store.close()
+
+    asyncio.run(prepare())
+    return path
+
+
+def every_query() -> list[query.Query]:
+    """Every statement that lies beside the store's code, so that a new one need not be listed here."""
+    package = Path(sqlite.__file__).parent
+    names = {
+        path: ".".join((sqlite.__name__, *path.relative_to(package).parent.parts)) for path in package.rglob("*.sql")
+    }
+    return [named for path, name in sorted(names.items()) for named in query.load(name, path.name).values()]
+
+
+class _AnyParameter(dict[str, object]):
+    """Parameters under every name; a plan does not depend on their values."""
+
+    def __missing__(self, name: str) -> object:
+        return "[]"
+
+
+@pytest.mark.parametrize("named", every_query(), ids=lambda named: named.name)
+@pytest.mark.parametrize("path", ["empty_path", "full_path"], ids=["empty", "full and analyzed"])
+def test_no_query_goes_through_a_table(path: str, named: query.Query, request: pytest.FixtureRequest) -> None:
+    with closing(sqlite3.connect(request.getfixturevalue(path))) as connection:
+        connection.create_function("clarion_now", 0, lambda: 0)
+        connection.create_function("clarion_bytes", 1, lambda text: text)
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {named.sql}", _AnyParameter())]
+    scanned = {found[1] for line in plan if (found := re.match(r"SCAN (\w+)", line))}
+    assert scanned <= SETS | FEW_OF.get(named.name, set()), plan
+    assert not [line for line in plan if "AUTOMATIC" in line], plan
+    by_tenant = {found[1] for line in plan if (found := re.match(r"SEARCH (\w+) .*\(tenant_id=\?\)", line))}
+    assert by_tenant <= FEW_OF_A_TENANT, plan
+
+
+async def fill(store: SqliteStore) -> None:
+    """Put so many rows into the tables that looking one up is cheaper than going through them."""
+    await store.ensure_tenant(TENANT, {})
+    await store.ensure_automation_schedulers(TENANT, [factories.automation_scheduler(n) for n in NUMBERS])
+    await store.ensure_automation_jobs(TENANT, [factories.automation_job(n) for n in NUMBERS])
+    await store.ensure_notification_jobs(TENANT, [factories.guarded_entry(f"key-{n}") for n in NUMBERS])
+    await store.ensure_user_messages(TENANT, [factories.user_message(n) for n in NUMBERS])
+    await store.ensure_messaging_jobs(TENANT, [factories.messaging_job(n) for n in NUMBERS])
+    await fill_queue(store)
+    await fill_catalog(store)
+
+
+async def fill_queue(store: SqliteStore) -> None:
+    """Rows in many flows and many states, with lines, attempts and receipts."""
+    campaign = await of_one_campaign(store, len(NUMBERS))
+    campaign = [msgspec.structs.replace(item, source=f"campaign-{n}") for n, item in enumerate(campaign)]
+    await store.ensure_outgoing_messages(TENANT, campaign)
+    await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, len(NUMBERS)))
+    claimed = await claim(store, quota=len(NUMBERS))
+    await store.record_outgoing(results(claimed[:50]), actor="worker")
+    await store.record_outgoing(results(claimed[50:100], Unknown(reason="lost")), actor="worker")
+    for n in NUMBERS[::2]:
+        await store.set_gate(TENANT, f"campaign-{n}", Gate.CANCELED if n % 4 else Gate.PAUSED)
+    await store.keep_events(
+        TENANT,
+        [
+            ProviderEvent(
+                account="main",
+                event_id=f"event-{n}",
+                status=OutgoingStatus.DELIVERED,
+                provider_message_id=f"provider-{n}",
+                message_id=factories.guid(n),
+                recipient_key_hash=f"{n:032x}",
+                happened_at=START_AT + timedelta(seconds=n),
+                raw="{}",
+            )
+            for n in NUMBERS
+        ],
+    )
+    await store.apply_events(limit=10, actor="track")
+
+
+async def fill_catalog(store: SqliteStore) -> None:
+    """People, groups, templates, keys and the acts that made them."""
+    known = await addresses(store, len(NUMBERS))
+    people = [
+        Person(
+            identity=Identity.user(str(n)),
+            recipient_id_hash=address.recipient_id_hash,
+            profile=b"sealed",
+            address_ids=(address.id or 0,),
+        )
+        for n, address in enumerate(known)
+    ]
+    await store.put_people(TENANT, people)
+    for n in NUMBERS:
+        members = [address.recipient_id_hash for address in known[: n % 10]]
+        await store.put_group(TENANT, guid=factories.guid(n, "group"), name=f"group {n}", members=members)
+        await store.publish_template(TENANT, template_key=f"type-{n % 50}", content_hash=f"h1:{n}", bundle="{}")
+        await store.set_type_enabled(TENANT, f"type-{n}", enabled=bool(n % 2), actor="sam")
+        key = ApiKey(key_id=f"key-{n:04}", tenant_id=TENANT, secret_hash=HASH, actor=f"app-{n}", role=Role.SENDER)
+        await store.put_api_key(key, actor="sam")

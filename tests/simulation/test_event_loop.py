@@ -1,0 +1,155 @@
+"""The seeded loop: equal seeds give equal runs, time is virtual, and a crash runs nothing."""
+
+import asyncio
+from itertools import count
+
+import pytest
+
+from clarion.testing.simulation.loop import PROCESS, BudgetSpent, Deadlock, Process, SimulationLoop
+
+
+def new_loop(seed: int = 1, *, steps_max: int = 10_000) -> SimulationLoop:
+    return SimulationLoop(str(seed), steps_max=steps_max, with_digest=True)
+
+
+def racing(seed: int) -> tuple[list[int], str]:
+    """Let ten tasks append their numbers as the seed has it."""
+    loop, order = new_loop(seed), []
+
+    async def append(number: int) -> None:
+        await asyncio.sleep(0)
+        order.append(number)
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(10):
+                tasks.create_task(append(number))
+
+    loop.run_until_complete(main())
+    digest = loop.digest
+    loop.bury()
+    return order, digest
+
+
+def test_a_seed_decides_who_runs_next_and_gives_the_same_run_again() -> None:
+    assert racing(1) == racing(1)
+    assert len({tuple(racing(seed)[0]) for seed in range(20)}) > 10
+
+
+def test_an_hour_passes_at_once() -> None:
+    loop = new_loop()
+    loop.run_until_complete(asyncio.sleep(3600))
+    assert loop.time() == 3600
+    loop.bury()
+
+
+def test_a_crash_runs_neither_except_nor_finally() -> None:
+    loop, story = new_loop(), []
+    process = Process("worker")
+
+    async def work() -> None:
+        try:
+            assert PROCESS.get() is process
+            await asyncio.sleep(10)
+        finally:
+            story.append("finally")
+
+    async def main() -> None:
+        loop.start(process, work())
+        await asyncio.sleep(5)
+        process.alive = False
+        await asyncio.sleep(60)
+        assert story == []
+
+    loop.run_until_complete(main())
+    loop.bury()
+
+
+def test_a_crashed_process_takes_the_tasks_with_it_that_it_started() -> None:
+    loop, story = new_loop(), []
+    process = Process("worker")
+
+    async def child() -> None:
+        await asyncio.sleep(10)
+        story.append("child")
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(child())
+
+    async def main() -> None:
+        loop.start(process, work())
+        await asyncio.sleep(5)
+        process.alive = False
+        await asyncio.sleep(60)
+
+    loop.run_until_complete(main())
+    assert story == []
+    loop.bury()
+
+
+def test_a_paused_process_goes_on_where_it_stood_and_its_timeouts_are_late() -> None:
+    loop, story = new_loop(), []
+    process = Process("worker")
+
+    async def work() -> None:
+        try:
+            async with asyncio.timeout(10):
+                await asyncio.sleep(60)
+        except TimeoutError:
+            story.append(loop.time())
+
+    async def main() -> None:
+        loop.start(process, work())
+        await asyncio.sleep(5)
+        process.paused_until = 30.0
+        await asyncio.sleep(60)
+
+    loop.run_until_complete(main())
+    assert story == [30.0]
+    loop.bury()
+
+
+def test_waiting_for_nothing_is_a_deadlock() -> None:
+    loop = new_loop()
+
+    async def main() -> None:
+        await loop.create_future()
+
+    with pytest.raises(Deadlock):
+        loop.run_until_complete(main())
+    loop.bury()
+
+
+def test_going_round_in_circles_spends_the_budget() -> None:
+    loop = new_loop(steps_max=1000)
+
+    async def main() -> None:
+        for _ in count():
+            await asyncio.sleep(0)
+
+    with pytest.raises(BudgetSpent):
+        loop.run_until_complete(main())
+    loop.bury()
+
+
+def test_an_error_that_nobody_waits_for_ends_the_run() -> None:
+    loop = new_loop()
+
+    async def broken() -> None:
+        raise ValueError("nobody listens")
+
+    async def main() -> None:
+        loop.start(None, broken())
+        await asyncio.sleep(60)
+
+    with pytest.raises(ValueError, match="nobody listens"):
+        loop.run_until_complete(main())
+    loop.bury()
+
+
+def test_a_thread_is_refused() -> None:
+    loop = new_loop()
+    with pytest.raises(RuntimeError, match="one thread"):
+        loop.call_soon_threadsafe(print)
+    loop.bury()

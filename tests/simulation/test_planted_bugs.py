@@ -1,0 +1,159 @@
+"""The simulation can fail: each of these bugs, planted in front of the store or the provider, is caught by it.
+
+A bug is caught where a run of one of the first seeds reports a violation of an invariant that it breaks; without the
+bug the same seeds are clean, which `test_simulation` shows.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from clarion.adapters.stores.query import Query
+from clarion.adapters.stores.sqlite import SqliteStore
+from clarion.adapters.stores.sqlite.session import Session
+from clarion.domain.call import Accepted, Call, CallOutcome, Replay, Unknown
+from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict, FlowQuota, Recorded, StageResult
+from clarion.ports.provider import Provider
+from clarion.testing.clock import SeededIds
+from clarion.testing.simulation.option import Options
+from clarion.testing.simulation.run import run
+
+SEEDS_MAX = 60
+"""Each is caught within a few seeds; a simulation that needs more has grown blind."""
+
+
+class Planted:
+    """A store with a bug: what is not overridden is the real one's."""
+
+    def __init__(self, store: SqliteStore, session: Session) -> None:
+        self.real = store
+        self.session = session
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[object]]:
+        method: Callable[..., Awaitable[object]] = getattr(self.real, name)
+        return method
+
+    def sql(self, text: str, **parameters: int | str) -> list[tuple[object, ...]]:
+        with self.session.transaction() as transaction:
+            return transaction.rows(Query(name="planted", reason="a bug", sql=text), **parameters)
+
+
+class UnconditionalClaim(Planted):
+    """Takes what another worker holds, as an update without its WHERE would."""
+
+    async def claim_outgoing(
+        self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
+    ) -> list[ClaimedMessage]:
+        self.sql(
+            "UPDATE outgoing_message SET status = 'RetryReady', due_at = clarion_now(), lease_until = NULL"
+            " WHERE status = 'Sending'"
+        )
+        return await self.real.claim_outgoing(quotas, token=token, lease=lease, actor=actor)
+
+
+class UnfencedFinish(Planted):
+    """Records results and finishes stages whoever holds the row by now."""
+
+    async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
+        now = {row[0]: row[1] for row in self.sql("SELECT id, version FROM notification_scheduler")}
+        return await self.real.finish_stage(
+            [msgspec.structs.replace(one, version=now.get(one.scheduler_id, one.version)) for one in results]
+        )
+
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+        now = {row[0]: row[1] for row in self.sql("SELECT id, claim_token FROM outgoing_message")}
+        return await self.real.record_outgoing(
+            [msgspec.structs.replace(one, claim_token=UUID(str(now[one.id]))) for one in results], actor=actor
+        )
+
+
+class RescueIsRetry(Planted):
+    """Sends again what a dead worker may have sent."""
+
+    async def rescue_outgoing(self, *, limit: int) -> int:
+        rescued = await self.real.rescue_outgoing(limit=limit)
+        doubts = await self.real.find_doubts(limit=limit)
+        verdicts = [
+            DoubtVerdict(id=one.id, bucket=one.bucket, version=one.version, replay=True, reason="again")
+            for one in doubts
+        ]
+        await self.real.settle_doubts(verdicts, actor="janitor")
+        return rescued
+
+
+class CancelIsForgotten(Planted):
+    """Claims what a person has canceled."""
+
+    async def claim_outgoing(
+        self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
+    ) -> list[ClaimedMessage]:
+        self.sql("UPDATE outgoing_message SET cancel_at = NULL")
+        return await self.real.claim_outgoing(quotas, token=token, lease=lease, actor=actor)
+
+    async def sweep_canceled(self, *, limit: int) -> int:
+        return 0
+
+
+class UnknownIsSuccess(Planted):
+    """Believes that what may have been sent was sent."""
+
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+        return await self.real.record_outgoing(
+            [
+                msgspec.structs.replace(one, outcome=Accepted()) if isinstance(one.outcome, Unknown) else one
+                for one in results
+            ],
+            actor=actor,
+        )
+
+
+class RandomKey:
+    """Calls under a new key every time."""
+
+    def __init__(self, account: Provider) -> None:
+        self._account = account
+        self._ids = SeededIds("random key")
+
+    @property
+    def replay(self) -> Replay:
+        return self._account.replay
+
+    async def send(self, call: Call) -> CallOutcome:
+        return await self._account.send(msgspec.structs.replace(call, idempotency_key=f"{self._ids.new_guid()}:x:y"))
+
+    async def close(self) -> None:
+        await self._account.close()
+
+
+def broken_by(
+    *,
+    store: Callable[[SqliteStore, Session], object] | None = None,
+    provider: Callable[[Provider], Provider] | None = None,
+) -> set[str]:
+    """Run seeds until one fails; return the invariants that it found broken."""
+    for seed in range(SEEDS_MAX):
+        report = run(Options.of(seed), change_store=store, change_provider=provider)
+        if report.failed:
+            return {violation.partition(":")[0] for violation in report.violations}
+    return set()
+
+
+@pytest.mark.parametrize(
+    "bug, invariants",
+    [
+        (UnconditionalClaim, {"I-19", "I-08", "I-09", "I-10"}),
+        (UnfencedFinish, {"I-17"}),
+        (RescueIsRetry, {"I-09", "I-10"}),
+        (CancelIsForgotten, {"I-16"}),
+        (UnknownIsSuccess, {"I-11"}),
+    ],
+)
+def test_a_bug_of_the_store_is_caught(bug: Callable[[SqliteStore, Session], object], invariants: set[str]) -> None:
+    assert broken_by(store=bug) & invariants
+
+
+def test_a_random_key_is_caught() -> None:
+    assert broken_by(provider=RandomKey) & {"I-15"}

@@ -1,0 +1,161 @@
+"""The whole line in one place: every stage over the memory store, drained by hand, with a scripted provider."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+from clarion.adapters.blobs import open_blobs
+from clarion.adapters.renderers import open_renderer
+from clarion.catalog.library import Library
+from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
+from clarion.catalog.publish import Publisher
+from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.keyring import Keyring
+from clarion.dispatch.request import Trace
+from clarion.domain.call import Accepted, Call, CallOutcome, Replay
+from clarion.domain.identity import Channel, Identity
+from clarion.domain.story import JobStory, TimelineLine, timeline
+from clarion.pipeline.distribute import Distribute
+from clarion.pipeline.generate import Generate
+from clarion.pipeline.schedule import Schedule
+from clarion.pipeline.settle import Settle
+from clarion.pipeline.track import Track
+from clarion.producers.direct import DirectSends, Recipient, SendCommand, SendReceipt
+from clarion.testing.clock import ManualClock, SeededIds
+from clarion.testing.memory import MemoryStore
+from clarion.testing.vault import SeededVault
+from clarion.workers.janitor import Janitor
+
+DEFINITIONS = Path(__file__).parents[2] / "definitions"
+TENANT = "school"
+TRACE = Trace(correlation_id="c-1")
+STAFF = UUID("6f1c2c7e-0000-4000-8000-0000000000aa")
+
+
+class Scripted:
+    """A provider that answers as the test says, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.answers: list[CallOutcome | Callable[[], Coroutine[None, None, CallOutcome]]] = []
+        self.replay = Replay()
+
+    async def send(self, call: Call) -> CallOutcome:
+        self.calls.append(call)
+        if not self.answers:
+            return Accepted(provider_message_id=f"p-{len(self.calls)}")
+        answer = self.answers.pop(0)
+        return await answer() if callable(answer) else answer
+
+    async def close(self) -> None:
+        pass
+
+
+class Line:
+    """One process's stages over one store."""
+
+    def __init__(self, store: MemoryStore, clock: ManualClock, provider: Scripted) -> None:
+        self.store, self.clock, self.provider = store, clock, provider
+        self.renderer = open_renderer()
+        self.keyring = Keyring(store, SeededVault())
+        self.templates = Library(store)
+        self.dispatcher = DeliveryDispatcher(store=store, blobs=open_blobs("memory://"), keyring=self.keyring)
+        self.sends = DirectSends(
+            dispatcher=self.dispatcher,
+            keyring=self.keyring,
+            templates=self.templates,
+            renderer=self.renderer,
+            clock=clock,
+            ids=SeededIds(),
+        )
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.pumps = [self._pump(channel) for channel in (Channel.EMAIL, Channel.SMS)]
+
+    def _pump(self, channel: Channel) -> Distribute:
+        return Distribute(
+            queue=self.store,
+            keyring=self.keyring,
+            templates=self.templates,
+            renderer=self.renderer,
+            accounts={channel: "scripted"},
+            providers={"scripted": self.provider},
+            slots=10,
+            spawn=self._spawn,
+            clock=self.clock,
+            ids=SeededIds(f"pump-{channel}"),
+            wake=asyncio.Event(),
+        )
+
+    def _spawn(self, call: Coroutine[None, None, None]) -> None:
+        self.tasks.add(asyncio.get_running_loop().create_task(call))
+
+    async def seed(self) -> None:
+        """Make the tenant with its notifications and a few people."""
+        await self.dispatcher.ensure_tenant(TENANT)
+        await Publisher(catalog=self.store, renderer=self.renderer).publish(TENANT, folder=DEFINITIONS, actor="test")
+        people = People(catalog=self.store, dispatcher=self.dispatcher, keyring=self.keyring)
+        mail = Contact(channel=Channel.EMAIL, destination="sam@example.com")
+        phone = Contact(channel=Channel.SMS, destination="+447700900001")
+        await people.put(
+            TENANT,
+            [
+                PersonEntry(identity=Identity.user("1"), name="Sam Sample", contacts=(mail, phone)),
+                PersonEntry(identity=Identity.user("2"), name="Kim Sample", contacts=()),
+            ],
+            trace=TRACE,
+        )
+        group = GroupEntry(guid=STAFF, name="Staff", members=(Identity.user("1"), Identity.user("2")))
+        await people.put_group(TENANT, group)
+
+    async def send(
+        self, type_: str = "welcome", to: str | Recipient = "sam@example.com", **changes: object
+    ) -> SendReceipt:
+        """Accept one notification."""
+        recipient = Recipient(address=to) if isinstance(to, str) else to
+        values: dict[str, object] = {"data": {"name": "Sam"}, **changes}
+        command = SendCommand(type=type_, to=(recipient,), actor="test", trace=TRACE, **values)  # type: ignore[arg-type]
+        return await self.sends.send(TENANT, command)
+
+    async def drain(self) -> None:
+        """Run every stage until none has anything to do."""
+        steps = [
+            Schedule(queue=self.store, facts=self.store).step,
+            Generate(
+                queue=self.store,
+                facts=self.store,
+                templates=self.templates,
+                renderer=self.renderer,
+                dispatcher=self.dispatcher,
+                keyring=self.keyring,
+            ).step,
+            Track(events=self.store).step,
+            Settle(queue=self.store, providers={"scripted": self.provider}).step,
+            Janitor(queue=self.store).step,
+            *(pump.step for pump in self.pumps),
+        ]
+        while True:
+            for pump in self.pumps:
+                pump.hint()
+            done = sum([await step() for step in steps])
+            if self.tasks:
+                await asyncio.wait(self.tasks)
+                self.tasks.clear()
+            elif not done:
+                return
+
+    async def wait(self, seconds: float) -> None:
+        """Let time pass, then drain."""
+        self.clock.advance(timedelta(seconds=seconds))
+        await self.drain()
+
+    async def story(self, receipt: SendReceipt) -> JobStory:
+        """Return all that is stored about a job."""
+        story = await self.store.find_job_story(TENANT, receipt.job_id)
+        assert story is not None
+        return story
+
+    async def told(self, receipt: SendReceipt) -> list[TimelineLine]:
+        """Return the timeline of a job."""
+        return list(timeline(await self.story(receipt)))

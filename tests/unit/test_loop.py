@@ -1,0 +1,58 @@
+"""The loop: it works while there is work, wakes on a ring, outlives errors, and stops between steps."""
+
+import asyncio
+
+from clarion.errors import StoreUnreachable
+from clarion.workers.bell import Bell, Topic
+from clarion.workers.loop import run
+
+
+async def test_it_works_until_nothing_is_left_and_wakes_when_the_bell_rings() -> None:
+    bell, stop, wake = Bell(), asyncio.Event(), asyncio.Event()
+    bell.listen(Topic.STAGES, wake.set)
+    waiting, rested = [3], asyncio.Event()
+
+    async def step() -> int:
+        done, waiting[0] = waiting[0], 0
+        if not done:
+            rested.set()
+        return done
+
+    worked: list[None] = []
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(run("test", step, wake=wake, stop=stop, worked=lambda: worked.append(None)))
+        await rested.wait()
+        rested.clear()
+        waiting[0] = 1
+        bell.ring(Topic.STAGES)
+        await rested.wait()
+        stop.set()
+        bell.ring(Topic.STAGES)
+    assert len(worked) == 2
+
+
+async def test_a_step_that_fails_is_tried_again_whoever_is_at_fault() -> None:
+    stop, wake = asyncio.Event(), asyncio.Event()
+    failures: list[Exception] = [StoreUnreachable("down", hint="wait"), RuntimeError("a defect")]
+
+    async def step() -> int:
+        if failures:
+            raise failures.pop()
+        stop.set()
+        return 0
+
+    wake.set()
+    await run("test", step, wake=wake, stop=stop, after_error=0.0)
+    assert not failures
+
+
+def test_a_ring_is_forwarded_and_one_from_elsewhere_is_not() -> None:
+    forwarded: list[Topic] = []
+    heard: list[str] = []
+    bell = Bell(forwarded.append)
+    bell.listen(Topic.OUTGOING, lambda: heard.append("outgoing"))
+    bell.ring(Topic.OUTGOING)
+    bell.hear(Topic.OUTGOING)
+    bell.ring(Topic.STAGES)
+    assert heard == ["outgoing", "outgoing"]
+    assert forwarded == [Topic.OUTGOING, Topic.STAGES]

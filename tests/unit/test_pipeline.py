@@ -1,0 +1,191 @@
+"""One notification from the door to the provider, stage by stage, and what becomes of it when things go wrong."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
+from clarion.domain.content import EmailContent
+from clarion.domain.identity import Channel
+from clarion.domain.notification import NotificationStatus
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.errors import Conflict, InvalidAddress, InvalidInput
+from clarion.producers.direct import Recipient
+from clarion.testing.clock import ManualClock
+from clarion.testing.memory import MemoryStore
+from tests.unit.pipeline_line import STAFF, TENANT, Line, Scripted
+
+
+@pytest.fixture
+async def line() -> Line:
+    clock = ManualClock()
+    line = Line(MemoryStore(clock), clock, Scripted())
+    await line.seed()
+    return line
+
+
+async def test_a_mail_goes_out_once_and_its_whole_story_can_be_read(line: Line) -> None:
+    receipt = await line.send()
+    await line.drain()
+    (call,) = line.provider.calls
+    assert (call.channel, call.destination) == (Channel.EMAIL, "sam@example.com")
+    assert isinstance(call.content, EmailContent)
+    assert "Sam" in call.content.html
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, row.message_id) == (OutgoingStatus.SENT_TO_PROVIDER, receipt.message_id)
+    words = [entry.what for entry in await line.told(receipt)]
+    assert words == ["accepted", "ensured", "scheduled and generated", "generated", "claimed", "called", "sent"]
+
+
+async def test_the_same_key_is_one_notification_and_another_payload_a_conflict(line: Line) -> None:
+    first, again = await line.send(key="k"), await line.send(key="k")
+    assert again.job_id == first.job_id
+    assert (first.repeated, again.repeated) == (False, True)
+    with pytest.raises(Conflict, match="used before for something else"):
+        await line.send(key="k", data={"name": "Kim"})
+    await line.drain()
+    assert len(line.provider.calls) == 1
+
+
+async def test_a_person_hears_on_every_channel_that_reaches_them_and_the_rest_says_why_not(line: Line) -> None:
+    receipt = await line.send("welcome", Recipient(group=STAFF))
+    await line.drain()
+    story = await line.story(receipt)
+    assert [row.channel for row in story.outgoing] == [Channel.EMAIL]
+    assert len(story.inbox) == 2
+    assert story.scheduler is not None
+    assert "no email address is known" in (story.scheduler.reason or "")
+
+
+async def test_a_type_that_is_switched_off_is_skipped_and_the_setting_named(line: Line) -> None:
+    await line.store.set_type_enabled(TENANT, "welcome", enabled=False, actor="test")
+    receipt = await line.send()
+    await line.drain()
+    story = await line.story(receipt)
+    assert story.scheduler is not None
+    assert story.scheduler.status is NotificationStatus.SKIPPED
+    assert "switched off" in (story.scheduler.reason or "")
+    assert not line.provider.calls
+
+
+async def test_a_deferred_message_waits_and_is_sent_with_the_same_key_and_bytes(line: Line) -> None:
+    line.provider.answers = [Deferred(reason="busy", retry_after=timedelta(seconds=30))]
+    receipt = await line.send()
+    await line.drain()
+    await line.wait(29)
+    assert len(line.provider.calls) == 1
+    await line.wait(2)
+    first, second = line.provider.calls
+    assert (first.idempotency_key, first.content) == (second.idempotency_key, second.content)
+    assert (first.attempt, second.attempt) == (1, 2)
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is OutgoingStatus.SENT_TO_PROVIDER
+
+
+@pytest.mark.parametrize(
+    "outcome, status",
+    [
+        (Refused(reason="no such mailbox", recipient_not_found=True), OutgoingStatus.FAILED_FINAL),
+        (Unknown(reason="no reply"), OutgoingStatus.UNCERTAIN),
+        (Misconfigured(reason="wrong password"), OutgoingStatus.RETRY_READY),
+        (Accepted(), OutgoingStatus.SENT_TO_PROVIDER),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_what_a_call_came_to_decides_where_its_row_stands(
+    line: Line, outcome: CallOutcome, status: OutgoingStatus
+) -> None:
+    line.provider.answers = [outcome]
+    receipt = await line.send()
+    await line.drain()
+    await line.wait(2)
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is status
+    assert len(line.provider.calls) == 1
+
+
+async def test_a_doubt_is_replayed_where_the_provider_de_duplicates(line: Line) -> None:
+    line.provider.replay = Replay(dedupe_window=timedelta(hours=24))
+    line.provider.answers = [Unknown(reason="no reply")]
+    receipt = await line.send()
+    await line.drain()
+    await line.wait(5)
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is OutgoingStatus.SENT_TO_PROVIDER
+    assert len({call.idempotency_key for call in line.provider.calls}) == 1
+
+
+async def test_a_one_time_code_in_doubt_is_replayed_once_and_no_more(line: Line) -> None:
+    line.provider.answers = [Unknown(reason="no reply"), Unknown(reason="no reply")]
+    receipt = await line.send("one-time-code", "+447700900001", data={"name": "Sam", "code": "123456"})
+    await line.drain()
+    for _ in range(3):
+        await line.wait(10)
+    assert len(line.provider.calls) == 2
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is OutgoingStatus.UNCERTAIN
+
+
+async def test_a_late_message_expires_instead_of_being_sent(line: Line) -> None:
+    line.provider.answers = [Deferred(reason="busy", retry_after=timedelta(minutes=10))]
+    receipt = await line.send("one-time-code", "+447700900001", data={"name": "Sam", "code": "123456"})
+    await line.drain()
+    await line.wait(601)
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is OutgoingStatus.EXPIRED
+    assert len(line.provider.calls) == 1
+
+
+@pytest.mark.parametrize("when", ["pending", "waiting"])
+async def test_a_canceled_notification_is_not_sent(line: Line, when: str) -> None:
+    line.provider.answers = [Deferred(reason="busy")]
+    receipt = await line.send()
+    if when == "waiting":
+        await line.drain()
+    assert await line.store.cancel_job(TENANT, receipt.job_id, actor="test")
+    await line.wait(3600)
+    assert len(line.provider.calls) == (1 if when == "waiting" else 0)
+    story = await line.story(receipt)
+    assert all(row.status is OutgoingStatus.CANCELED for row in story.outgoing)
+
+
+async def test_nothing_leaves_before_its_time(line: Line) -> None:
+    await line.send(not_before_at=line.clock.now() + timedelta(hours=1))
+    await line.wait(3599)
+    assert not line.provider.calls
+    await line.wait(2)
+    assert len(line.provider.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "given, error, says",
+    [
+        ({"type_": "nothing"}, InvalidInput, "no notification type 'nothing'"),
+        ({"data": {}}, InvalidInput, "needs name"),
+        ({"to": "sam at example.com"}, InvalidAddress, "to\\[0\\]"),
+        ({"to": Recipient()}, InvalidInput, "exactly one of"),
+        ({"to": Recipient(user="1", group=UUID(int=1))}, InvalidInput, "exactly one of"),
+    ],
+)
+async def test_what_cannot_be_sent_is_refused_at_the_door(
+    line: Line, given: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        await line.send(**given)
+
+
+async def test_a_worker_that_dies_between_claim_and_record_leaves_a_doubt_and_never_a_second_send(line: Line) -> None:
+    receipt = await line.send()
+
+    async def vanish() -> CallOutcome:
+        raise RuntimeError("the process is gone")
+
+    line.provider.answers = [vanish]
+    other = Line(line.store, line.clock, line.provider)
+    await other.drain()
+    await line.wait(120)
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is OutgoingStatus.UNCERTAIN
+    assert len(line.provider.calls) == 1

@@ -1,0 +1,114 @@
+"""Publishing notifications and switching their types, on the memory store with the real renderer."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from clarion.adapters.renderers import open_renderer
+from clarion.catalog.publish import Publisher
+from clarion.catalog.switch import Types, unknown_type
+from clarion.errors import InvalidInput
+from clarion.testing.clock import ManualClock
+from clarion.testing.memory import MemoryStore
+
+SAMPLES = Path(__file__).parents[2] / "definitions"
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(ManualClock())
+
+
+@pytest.fixture
+def publisher(store: MemoryStore) -> Publisher:
+    return Publisher(catalog=store, renderer=open_renderer())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two notifications that a test may spoil."""
+    for name in ("welcome", "one-time-code"):
+        shutil.copytree(SAMPLES / name, tmp_path / "definitions" / name)
+    return tmp_path / "definitions"
+
+
+async def test_a_folder_of_notifications_is_published_as_first_versions(publisher: Publisher, folder: Path) -> None:
+    seen: list[str] = []
+    published = await publisher.publish("school", folder=folder, actor="cli:sam", progress=seen.append)
+    assert [(one.key, one.version, one.is_new) for one in published] == [
+        ("one-time-code", 1, True),
+        ("welcome", 1, True),
+    ]
+    assert seen == ["one-time-code", "welcome"]
+
+
+async def test_the_folder_of_one_notification_publishes_that_one(publisher: Publisher, folder: Path) -> None:
+    (published,) = await publisher.publish("school", folder=folder / "welcome", actor="cli:sam")
+    assert published.key == "welcome"
+
+
+async def test_publishing_again_makes_a_version_only_of_what_changed_and_audits_only_that(
+    publisher: Publisher, store: MemoryStore, folder: Path
+) -> None:
+    await publisher.publish("school", folder=folder, actor="cli:sam")
+    (folder / "one-time-code" / "sms.liquid").write_text("{{ code }}\n")
+    published = await publisher.publish("school", folder=folder, actor="cli:kim")
+    assert [(one.key, one.version, one.is_new) for one in published] == [
+        ("one-time-code", 2, True),
+        ("welcome", 1, False),
+    ]
+    entries = await store.list_audit("school")
+    assert [(entry.actor, entry.act, entry.subject) for entry in entries] == [
+        ("cli:sam", "publish", "template one-time-code"),
+        ("cli:sam", "publish", "template welcome"),
+        ("cli:kim", "publish", "template one-time-code"),
+    ]
+
+
+async def test_one_broken_template_keeps_everything_from_being_published_and_is_named(
+    publisher: Publisher, store: MemoryStore, folder: Path
+) -> None:
+    (folder / "welcome" / "inbox.liquid").write_text("Welcome, {{ name\n")
+    with pytest.raises(InvalidInput, match=r"^welcome/inbox\.liquid") as refused:
+        await publisher.publish("school", folder=folder, actor="cli:sam")
+    assert "\n" not in str(refused.value)
+    assert await store.list_templates("school") == []
+    assert await store.list_audit("school") == []
+
+
+async def test_a_folder_that_is_not_there_is_said(publisher: Publisher, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="there is no such folder"):
+        await publisher.publish("school", folder=tmp_path / "nowhere", actor="cli:sam")
+
+
+async def test_types_are_listed_with_whether_they_are_on(
+    publisher: Publisher, store: MemoryStore, folder: Path
+) -> None:
+    await publisher.publish("school", folder=folder, actor="cli:sam")
+    types = Types(catalog=store, facts=store)
+    await types.switch("school", "welcome", enabled=False, actor="cli:sam")
+    assert [(line.key, line.enabled) for line in await types.list("school")] == [
+        ("one-time-code", True),
+        ("welcome", False),
+    ]
+    await types.switch("school", "welcome", enabled=True, actor="cli:sam")
+    assert all(line.enabled for line in await types.list("school"))
+    assert await types.list("other") == []
+
+
+async def test_a_type_that_is_not_published_cannot_be_switched(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match="there is no notification type 'welcome'"):
+        await Types(catalog=store, facts=store).switch("school", "welcome", enabled=False, actor="cli:sam")
+
+
+@pytest.mark.parametrize(
+    "key,known,says",
+    [
+        ("welcom", ["welcome", "incident"], "did you mean welcome?"),
+        ("zebra", ["welcome", "incident"], "the published types are incident, welcome"),
+        ("welcome", [], "`clarion publish FOLDER`"),
+    ],
+)
+def test_an_unknown_type_is_answered_with_what_comes_near(key: str, known: list[str], says: str) -> None:
+    assert says in str(unknown_type(key, known))
