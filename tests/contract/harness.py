@@ -32,7 +32,7 @@ WHERE o.tenant_id = $1 ORDER BY o.id
 """
 FLOW_COUNTS = """
 SELECT f.lane, f.route, f.source, f.account AS pinned, c.status, c.reason_class, c.n
-FROM flow_count c JOIN flow f ON f.id = c.flow_id
+FROM flow_count c JOIN flow f ON f.id = c.flow_id AND f.tenant_id = c.tenant_id
 WHERE f.tenant_id = $1 ORDER BY f.id, c.status, c.reason_class
 """
 JOINED: Mapping[type[msgspec.Struct], str] = {QueueEntry: QUEUE_ENTRIES, FlowCount: FLOW_COUNTS}

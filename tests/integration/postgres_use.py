@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from clarion.adapters.stores.postgres import PostgresStore
+from clarion.adapters.stores.postgres.queue.claim import find_claimed
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict, FlowQuota, Gate, LowMark, StageResult
 from clarion.domain.guard import JobEntry
@@ -167,6 +168,10 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     answers = await store.ensure_outgoing_messages(TENANT, items)
     claimed = await claim_all(store, token=1)
     assert len(claimed) >= 20  # one of each pair that shares an order key
+    quotas = [FlowQuota(flow_id=message.flow_id, quota=1, account="main") for message in claimed]
+    token = claimed[0].claim_token
+    found = await store._session.read(lambda c: find_claimed(c, quotas, token=token, lease=LEASE))
+    assert {message.id for message in found} == {message.id for message in claimed}
     results = [result(message, OUTCOMES[n % 6]) for n, message in enumerate(claimed)]
     await store.record_outgoing(results, actor="worker")
     assert await claim_all(store, token=2, lease=timedelta())

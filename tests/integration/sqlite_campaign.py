@@ -37,11 +37,11 @@ async def of_many_jobs(store: SqliteStore, count: int, **fields: object) -> list
     ]
 
 
-async def claim(store: SqliteStore, *, quota: int, token: int = 1) -> list[ClaimedMessage]:
+async def claim(store: SqliteStore, *, quota: int, name: str = "first") -> list[ClaimedMessage]:
     """Claim so many rows of every flow of the mail route that has work."""
     found = await store.discover_flows(routes=["email:default"], lows={})
     quotas = [FlowQuota(flow_id=head.flow_id, quota=quota, account=head.account or "main") for head in found.heads]
-    token_guid = factories.guid(token, "token")
+    token_guid = factories.guid(1, f"token-{name}")
     return await store.claim_outgoing(quotas, token=token_guid, lease=LEASE, actor="worker")
 
 

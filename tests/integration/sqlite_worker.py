@@ -4,6 +4,7 @@ python sqlite_worker.py ensure FILE NAME   ensure what every other `ensure` ensu
 python sqlite_worker.py open FILE NAME     open the store and print that it did
 python sqlite_worker.py hang FILE NAME     write, print that it did, and stay inside the transaction
 python sqlite_worker.py leave FILE NAME    ensure, print that it did, and stay without closing anything
+python sqlite_worker.py claim FILE NAME    claim a few messages at a time until none is left, print whose they became
 python sqlite_worker.py flood FILE NAME    ensure with many callers at once, printing each number when it is answered
 """
 
@@ -19,6 +20,7 @@ from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, WriterThre
 from clarion.adapters.stores.sqlite.ensure import record
 from clarion.domain.ensured import Outcome
 from clarion.testing import factories
+from tests.integration.sqlite_campaign import claim, results
 
 TENANT = factories.TENANT
 SETS, ITEMS = 20, 25
@@ -59,6 +61,15 @@ async def ensure(store: SqliteStore, name: str) -> Report:
     )
 
 
+async def claim_all(store: SqliteStore, name: str) -> list[int]:
+    """Claim and record a few messages at a time, until there is none to claim."""
+    mine: list[int] = []
+    while claimed := await claim(store, quota=3, name=f"{name}-{len(mine)}"):
+        mine += [one.id for one in claimed]
+        await store.record_outgoing(results(claimed), actor=name)
+    return mine
+
+
 async def flood(store: SqliteStore) -> None:
     """Ensure one inbox row after the other, twenty at a time, and say which ones were answered."""
     numbers = count()
@@ -86,6 +97,10 @@ async def main(task: str, file: str, name: str) -> None:
             say("ready")
             wait_for_the_word()
             say(msgspec.json.encode(await ensure(store, name)).decode())
+        case "claim":
+            say("ready")
+            wait_for_the_word()
+            say(msgspec.json.encode(await claim_all(store, name)).decode())
         case "flood":
             say("ready")
             await flood(store)

@@ -1,4 +1,4 @@
-"""Claim and record on PostgreSQL: their statements, and what two connections do to each other.
+"""Claim and record on PostgreSQL: their statements, and two claimers, pauses and cancels that meet.
 
 The contract says what comes of them one after the other; here two stores meet at a statement of the first. A claim and
 a plain record are one statement each, without a transaction around it, so a caller that is stopped before COMMIT is
@@ -9,27 +9,21 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
 from clarion.adapters.stores.query import load
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
-from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, Recorded
-from clarion.domain.guard import JobEntry
-from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
-from clarion.ports.track import ProviderEvent
+from clarion.domain.claim import CallResult, FlowQuota, Gate, Recorded
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.testing import factories as make
 from clarion.testing.clock import ManualClock
+from tests.integration.postgres_sending import BATCH, LEASE, ROUTE, SOURCE, TENANT, claim, result, send, statuses, take
 from tests.integration.race import Race, open_race
 from tests.integration.watched_connection import Connection, done_or_blocked, watched
 
-TENANT: Final = "acme"
-SOURCE: Final = "spring"
-ROUTE: Final = "email:default"
-LEASE: Final = timedelta(minutes=1)
-BATCH: Final = 200
 CLAIM: Final = load("clarion.adapters.stores.postgres.queue", "claim.sql")["claim_outgoing"].sql
 
 
@@ -37,56 +31,6 @@ CLAIM: Final = load("clarion.adapters.stores.postgres.queue", "claim.sql")["clai
 async def race(migrated_postgres_url: str) -> AsyncIterator[Race]:
     async with open_race(migrated_postgres_url) as race:
         yield race
-
-
-async def send(store: PostgresStore, numbers: range = range(1), **fields: object) -> list[OutgoingMessage]:
-    """Store messages of jobs of their own, all of one source, so that their totals are kept."""
-    jobs = [make.notification_job(n) for n in numbers]
-    await store.ensure_notification_jobs(TENANT, [JobEntry(job=job) for job in jobs])
-    versions = await store.ensure_address_versions(TENANT, [make.address_version(n) for n in numbers])
-    items = [
-        make.outgoing_item(job, version.record, **{"source": SOURCE, "route": ROUTE, **fields})
-        for job, version in zip(jobs, versions, strict=True)
-    ]
-    return [answer.record for answer in await store.ensure_outgoing_messages(TENANT, items)]
-
-
-async def claim(store: PostgresStore, token: int = 1, quota: int = BATCH) -> list[ClaimedMessage]:
-    found = await store.discover_flows(routes=[ROUTE], lows={})
-    quotas = [FlowQuota(flow_id=head.flow_id, quota=quota, account="main") for head in found.heads]
-    return await take(store, quotas, token)
-
-
-async def take(store: PostgresStore, quotas: Sequence[FlowQuota], token: int) -> list[ClaimedMessage]:
-    return await store.claim_outgoing(quotas, token=make.guid(token, "token"), lease=LEASE, actor="worker")
-
-
-def result(message: ClaimedMessage, outcome: CallOutcome) -> CallResult:
-    return CallResult(
-        id=message.id,
-        bucket=message.bucket,
-        claim_token=message.claim_token,
-        attempt=message.attempts,
-        outcome=outcome,
-    )
-
-
-async def check_bookkeeping(connection: Connection) -> None:
-    """Every change of state has left its line, and the totals are the sum of the rows."""
-    rows = await connection.fetch("SELECT id, status, version FROM outgoing_message")
-    lines = Counter([row["outgoing_id"] for row in await connection.fetch("SELECT outgoing_id FROM transition")])
-    assert {row["id"]: row["version"] - 1 for row in rows if row["version"] > 1} == lines
-    counts = await connection.fetch("SELECT status, sum(n) AS n FROM flow_count GROUP BY status")
-    assert {row["status"]: row["n"] for row in counts if row["n"]} == Counter(row["status"] for row in rows)
-
-
-async def statuses(race: Race) -> list[str]:
-    rows = await race.observer.fetch("SELECT status FROM outgoing_message ORDER BY id")
-    await check_bookkeeping(race.observer)
-    return [row["status"] for row in rows]
-
-
-# Statements.
 
 
 class Sent:
@@ -162,9 +106,6 @@ async def test_results_of_one_row_that_came_together_are_recorded_one_after_the_
     assert await statuses(race) == ["SentToProvider"]
 
 
-# A claim that has not committed: the same statement in another program's open transaction.
-
-
 async def claim_and_stop(race: Race, token: int = 9) -> int:
     """Claim all of the source that is due on the other connection, and do not commit; return how many."""
     flows = await race.other.fetch("SELECT id FROM flow WHERE account = '' AND source = $1", SOURCE)
@@ -183,6 +124,38 @@ async def claim_and_stop(race: Race, token: int = 9) -> int:
         LEASE,
     )
     return len(rows)
+
+
+class LostReply:
+    """Ends a store's connection when the claim has been made and before its reply is read."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    async def before(self, connection: Connection, query: str) -> None:
+        if query == CLAIM and self.times:
+            self.times -= 1
+            raise ConnectionResetError("the reply is lost")
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_a_claim_whose_reply_is_lost_is_looked_for_by_its_token(
+    race: Race, migrated_postgres_url: str, committed: bool
+) -> None:
+    """F-24. The other program makes the very claim whose reply the store then does not get."""
+    await send(race.second, range(3))
+    lost = LostReply()
+    store = await open_store(migrated_postgres_url, clock=ManualClock(), connection_class=watched(lost.before))
+    assert await claim_and_stop(race, token=1) == 3
+    await race.other.execute("COMMIT" if committed else "ROLLBACK")
+    flow_id = await race.observer.fetchval("SELECT id FROM flow")
+    lost.times = 1
+    found = await take(store, [FlowQuota(flow_id=flow_id, quota=9, account="main")], 1)
+    assert [message.attempts for message in found] == [1, 1, 1] * committed
+    recorded = await store.record_outgoing([result(message, Accepted()) for message in found], actor="worker")
+    assert len(recorded) == len(found)
+    assert await statuses(race) == ["SentToProvider" if committed else "Created"] * 3
+    await store.close()
 
 
 @pytest.mark.parametrize("gate", [Gate.PAUSED, Gate.CANCELED])
@@ -294,92 +267,3 @@ async def test_of_two_rows_of_one_order_key_a_second_claimer_does_not_get_the_la
     await race.other.execute("COMMIT")
     assert await claim(race.second) == []
     assert await statuses(race) == ["Sending", "Created"]
-
-
-# A webhook against a record.
-
-
-def delivered(message: OutgoingMessage) -> ProviderEvent:
-    return ProviderEvent(
-        account="main",
-        event_id=f"event-{message.id}",
-        status=OutgoingStatus.DELIVERED,
-        message_id=message.message_id,
-        recipient_key_hash=message.rk[:32],
-        happened_at=make.SOURCE_AT,
-        raw="",
-    )
-
-
-OUTCOMES: Final = (Accepted(provider_message_id="p-1"), Unknown(reason="lost"), Deferred(reason="busy"))
-
-
-async def apply(store: PostgresStore) -> int:
-    return await store.apply_events(limit=10, actor="track")
-
-
-@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
-async def test_a_webhook_and_a_record_come_to_the_same_at_whatever_statement_they_meet(
-    race: Race, outcome: CallOutcome
-) -> None:
-    """Whoever comes first; the result's provider id and its attempt are kept either way."""
-
-    async def prepare() -> tuple[Any, Any]:
-        await race.other.execute("DELETE FROM outgoing_message; DELETE FROM webhook_event; DELETE FROM transition")
-        await race.other.execute("DELETE FROM delivery_attempt; DELETE FROM flow_count")
-        (message,) = await send(race.second)
-        (claimed,) = await claim(race.second)
-        await race.second.keep_events(TENANT, [delivered(message)])
-        return apply, lambda store: store.record_outgoing([result(claimed, outcome)], actor="worker")
-
-    first, _ = await prepare()
-    count = await race.statements(first)
-    for n in range(1, count + 1):
-        one, other = await prepare()
-        await race.meet(TENANT, one, other, stop_before=n)
-        if outcome != OUTCOMES[2]:
-            assert await statuses(race) == ["Delivered"]
-        row = await race.observer.fetchrow(
-            "SELECT o.status, o.provider_message_id, o.lease_until FROM outgoing_message o"
-        )
-        attempts = await race.observer.fetch("SELECT status, provider_message_id FROM delivery_attempt")
-        assert row is not None
-        assert (row["status"], row["lease_until"]) == ("Delivered", None)
-        assert len(attempts) == 1
-        if isinstance(outcome, Accepted):
-            assert row["provider_message_id"] == attempts[0]["provider_message_id"] == "p-1"
-        await check_bookkeeping(race.observer)
-
-
-async def test_two_who_apply_receipts_at_once_take_different_ones(race: Race) -> None:
-    messages = await send(race.second, range(4))
-    await race.second.record_outgoing([result(one, Accepted()) for one in await claim(race.second)], actor="worker")
-    await race.second.keep_events(TENANT, [delivered(message) for message in messages])
-    meeting = await race.meet(
-        TENANT,
-        lambda store: store.apply_events(limit=2, actor="track"),
-        lambda store: store.apply_events(limit=2, actor="track"),
-        stop_before=3,
-    )
-    assert (meeting.first, meeting.second, meeting.waited) == (2, 2, False)
-    assert await statuses(race) == ["Delivered"] * 4
-
-
-async def test_a_record_and_a_rescue_of_the_same_row_come_to_the_same(race: Race) -> None:
-    """The rescuer passes over a row that is being recorded; a record waits for the rescue, and settles the doubt."""
-    await send(race.second)
-    found = await race.second.discover_flows(routes=[ROUTE], lows={})
-    quotas = [FlowQuota(flow_id=found.heads[0].flow_id, quota=1, account="main")]
-    token = make.guid(1, "token")
-    (claimed,) = await race.second.claim_outgoing(quotas, token=token, lease=timedelta(), actor="worker")
-    meeting = await race.meet(
-        TENANT,
-        lambda store: store.rescue_outgoing(limit=10),
-        lambda store: store.record_outgoing([result(claimed, Accepted(provider_message_id="p"))], actor="worker"),
-        stop_before=6,
-    )
-    assert meeting.waited
-    assert (meeting.first, meeting.second[0].status) == (1, OutgoingStatus.SENT_TO_PROVIDER)
-    assert await statuses(race) == ["SentToProvider"]
-    (attempt,) = await race.observer.fetch("SELECT status, provider_message_id FROM delivery_attempt")
-    assert tuple(attempt) == ("Accepted", "p")

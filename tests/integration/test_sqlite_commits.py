@@ -248,7 +248,7 @@ async def test_what_a_failed_method_counted_is_not_counted(store: SqliteStore) -
     items = await of_one_campaign(store, 3)
 
     def fail(transaction: Transaction) -> None:
-        transaction.counts[1, OutgoingStatus.CREATED, ""] += 100
+        transaction.counts[TENANT, 1, OutgoingStatus.CREATED, ""] += 100
         raise InvalidInput("no", field="test", hint="none")
 
     async with gathered(store):

@@ -13,12 +13,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clarion.adapters.host import HostClock
 from clarion.adapters.stores.sqlite import InlineRunner, open_store
 from clarion.adapters.stores.sqlite.ensure import record
 from clarion.adapters.stores.sqlite.session import _use_log
 from clarion.domain.ensured import Outcome
 from clarion.testing import factories
 from clarion.testing.clock import ManualClock
+from tests.integration.sqlite_campaign import of_many_jobs
 from tests.integration.sqlite_look import connection_of
 from tests.integration.sqlite_worker import MESSAGES, SETS, Report
 
@@ -81,6 +83,22 @@ def test_two_processes_that_ensure_the_same_keys_at_once_make_each_row_once_and_
     assert sorted(one.made + other.made) == list(range(SETS * len(FIRST_SET)))
     assert sorted(one.made_jobs + other.made_jobs) == sorted(one.jobs)
     assert one.jobs == other.jobs
+
+
+async def test_two_processes_that_claim_at_once_share_the_messages_out_and_send_none_twice(
+    migrated_sqlite_path: Path,
+) -> None:
+    store = await open_store(f"sqlite:///{migrated_sqlite_path}", clock=HostClock())
+    made = await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, 200))
+    await store.close()
+    workers = [Worker("claim", migrated_sqlite_path, name) for name in ("a", "bb")]
+    for worker in workers:
+        worker.go()
+    one, other = (msgspec.json.decode(worker.answer(), type=list[int]) for worker in workers)
+    assert sorted(one + other) == sorted(answer.record.id or 0 for answer in made)
+    with closing(sqlite3.connect(migrated_sqlite_path)) as reader:
+        sent = reader.execute("SELECT count(*) FROM delivery_attempt WHERE status = 'Accepted'").fetchone()
+    assert sent == (200,)
 
 
 def test_several_processes_that_open_a_new_file_at_once_all_succeed(migrated_sqlite_path: Path) -> None:

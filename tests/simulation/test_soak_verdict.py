@@ -6,10 +6,11 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.identity import Channel
+from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.story import JobStory, OutgoingStory, TransitionLine
 from clarion.testing import factories
-from clarion.testing.soak_verdict import Kill, Verdict, counted_by_message, judge
+from clarion.testing.soak_verdict import Kill, Verdict, counted_by_message, is_settled, judge
 
 START_AT = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 MESSAGE = UUID(int=1)
@@ -152,6 +153,22 @@ def test_deliveries_of_a_message_are_added_up_over_its_keys() -> None:
 def test_a_message_without_a_call_is_told_apart() -> None:
     assert verdict(UNCERTAIN_STORY, kills=(5,), delivered=-1).without_call == 1
     assert verdict(UNCERTAIN_STORY, kills=(5,)).without_call == 0
+
+
+def test_a_message_is_settled_when_nothing_more_happens_to_it_by_itself() -> None:
+    generated = factories.notification_scheduler(status=NotificationStatus.DONE)
+
+    def settled(told: JobStory, *, dedupes: bool = False) -> bool:
+        return is_settled(msgspec.structs.replace(told, scheduler=generated), dedupes=dedupes)
+
+    assert settled(SENT_STORY)
+    assert settled(UNCERTAIN_STORY)
+    assert not settled(UNCERTAIN_STORY, dedupes=True)
+    assert not settled(story((SENDING, 1)))
+    assert not settled(story((SENDING, 1), (OutgoingStatus.RETRY_READY, 2)))
+    claimed = factories.notification_scheduler(status=NotificationStatus.PROCESSING)
+    assert not is_settled(msgspec.structs.replace(SENT_STORY, scheduler=claimed, outgoing=()), dedupes=False)
+    assert not is_settled(None, dedupes=False)
 
 
 def test_a_verdict_can_be_printed() -> None:

@@ -84,6 +84,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
     address version). `was_due_at` and `id` make the flow's next low mark.
+    `claimed_at` is the store's time, by which the window of a replay is judged: a worker's own clock may be wrong.
     """
 
     id: int
@@ -100,6 +101,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     claim_token: UUID
     account: str
     was_due_at: datetime
+    claimed_at: datetime
     recipient_id_hash: str
     key_hash: str
     address_serial: int

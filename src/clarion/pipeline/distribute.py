@@ -18,33 +18,25 @@ from clarion.dispatch.sealed import destination_place, payload_place
 from clarion.domain import key
 from clarion.domain.backoff import ATTEMPTS_MAX, retry_delay
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
 from clarion.domain.content import Content
 from clarion.domain.hashing import keyed_digest
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.seal import TenantKeys
 from clarion.domain.share import allot
-from clarion.errors import ClarionError, InvalidInput, RenderFailed
+from clarion.errors import ClarionError, RenderFailed
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.provider import Provider
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import TemplateName, Templates
 
-CALL_TIMEOUT: Final = timedelta(seconds=20)
-"""Longer than any healthy provider takes; an answer after it is late, and comes as evidence."""
-
-RECORD_TIME_MAX: Final = timedelta(seconds=20)
-"""For writing an outcome down: the store may be busy for five seconds, and is asked again after an error."""
-
-LEASE: Final = timedelta(seconds=60)
-"""Longer than the call's timeout and the slowest record together (I-20)."""
-
 RECORD_AFTER: Final = 0.02
 """Seconds an outcome may wait for others to share its statement."""
 
-RECORD_AT_ONCE: Final = 200
-"""Outcomes that are worth a statement without waiting."""
+RECORD_AT_ONCE: Final = 0.25
+"""The share of the slots whose outcomes are worth a statement without waiting."""
 
 RECORD_MAX: Final = 1000
 """Rows of one transaction, as everywhere in the store."""
@@ -64,28 +56,6 @@ CONTENTS_MAX: Final = 200
 
 NOT_CALLED_FOR: Final = timedelta(milliseconds=200)
 """What was missing is fetched at the next step; the store ends a row that comes back ten times."""
-
-
-class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a call, the record of its outcome and the lease over both may take."""
-
-    timeout: timedelta = CALL_TIMEOUT
-    record_max: timedelta = RECORD_TIME_MAX
-    lease: timedelta = LEASE
-
-    def __post_init__(self) -> None:
-        """Refuse a lease that could end while its call is still being made or recorded (I-20)."""
-        if self.lease <= self.timeout + self.record_max:
-            raise InvalidInput(
-                f"the lease of a call is {self.lease.total_seconds():g} s",
-                field="lease",
-                hint=f"make it longer than {(self.timeout + self.record_max).total_seconds():g} s, which the call and "
-                "its record may take",
-            )
-
-
-CALL_TIMES: Final = CallTimes()
-
 
 CallObserver = Callable[[ClaimedMessage, CallOutcome, timedelta], None]
 """Hears of every outcome and how long it took, for those who count; it must not fail."""
@@ -148,6 +118,11 @@ class Distribute:
         """Whether no call is open and nothing waits to be recorded."""
         return self._in_flight == 0 and not self._done
 
+    @property
+    def _busy(self) -> int:
+        """How many slots are taken: one is free again when its outcome is recorded, so a kill leaves no more (I-14)."""
+        return self._in_flight + len(self._done)
+
     def stop(self) -> None:
         """Claim nothing more; calls that are open go on to their end and are recorded."""
         self._stopping = True
@@ -157,7 +132,7 @@ class Distribute:
         """Seconds until this pump has something to do by itself; an outcome or a hint comes earlier."""
         if self._done:
             return self._until_record()
-        if self._in_flight >= self._slots:
+        if self._stopping or self._busy >= self._slots:
             return float("inf")  # an outcome must come first; a due time that has passed meanwhile is no reason to look
         return max(0.0, self._next_due - self._clock.monotonic(), self._until_discovery())
 
@@ -175,7 +150,7 @@ class Distribute:
         """Record outcomes that have waited long enough, or all of them when nothing else is under way."""
         if not self._done:
             return 0
-        few = len(self._done) < RECORD_AT_ONCE
+        few = len(self._done) < self._slots * RECORD_AT_ONCE
         if few and self._until_record() and self._in_flight and not self._stopping:
             return 0
         results, self._done = self._done[:RECORD_MAX], self._done[RECORD_MAX:]
@@ -190,18 +165,17 @@ class Distribute:
 
     async def _claim(self) -> int:
         """Claim as many rows as there are free slots, and start their calls."""
-        free = self._slots - self._in_flight
-        if free <= 0:
+        if self._busy >= self._slots:
             return 0
         await self._prepare()
         quotas = self._quotas()
         if not quotas:
             return 0
-        token = self._ids.new_guid()
+        token, asked_at = self._ids.new_guid(), self._clock.monotonic()
         claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._times.lease, actor="distribute")
         for message in claimed:
             self._in_flight += 1
-            self._spawn(self._call(message))
+            self._spawn(self._call(message, asked_at))
         self._after_claim(quotas, claimed)
         return len(claimed)
 
@@ -234,7 +208,7 @@ class Distribute:
         now = self._clock.monotonic()
         heads = [head for head in self._heads.values() if self._resting.get(self._account(head), 0.0) <= now]
         self._turn += 1
-        shares = allot(heads, slots=self._slots, busy=self._in_flight, turn=self._turn)
+        shares = allot(heads, slots=self._slots, busy=self._busy, turn=self._turn)
         return [
             FlowQuota(
                 flow_id=flow_id,
@@ -261,8 +235,8 @@ class Distribute:
             if got.get(quota.flow_id, 0) < quota.quota:
                 self._heads.pop(quota.flow_id, None)
 
-    async def _call(self, message: ClaimedMessage) -> None:
-        """Merge and make one call; whatever happens, one result comes of it."""
+    async def _call(self, message: ClaimedMessage, asked_at: float) -> None:
+        """Merge and make one call; whatever happens, one result comes of it. The claim was asked for at `asked_at`."""
         started = self._clock.monotonic()
         content_hash: str | None = None
         outcome: CallOutcome = Unknown(reason="the adapter broke in the middle of the call")
@@ -270,7 +244,7 @@ class Distribute:
             ready = self._ready(message)
             if isinstance(ready, tuple):
                 call, content_hash = ready
-                outcome = await self._send(message, call)
+                outcome = await self._send(message, call, asked_at)
             else:
                 outcome = ready
         finally:
@@ -307,14 +281,16 @@ class Distribute:
             self._contents[place] = merged
         return merged
 
-    async def _send(self, message: ClaimedMessage, call: Call) -> CallOutcome:
+    async def _send(self, message: ClaimedMessage, call: Call, asked_at: float) -> CallOutcome:
         """Ask the provider once, for no longer than the timeout."""
         timeout = self._times.timeout.total_seconds()
         provider = self._providers.get(message.account)
         if provider is None:
             return NotCalled(reason=f"this worker does not serve the account {message.account!r}")
         first_at = message.first_unproven_at
-        harmless = first_at is None or provider.replay.allows(first_unproven_at=first_at, now_at=self._clock.now())
+        # By the store's clock, with all that has passed since the claim was asked for: this host's own may be wrong.
+        now_at = message.claimed_at + timedelta(seconds=self._clock.monotonic() - asked_at)
+        harmless = first_at is None or provider.replay.allows(first_unproven_at=first_at, now_at=now_at)
         if not harmless and not message.replay_authorised:
             return Unknown(reason="not repeated: the time in which the provider de-duplicates has passed")
         try:

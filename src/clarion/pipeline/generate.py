@@ -36,6 +36,9 @@ BATCH: Final = 200
 LEASE: Final = timedelta(seconds=60)
 """Many times what a batch takes, so that only a dead worker's claims are rescued."""
 
+ALONE_FOR: Final = timedelta(milliseconds=20)
+"""About what a job takes by itself; those that wait behind it come back one after the other."""
+
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """What a job's caller gave: recipients and merge data."""
@@ -81,8 +84,22 @@ class Generate:
         self._lease = lease
 
     async def step(self) -> int:
-        """Make the rows of a batch of jobs; return how many jobs."""
+        """Make the rows of a batch of jobs; return how many jobs.
+
+        A job over which a worker was lost before is made alone, after the others: one that kills every worker, or whose
+        data cannot be read, must not take its neighbours with it until they fail for its sake (F-13).
+        """
         claims = await self._queue.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=BATCH, lease=self._lease)
+        rescued = sorted((claim for claim in claims if claim.scheduler.rescue_count), key=_rescues)
+        if rescued[1:]:
+            later = [_later(claim, place * ALONE_FOR) for place, claim in enumerate(rescued[1:], start=1)]
+            await self._queue.finish_stage(later)
+        await self._make([claim for claim in claims if not claim.scheduler.rescue_count])
+        await self._make(rescued[:1])
+        return len(claims)
+
+    async def _make(self, claims: Sequence[StageClaim]) -> None:
+        """Make the rows of jobs, tenant by tenant, and finish them together."""
         by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
         for claim in claims:
             by_tenant[claim.tenant_id].append(claim)
@@ -91,7 +108,6 @@ class Generate:
             results += await self._generate(tenant_id, mine)
         if results:
             await self._queue.finish_stage(results)
-        return len(claims)
 
     async def _generate(self, tenant_id: str, claims: Sequence[StageClaim]) -> list[StageResult]:
         """Make the rows of one tenant's jobs; a job that cannot be made fails by itself."""
@@ -325,6 +341,16 @@ def _template_name(claim: StageClaim) -> TemplateName:
 
 def _hash(keys: TenantKeys, identity: Identity) -> str:
     return derived_id.recipient_id_hash(identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity)
+
+
+def _rescues(claim: StageClaim) -> int:
+    return claim.scheduler.rescue_count
+
+
+def _later(claim: StageClaim, delay: timedelta) -> StageResult:
+    """Give a claim back for a little while."""
+    waits = _finished(claim, NotificationStatus.READY, reason="waits to be made alone: a worker was lost over it")
+    return msgspec.structs.replace(waits, delay=delay)
 
 
 def _failed(claim: StageClaim, reason: str) -> StageResult:

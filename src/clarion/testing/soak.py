@@ -34,7 +34,7 @@ from clarion.errors import ClarionError
 from clarion.ports.renderer import Definition
 from clarion.producers.direct import Recipient, SendCommand
 from clarion.testing.postgres import postgres_server
-from clarion.testing.soak_verdict import Kill, Verdict, counted_by_message, judge
+from clarion.testing.soak_verdict import Kill, Verdict, counted_by_message, is_settled, judge
 
 TENANT: Final = "school"
 TYPE: Final = "notice"
@@ -205,14 +205,19 @@ class Soak:
 
     async def _wait_until_settled(self, platform: Platform) -> None:
         """Wait until nothing is left to do; what is then still open is judged as what it is."""
+        left = self._jobs
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SETTLED_WITHIN):
                 while True:
-                    gauge = await platform.store.measure()
-                    waiting = gauge.stages_waiting + gauge.outgoing_waiting + gauge.sending
-                    if not waiting and not (self._leg.dedupe is not None and gauge.uncertain):
+                    left = [job for job in left if not await self._is_settled(platform, job)]
+                    if not left:
                         return
                     await asyncio.sleep(LOOK)
+
+    async def _is_settled(self, platform: Platform, job: UUID) -> bool:
+        """Tell whether a message has come to rest."""
+        story = await platform.store.find_job_story(TENANT, job)
+        return is_settled(story, dedupes=self._leg.dedupe is not None)
 
     async def _stop_workers(self) -> None:
         """Stop the workers as an operator would."""

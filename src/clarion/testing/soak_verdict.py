@@ -13,6 +13,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import FINAL, RANK, OutgoingStatus
 from clarion.domain.story import JobStory, OutgoingStory
 
@@ -20,6 +21,9 @@ CLOCKS_APART: Final = timedelta(milliseconds=250)
 """Between the store's clock and ours, on one machine under load."""
 
 DELIVERED_MIN: Final = 0.9
+
+_UNFINISHED: Final = (NotificationStatus.READY, NotificationStatus.PROCESSING)
+_RESTING: Final = frozenset({*FINAL, *RANK, OutgoingStatus.UNCERTAIN})
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +86,14 @@ def judge(
             )
         ),
     )
+
+
+def is_settled(story: JobStory | None, *, dedupes: bool) -> bool:
+    """Tell whether nothing more will happen to a message by itself; one in doubt is replayed where that is harmless."""
+    if story is None or story.scheduler is None or story.scheduler.status in _UNFINISHED:
+        return False
+    resting = _RESTING - {OutgoingStatus.UNCERTAIN} if dedupes else _RESTING
+    return all(row.status in resting for row in story.outgoing)
 
 
 def counted_by_message(by_key: Mapping[str, int]) -> dict[str, int]:

@@ -13,8 +13,8 @@ import sys
 from datetime import timedelta
 
 from clarion.bootstrap import load_settings, open_platform
+from clarion.domain.call_times import CallTimes
 from clarion.domain.identity import Channel
-from clarion.pipeline.distribute import CallTimes
 from clarion.workers.bell import Bell
 from clarion.workers.pace import Pace
 from clarion.workers.supervisor import Supervisor

@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
+from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.pipeline import schedule
-from clarion.pipeline.distribute import CALL_TIMES, CallTimes
 from clarion.workers.loop import POLL
 
 

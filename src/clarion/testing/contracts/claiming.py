@@ -73,6 +73,7 @@ class ClaimContract:
             claim_token=claimed.claim_token,
             account=ACCOUNT,
             was_due_at=due_at,
+            claimed_at=claimed.claimed_at,
             recipient_id_hash=address.recipient_id_hash,
             key_hash=address.key_hash,
             address_serial=1,
@@ -88,6 +89,7 @@ class ClaimContract:
             correlation_id=job.correlation_id,
             traceparent="00-trace",
         )
+        assert near(claimed.claimed_at, await harness.now())
 
     async def test_a_campaigns_row_carries_what_its_messaging_job_says(self, harness: StoreHarness) -> None:
         """Its content lies in a blob, so there is no payload."""

@@ -151,6 +151,7 @@ def _claimed(tables: Tables, *, before: Row, after: Row) -> ClaimedMessage:
         claim_token=entry.claim_token,
         account=entry.account,
         was_due_at=_due(before),
+        claimed_at=tables.now(),
         recipient_id_hash=address.recipient_id_hash,
         key_hash=address.key_hash,
         address_serial=address.serial,

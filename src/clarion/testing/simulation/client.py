@@ -14,7 +14,7 @@ from clarion.dispatch.request import Trace
 from clarion.errors import CallerError, ClarionError, Conflict
 from clarion.producers.direct import Recipient, SendCommand, SendReceipt
 from clarion.testing.simulation import content
-from clarion.testing.simulation.node import Node
+from clarion.testing.simulation.node import POISON, Node
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.verdict import Violation
 from clarion.testing.simulation.world import NoAnswer, World
@@ -102,11 +102,11 @@ class Clients:
         return SendCommand(
             type=plan.type,
             to=_recipients(plan),
-            data={"text": f"{payload} text of job {plan.number}"},
+            data={"text": f"{payload} text of job {plan.number}{POISON if plan.poison else ''}"},
             key=f"key-{plan.number}" if plan.keyed else None,
             not_before_at=None if delay is None else self._world.now() + timedelta(seconds=delay),
             actor="client",
-            trace=Trace(correlation_id=f"job-{plan.number}"),
+            trace=Trace(correlation_id=plan.correlation_id),
         )
 
 

@@ -17,6 +17,9 @@ from clarion.testing.simulation.ledger import Fate
 from clarion.testing.simulation.scene import Books, JobRow, OutgoingRow, ReceiptRow, Scene
 from clarion.testing.simulation.verdict import Evidence, Violation
 
+NOT_CALLED_MAX = 10
+"""Claims without a call after which a message fails (claiming.md)."""
+
 UNFINISHED = (NotificationStatus.READY, NotificationStatus.PROCESSING)
 
 
@@ -77,6 +80,8 @@ def _row(row: OutgoingRow, evidence: Evidence, *, calm: bool) -> Iterator[Violat
     """Check one row against its history and the ledger."""
     if row.state in OPEN or row.settle_at is not None:
         yield Violation("I-25", f"row {row.id} still is {row.status} after the bound")
+    elif row.state is OutgoingStatus.FAILED_FINAL and row.not_called >= NOT_CALLED_MAX:
+        yield Violation("F-55", f"row {row.id} failed though nothing was wrong with it: {row.reason}")
     elif row.state in FINAL and row.state not in RANK and row.reason is None:
         yield Violation("I-25", f"row {row.id} ended as {row.status} without a reason")
     lines = evidence.scene.history.get(row.id, [])

@@ -11,7 +11,7 @@ callbacks kept until it goes on. What belongs to no process is the world: it can
 import asyncio
 import contextvars
 import hashlib
-import warnings
+import inspect
 from collections.abc import Callable, Coroutine, Generator
 from heapq import heappop, heappush
 from itertools import count
@@ -154,19 +154,16 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.close()
 
     def _end_tasks(self) -> None:
-        """Cancel every task until none is left; one that never began has a coroutine that nobody awaited."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            while any(not task.done() for task in self._every_task):
-                for task in self._every_task:
+        """Cancel every task until none is left; what has not begun begins first, lest what it awaits be forgotten."""
+        while any(not task.done() for task in self._every_task):
+            for task in self._every_task:
+                if not _has_to_begin(task):
                     task.cancel()
-                while self._waiting:
-                    handle, _ = self._waiting.pop(0)
-                    if not handle.cancelled():
-                        handle._run()  # noqa: SLF001  as any loop does
-                    del handle
-            for kept in (self._every_task, self._dropped, self._parked, self._timers):
-                kept.clear()
+            waiting, self._waiting = self._waiting, []
+            for handle, _ in waiting:
+                if not handle.cancelled():
+                    handle._run()  # noqa: SLF001  as any loop does
+        self._every_task.clear()
 
     def _check(self, task: asyncio.Task[None]) -> None:
         """Pass on what a task raised that nobody waits for."""
@@ -177,6 +174,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Run one callback: the step of this loop, called again and again by asyncio's own `run_forever`."""
         if self._aborted is not None:
             raise self._aborted
+        if self._steps_left <= 0:
+            raise BudgetSpent(f"no steps are left at {self._now:.3f} s")
         self._collect()
         chosen = self._chance.randrange(len(self._waiting)) if len(self._waiting) > 1 else 0
         last = self._waiting.pop()
@@ -192,8 +191,6 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if process.paused_until > self._now:
                 heappush(self._parked, (process.paused_until, next(self._order), handle, process))
                 return
-        if self._steps_left <= 0:
-            raise BudgetSpent(f"no steps are left at {self._now:.3f} s")
         self._steps_left -= 1
         if self._digest is not None:
             self._digest.update(f"{len(self._waiting)} {self._now:.6f} {process};".encode())
@@ -218,6 +215,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there are no sockets."""
+
+
+def _has_to_begin(task: asyncio.Task[Any]) -> bool:
+    """Tell whether a task has not run at all so far."""
+    work = task.get_coro()
+    return inspect.iscoroutine(work) and inspect.getcoroutinestate(work) == inspect.CORO_CREATED
 
 
 def _process_of(context: contextvars.Context | None) -> Process | None:

@@ -5,7 +5,7 @@ as a new process with empty memory.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -17,6 +17,7 @@ from clarion.dispatch.keyring import Keyring
 from clarion.domain.identity import Channel
 from clarion.ports.blobs import Blobs
 from clarion.ports.provider import Provider
+from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
@@ -26,6 +27,9 @@ from clarion.testing.simulation.loop import Process, SimulationLoop
 from clarion.testing.simulation.option import CHANNELS
 from clarion.workers.bell import Bell, Topic
 from clarion.workers.supervisor import Supervisor
+
+POISON: Final = " (poison)"
+"""What a text ends with that no worker survives."""
 
 START_AT: Final = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 
@@ -68,11 +72,31 @@ class Ports(Protocol):
         """Open a channel's account."""
         ...
 
+    def poisoned(self, process: Process) -> None:
+        """Let a process vanish that touched a poisoned job."""
+        ...
+
+
+class Brittle:
+    """The real renderer, for a worker that dies of poison as another would of a segmentation fault."""
+
+    def __init__(self, die: Callable[[], None]) -> None:
+        """Render as the real one does."""
+        self._die = die
+        self.compile = content.renderer().compile
+        self.render = content.renderer().render
+
+    def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
+        """Name what is missing, or die of what is there."""
+        if str(data.get("text")).endswith(POISON):
+            self._die()
+        return content.renderer().missing(bundle, data)
+
 
 class Node:
     """One process and all that it holds in memory."""
 
-    def __init__(self, ports: Ports, name: str) -> None:
+    def __init__(self, ports: Ports, name: str, *, renderer: Renderer | None = None) -> None:
         """Build a process from nothing."""
         self.process = Process(name)
         self.clock = NodeClock(ports.loop)
@@ -88,7 +112,7 @@ class Node:
             keyring=keyring,
             dispatcher=dispatcher,
             templates=templates,
-            renderer=content.renderer(),
+            renderer=renderer or content.renderer(),
             accounts={channel: channel for channel in CHANNELS},
             providers=providers,
             sends=DirectSends(
@@ -111,7 +135,7 @@ class Worker(Node):
 
     def __init__(self, ports: Ports, name: str, *, slots: int, bell: Bell) -> None:
         """Start the supervisor."""
-        super().__init__(ports, name)
+        super().__init__(ports, name, renderer=Brittle(lambda: ports.poisoned(self.process)))
         self.bell = bell
         self.stopping = False
         self.supervisor = Supervisor(self.platform, bell=bell, channels=CHANNELS, slots=slots)

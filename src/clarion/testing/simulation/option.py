@@ -27,6 +27,7 @@ class Fault(StrEnum):
     PAUSE = "pause"
     STOP = "graceful stop"
     OUTAGE = "no worker for a day"
+    POISON = "job that kills its workers"
     CLOCK = "wall clock set"
     RING_LOST = "ring between processes lost"
     REFUSE = "provider refuses"
@@ -81,6 +82,10 @@ PROVIDER_SECONDS: Final = (0, 60)
 CHANNELS: Final = (Channel.EMAIL, Channel.SMS)
 
 
+POISONED: Final = 0.3
+"""The share of jobs that no worker survives, in a run that has such."""
+
+
 class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One notification that a client asks for, and what else it does about it."""
 
@@ -95,6 +100,12 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     again_after: float | None  # the same once more
     other_after: float | None  # another payload under the same key
     later_by: float | None  # not before so many seconds from then
+    poison: bool  # whether every worker dies of it
+
+    @property
+    def correlation_id(self) -> str:
+        """What ties everything to this plan."""
+        return f"job-{self.number}"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +142,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             port_share=chance.choice(PORT_SHARES),
             safety_seconds=chance.uniform(*SAFETY_SECONDS),
             provider_seconds=chance.uniform(*PROVIDER_SECONDS),
-            jobs=tuple(_job(chance, number) for number in range(chance.randint(1, 4))),
+            jobs=tuple(
+                _job(chance, number, poison=not calm and Fault.POISON in rates)
+                for number in range(chance.randint(1, 4))
+            ),
         )
 
     def without(self, kind: Fault) -> Self:
@@ -143,7 +157,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return Random(f"{stream}:{self.seed}")
 
 
-def _job(chance: Random, number: int) -> JobPlan:
+def _job(chance: Random, number: int, *, poison: bool) -> JobPlan:
     """Deal one notification."""
     return JobPlan(
         number=number,
@@ -157,4 +171,5 @@ def _job(chance: Random, number: int) -> JobPlan:
         again_after=chance.uniform(0, 60) if chance.random() < 0.4 else None,
         other_after=chance.uniform(0, 60) if chance.random() < 0.15 else None,
         later_by=chance.uniform(1, 30) if chance.random() < 0.15 else None,
+        poison=chance.random() < POISONED and poison,
     )

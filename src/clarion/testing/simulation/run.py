@@ -77,11 +77,12 @@ def run(
             world.violations.append(Violation("I-25", str(error)))
         seconds = loop.time()
         digest = loop.digest
+        violations = tuple(map(str, world.violations))  # what comes now is no part of the run
         loop.bury()
         world.close()
     return Report(
         seed=options.seed,
-        violations=tuple(map(str, world.violations)),
+        violations=violations,
         tally=ending.tally(clients, world.evidence),
         coverage=dict(world.coverage.counts),
         seconds=seconds,

@@ -78,6 +78,7 @@ class SchedulerRow(NamedTuple):
     retry_count: int
     rescue_count: int
     reason: str | None
+    correlation_id: str
 
     @property
     def state(self) -> NotificationStatus:
@@ -197,6 +198,7 @@ class Scene:
         self.claims: dict[tuple[int, str], Claim] = {}
         self.audited: Counter[int] = Counter()
         self.duplicates: Counter[int] = Counter()  # replays that a policy chose, by row
+        self.answered_for: Counter[int] = Counter()  # calls that a person or a policy has answered for, by row
         self.audited_at: dict[int, float] = {}  # row → when a person last had it retried
         self.canceled_at: dict[str, float] = {}  # guid of a job → when a person canceled it
         self.edited_at: dict[str, float] = {}  # recipient hash → when the address was last edited

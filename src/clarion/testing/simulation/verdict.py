@@ -34,6 +34,7 @@ class Evidence(NamedTuple):
     ledger: Ledger
     coverage: Coverage
     replay: Callable[[str], Replay]  # by account
+    poison: frozenset[str] = frozenset()  # correlation ids of jobs that no worker survives
 
 
 Check = Callable[[Change, Evidence], Iterator[Violation]]

@@ -12,7 +12,8 @@ ORDER BY o.id;
 
 -- name: list_schedulers
 -- Scheduler rows of notification jobs, with what their stage and lease say.
-SELECT id, tenant_id, artifact_rk, lane, stage, status, version, due_at, lease_until, retry_count, rescue_count, reason
+SELECT id, tenant_id, artifact_rk, lane, stage, status, version, due_at, lease_until, retry_count, rescue_count, reason,
+       correlation_id
 FROM notification_scheduler
 ORDER BY id;
 

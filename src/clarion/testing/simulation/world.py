@@ -85,7 +85,8 @@ class World:
         self.weather.crashed = self._crashed
         self.outside = Outside(options, loop, weather=self.weather, ledger=self.ledger, host=self)
         self.scene = Scene()
-        self.evidence = Evidence(self.scene, self.ledger, self.coverage, self.outside.replay)
+        poison = frozenset(plan.correlation_id for plan in options.jobs if plan.poison)
+        self.evidence = Evidence(self.scene, self.ledger, self.coverage, self.outside.replay, poison)
         self.workers: dict[int, Worker] = {}
         self.doors: dict[int, Node] = {}
         self.away = False  # whether all workers are gone for long
@@ -165,6 +166,12 @@ class World:
         """Open a channel's account."""
         account: Provider = Account(self.outside, channel)
         return account if self._change_provider is None else self._change_provider(account)
+
+    def poisoned(self, process: Process) -> None:
+        """Let a process vanish that touched a poisoned job, in any weather."""
+        self.coverage.met(f"fault: {Fault.POISON}")
+        self.trace(f"{process} touches poison")
+        self.weather.crash(process)
 
     def call_begins(self, process: Process | None, call: Call) -> None:
         """Look at a call when its adapter is entered."""
@@ -291,6 +298,9 @@ class _Calm:
     def provider(self, channel: Channel) -> Provider:
         """Open a channel's account."""
         return self._world.provider(channel)
+
+    def poisoned(self, process: Process) -> None:
+        """Let nothing vanish while the world is set up."""
 
 
 async def _answered(door: Node, work: Callable[[Node], Awaitable[T]], answer: "asyncio.Future[T]") -> None:

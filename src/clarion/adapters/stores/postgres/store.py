@@ -38,6 +38,7 @@ from clarion.domain.notification import NotificationJob, NotificationScheduler, 
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
+from clarion.errors import StoreUnreachable
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
 from clarion.ports.ensure import WrappedKeys, bounded
 from clarion.ports.facts import RecipientFacts, TemplateRow
@@ -148,12 +149,15 @@ class PostgresStore:
     async def claim_outgoing(
         self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
     ) -> list[ClaimedMessage]:
-        """Take due rows, at most each flow's quota, in one statement."""
+        """Take due rows, at most each flow's quota; where the reply is lost, look once for what was taken (F-24)."""
         if not quotas:
             return []
-        return await self._session.single(
-            lambda c: claim.claim_outgoing(c, quotas, token=token, lease=lease, actor=actor)
-        )
+        try:
+            return await self._session.single(
+                lambda c: claim.claim_outgoing(c, quotas, token=token, lease=lease, actor=actor)
+            )
+        except StoreUnreachable:
+            return await self._session.read(lambda c: claim.find_claimed(c, quotas, token=token, lease=lease))
 
     async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
         """Record what came back, by id and claim token, merged by rank."""

@@ -1,10 +1,11 @@
 """The SQLite store: every port of storage over one file and one connection.
 
-`store` is the asynchronous surface and `core` the synchronous work, one transaction a method; a `runner` brings the one
-to the other: a writer thread in production, inline in a simulation. `ensure/` holds what happens inside those
-transactions and its SQL, `insights` the read side; `session` keeps the connection, `clock` the store's time, `location`
-the address and the file, `failure` says what SQLite's errors mean, `codec` turns records into parameters and rows into
-records.
+`store` is the asynchronous surface: a table of which work does what, and how urgently. A `runner` brings works to the
+thread of the connection (a writer thread in production, inline in a simulation), and `core` runs them as transactions,
+one for itself or several in one commit. The works live by port: `ensure/`, `queue/`, `track`, `facts`, `catalog` with
+`audit`, `insights` with `story`, each with its SQL beside it. `session` keeps the connection, `clock` the store's time,
+`location` the address and the file, `failure` says what SQLite's errors mean, `codec` turns records into parameters and
+rows into records.
 
 A store opens a database that `migration` has prepared and refuses one that it may not use.
 """

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, get_args
 from uuid import UUID
 
@@ -59,6 +59,13 @@ def unpack_bytes(text: str | None) -> bytes | None:
     return None if text is None else b64decode(text, validate=True)
 
 
+def storable(text: str, *, bytes_max: int) -> str:
+    """Give what can be stored of a text that nobody checked: no NUL, no half of a surrogate pair, cut to size."""
+    if text.isascii() and len(text) <= bytes_max and "\0" not in text:
+        return text
+    return text.replace("\0", "").encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
+
+
 def unstorable(what: str) -> InvalidInput:
     """Refuse what no column can hold: the caller's value came to us unchecked."""
     return InvalidInput(
@@ -75,6 +82,11 @@ def _values(item: msgspec.Struct) -> dict[str, object]:
     return values
 
 
+@lru_cache(maxsize=1024)  # the rows of one claim have few jobs, and reading a guid costs a microsecond
+def _guid(text: str) -> UUID:
+    return UUID(text)
+
+
 @cache
 def _writing(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
     """Name the fields that JSON would write in another way than they are stored, and how to write them."""
@@ -88,7 +100,7 @@ def _reading(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
         datetime: instant,
         date: date.fromisoformat,
         Fingerprint: Fingerprint.stored,
-        UUID: UUID,
+        UUID: _guid,
         bool: bool,
     }
     return _conversions(kind, known, member=_member)

@@ -40,13 +40,13 @@ def find_recipients(transaction: Transaction, tenant_id: str, hashes: Collection
 
 def find_members(transaction: Transaction, tenant_id: str, groups: Collection[UUID]) -> dict[UUID, tuple[str, ...]]:
     """Return the recipient hashes of each group's members, sorted; an unknown group is left out."""
-    members: dict[UUID, tuple[str, ...]] = {}
+    members: dict[str, list[str]] = {}
     wanted = codec.as_json(sorted(set(map(str, groups))))
     for guid, member in transaction.rows(_SQL["find_members"], tenant_id=tenant_id, groups=wanted):
-        known = members.setdefault(UUID(guid), ())
+        known = members.setdefault(guid, [])
         if member is not None:
-            members[UUID(guid)] = (*known, member)
-    return members
+            known.append(member)
+    return {UUID(guid): tuple(known) for guid, known in members.items()}
 
 
 def find_disabled_types(transaction: Transaction, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -22,8 +22,8 @@ from clarion.errors import BrokenInvariant
 T = TypeVar("T")
 
 WORKS_MAX: Final = 200
-"""Works of one commit: more than there are workers and open requests in an embedded installation, and few enough that
-what they did is not lost at once."""
+"""Works that are offered to one commit: more than there are workers and open requests in an embedded installation. How
+many of them it takes is bounded by their rows and by time (see `core`)."""
 
 
 class Urgency(IntEnum):

@@ -26,8 +26,8 @@ from clarion.ports.clock import Clock
 
 S = TypeVar("S", bound=msgspec.Struct)
 Parameter = str | int | bytes | None
-CountKey = tuple[int, str, str]
-"""Flow, status and reason class: what a campaign's rows are counted by."""
+CountKey = tuple[str, int, str, str]
+"""Tenant, flow, status and reason class: what a campaign's rows are counted by."""
 
 LIBRARY_MIN: Final = (3, 38, 0)
 """The first with the operator `->>`; strict tables and RETURNING are older."""

@@ -10,7 +10,7 @@ import msgspec
 
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite import codec
-from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row
+from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.attempt import AttemptStatus, is_told_of
 from clarion.domain.outgoing import OutgoingStatus
@@ -51,8 +51,8 @@ def apply_events(transaction: Transaction, *, limit: int, actor: str) -> int:
     if not known:
         return 0
     moves = Moves(transaction, actor=actor)
-    rows = moves.read(event.row_id for event in known if event.row_id is not None)
-    attempts = moves.attempts(rows.values())
+    rows = moves.read(Wanted(id=event.row_id, claim_token="") for event in known if event.row_id is not None)
+    attempts = {row.id: Attempt.known(row) for row in rows.values()}
     for event in known:
         row = rows[event.row_id or 0]
         _apply(moves, event, row, attempts[row.id])

@@ -11,11 +11,12 @@ CREATE TABLE source (
 
 -- Totals of a source's flows, changed by the statement that changes the rows; '' where no reason is told apart.
 CREATE TABLE flow_count (
+  tenant_id    text NOT NULL,
   flow_id      bigint NOT NULL,
   status       text NOT NULL,
   reason_class text NOT NULL DEFAULT '',
   n            bigint NOT NULL,
-  PRIMARY KEY (flow_id, status, reason_class)
+  PRIMARY KEY (tenant_id, flow_id, status, reason_class)
 ) WITH (fillfactor = 50);
 
 -- in_line: its due time was moved because an earlier message of its order key comes first, not by anybody's wish; so

@@ -109,13 +109,13 @@ WITH parent AS MATERIALIZED (
   ON CONFLICT (tenant_id, bucket, pk, rk) DO NOTHING
   RETURNING id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id, flow_id, has_source
 ), counted AS (
-  INSERT INTO flow_count AS c (flow_id, status, reason_class, n)
-  SELECT m.flow_id, 'Created', '', count(*)
+  INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
+  SELECT $1, m.flow_id, 'Created', '', count(*)
   FROM made AS m
   WHERE m.has_source
   GROUP BY m.flow_id
   ORDER BY m.flow_id
-  ON CONFLICT (flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
+  ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
 SELECT id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id FROM made;
 

@@ -60,6 +60,18 @@ async def claim_outgoing(
         actor,
         SOON,
     )
+    return _in_order(rows, quotas, token=token)
+
+
+async def find_claimed(
+    connection: "Connection", quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta
+) -> list[ClaimedMessage]:
+    """Return what a claim has taken whose reply was lost."""
+    return _in_order(await connection.fetch(_SQL["find_claimed"].sql, token, lease), quotas, token=token)
+
+
+def _in_order(rows: Sequence[asyncpg.Record], quotas: Sequence[FlowQuota], *, token: UUID) -> list[ClaimedMessage]:
+    """Read claims, in the order of the quotas and of each flow's queue."""
     places = {quota.flow_id: place for place, quota in enumerate(quotas)}
     claimed = [_claimed(row, token) for row in rows]
     claimed.sort(key=lambda message: (places[message.flow_id], message.was_due_at, message.id))

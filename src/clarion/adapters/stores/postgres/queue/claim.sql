@@ -188,24 +188,25 @@ WITH asked AS MATERIALIZED (
   FROM moved AS m
   WHERE m.next <> 'in line'
 ), counted AS (
-  INSERT INTO flow_count AS c (flow_id, status, reason_class, n)
-  SELECT d.flow_id, d.status, d.reason_class, sum(d.n)
+  INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
+  SELECT d.tenant_id, d.flow_id, d.status, d.reason_class, sum(d.n)
   FROM (
-    SELECT m.flow_id, m.next AS status, '' AS reason_class, 1 AS n
+    SELECT m.tenant_id, m.flow_id, m.next AS status, '' AS reason_class, 1 AS n
     FROM moved AS m
     WHERE m.has_source AND m.next <> 'in line'
     UNION ALL
-    SELECT m.flow_id, m.was, m.was_class, -1
+    SELECT m.tenant_id, m.flow_id, m.was, m.was_class, -1
     FROM moved AS m
     WHERE m.has_source AND m.next <> 'in line'
   ) AS d
-  GROUP BY d.flow_id, d.status, d.reason_class
-  ORDER BY d.flow_id, d.status, d.reason_class
-  ON CONFLICT (flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
+  GROUP BY d.tenant_id, d.flow_id, d.status, d.reason_class
+  ORDER BY d.tenant_id, d.flow_id, d.status, d.reason_class
+  ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
 SELECT
   m.id, m.bucket, m.tenant_id, m.flow_id, m.pk, m.rk, m.message_id, m.channel, m.attempt_no, m.attempts, m.version,
-  m.account, m.was_due_at, m.content_hash, m.replay_authorised, m.first_unproven_at, m.correlation_id, m.traceparent,
+  m.account, m.was_due_at, now() AS claimed_at, m.content_hash, m.replay_authorised, m.first_unproven_at,
+  m.correlation_id, m.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload
 FROM moved AS m
@@ -230,3 +231,39 @@ CROSS JOIN LATERAL (
   LIMIT 1
 ) AS j
 WHERE m.next = 'Sending';
+
+-- name: find_claimed
+-- For whoever lost the connection while it claimed (F-24): what the claim of this token has taken, if it was committed.
+-- Few rows are in flight, so their index is walked. Only while half of the lease ($2) is left, for the call must end
+-- before it. When a row was due is not known any more; it was not due before it was made, and a low mark may be too low.
+SELECT
+  o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.rk, o.message_id, o.channel, o.attempt_no, o.attempts, o.version,
+  o.account, o.created_at AS was_due_at, now() AS claimed_at, o.content_hash, o.replay_authorised, o.first_unproven_at,
+  o.correlation_id, o.traceparent, a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
+  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload
+FROM (
+  SELECT found.*
+  FROM outgoing_message AS found
+  WHERE found.lease_until > now() + $2::interval / 2 AND found.claim_token = $1
+  OFFSET 0
+) AS o
+CROSS JOIN LATERAL (
+  SELECT found.recipient_id_hash, found.key_hash, found.serial, found.ciphertext
+  FROM address_version AS found
+  WHERE found.id = o.address_id
+  LIMIT 1
+) AS a
+CROSS JOIN LATERAL (
+  SELECT found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload
+  FROM messaging_job AS found
+  WHERE
+    found.tenant_id = o.tenant_id
+    AND found.guid = CASE
+      WHEN length(o.pk) = 36 AND o.pk ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN o.pk::uuid
+    END
+  UNION ALL
+  SELECT found.guid, found.event_type, found.template_key, found.template_version, found.payload
+  FROM notification_job AS found
+  WHERE found.tenant_id = o.tenant_id AND found.row_key = o.pk
+  LIMIT 1
+) AS j;

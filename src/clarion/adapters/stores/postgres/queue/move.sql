@@ -46,7 +46,7 @@ WITH moved AS (
     provider_message_id, called_off, forgiven
   )
   WHERE o.bucket = g.bucket AND o.id = g.id
-  RETURNING o.has_source, o.flow_id, o.status, g.was, g.was_flow, g.was_class
+  RETURNING o.tenant_id, o.has_source, o.flow_id, o.status, g.was, g.was_flow, g.was_class
 ), told AS (
   INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor, reason)
   SELECT g.tenant_id, g.bucket, g.id, g.version, g.from_status, g.to_status, g.actor, g.reason
@@ -78,13 +78,13 @@ WITH moved AS (
   FROM woken AS w
   WHERE o.bucket = w.bucket AND o.id = w.id
 )
-INSERT INTO flow_count AS c (flow_id, status, reason_class, n)
-SELECT d.flow_id, d.status, d.reason_class, sum(d.n)
+INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
+SELECT d.tenant_id, d.flow_id, d.status, d.reason_class, sum(d.n)
 FROM (
-  SELECT m.flow_id, m.status, '' AS reason_class, 1 AS n FROM moved AS m WHERE m.has_source
+  SELECT m.tenant_id, m.flow_id, m.status, '' AS reason_class, 1 AS n FROM moved AS m WHERE m.has_source
   UNION ALL
-  SELECT m.was_flow, m.was, m.was_class, -1 FROM moved AS m WHERE m.has_source
+  SELECT m.tenant_id, m.was_flow, m.was, m.was_class, -1 FROM moved AS m WHERE m.has_source
 ) AS d
-GROUP BY d.flow_id, d.status, d.reason_class
-ORDER BY d.flow_id, d.status, d.reason_class
-ON CONFLICT (flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n;
+GROUP BY d.tenant_id, d.flow_id, d.status, d.reason_class
+ORDER BY d.tenant_id, d.flow_id, d.status, d.reason_class
+ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n;

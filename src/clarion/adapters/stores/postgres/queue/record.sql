@@ -222,16 +222,20 @@ WITH locked AS MATERIALIZED (
   FROM woken AS w
   WHERE o.bucket = w.bucket AND o.id = w.id
 ), counted AS (
-  INSERT INTO flow_count AS c (flow_id, status, reason_class, n)
-  SELECT d.flow_id, d.status, d.reason_class, sum(d.n)
+  INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
+  SELECT d.tenant_id, d.flow_id, d.status, d.reason_class, sum(d.n)
   FROM (
-    SELECT m.flow_id, m.status, m.reason_class, 1 AS n FROM moved AS m WHERE m.has_source AND m.next IS NOT NULL
+    SELECT m.tenant_id, m.flow_id, m.status, m.reason_class, 1 AS n
+    FROM moved AS m
+    WHERE m.has_source AND m.next IS NOT NULL
     UNION ALL
-    SELECT m.was_flow, m.was, m.was_class, -1 FROM moved AS m WHERE m.has_source AND m.next IS NOT NULL
+    SELECT m.tenant_id, m.was_flow, m.was, m.was_class, -1
+    FROM moved AS m
+    WHERE m.has_source AND m.next IS NOT NULL
   ) AS d
-  GROUP BY d.flow_id, d.status, d.reason_class
-  ORDER BY d.flow_id, d.status, d.reason_class
-  ON CONFLICT (flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
+  GROUP BY d.tenant_id, d.flow_id, d.status, d.reason_class
+  ORDER BY d.tenant_id, d.flow_id, d.status, d.reason_class
+  ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
 SELECT r.bucket, r.id, coalesce(r.next, CASE WHEN r.own THEN r.status END) AS status, r.next IS NOT NULL AS moved
 FROM ruled AS r;

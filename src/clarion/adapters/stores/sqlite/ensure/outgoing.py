@@ -48,7 +48,7 @@ def ensure_outgoing_messages(
     made = {row[0] for row in transaction.rows(_SQL["insert_outgoing_messages"], tenant_id=tenant_id, items=given)}
     rows = transaction.rows(_SQL["read_outgoing_messages"], tenant_id=tenant_id, items=given)
     records = [_record(item, row) for item, row in zip(items, rows, strict=True)]
-    _count(transaction, items, rows, made=made)
+    _count(transaction, tenant_id, items, rows, made=made)
     return _answers(transaction, tenant_id, items, records, made=made)
 
 
@@ -99,13 +99,18 @@ def _record(item: OutgoingItem, row: tuple[Any, ...]) -> OutgoingMessage:
 
 
 def _count(
-    transaction: Transaction, items: Sequence[OutgoingItem], rows: Sequence[tuple[Any, ...]], *, made: Collection[int]
+    transaction: Transaction,
+    tenant_id: str,
+    items: Sequence[OutgoingItem],
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    made: Collection[int],
 ) -> None:
     """Count the rows that were made for a campaign, each once however often the set names it."""
     flows = {row[0]: row[len(_COLUMNS)] for item, row in zip(items, rows, strict=True) if item.source}
     for row_id, flow_id in flows.items():
         if row_id in made:
-            transaction.counts[flow_id, OutgoingStatus.CREATED, ""] += 1
+            transaction.counts[tenant_id, flow_id, OutgoingStatus.CREATED, ""] += 1
 
 
 def _answers(

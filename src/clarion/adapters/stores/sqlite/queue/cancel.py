@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from clarion.adapters.stores.query import load
-from clarion.adapters.stores.sqlite.queue.move import Moves
+from clarion.adapters.stores.sqlite.queue.move import Moves, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.claim import Gate
 from clarion.domain.outgoing import DUE, OutgoingStatus
@@ -29,7 +29,7 @@ def sweep_canceled(transaction: Transaction, *, limit: int) -> int:
     if not rows:
         return 0
     moves = Moves(transaction, actor="sweep")
-    for row in moves.read(row_id for (row_id,) in rows).values():
+    for row in moves.read(Wanted(id=row_id) for (row_id,) in rows).values():
         moves.move(row, OutgoingStatus.CANCELED, reason=CANCELED)
     moves.write()
     return len(rows)
@@ -50,7 +50,7 @@ def cancel_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, acto
     )
     rows = transaction.rows(_SQL["find_rows_of_job"], tenant_id=tenant_id, bucket=bucket, row_key=row_key)
     moves = Moves(transaction, actor=actor)
-    for row in moves.read(row_id for (row_id,) in rows).values():
+    for row in moves.read(Wanted(id=row_id) for (row_id,) in rows).values():
         row.cancel_at, row.cancel_actor = transaction.now, actor
         if row.status in DUE:
             moves.move(row, OutgoingStatus.CANCELED, reason=CANCELED)

@@ -94,7 +94,7 @@ def claim_outgoing(
         by = found.cancel_actor or actor if to is OutgoingStatus.CANCELED else actor
         move = (values["tenant_id"], values["bucket"], values["id"], values["version"], found.status, to, by, reason)
         lines.append(move)
-        _count(transaction, values["flow_id"], found, to)
+        _count(transaction, values["tenant_id"], values["flow_id"], found, to)
         if to is OutgoingStatus.SENDING:
             claimed.append(_claimed(values, token))
         elif found.order_key is not None:
@@ -139,11 +139,11 @@ def _mark(low: LowMark | None) -> tuple[int, int]:
     return _LOWEST if low is None else (microseconds(low.due_at), low.id)
 
 
-def _count(transaction: Transaction, flow_id: int, found: _Picked, to: OutgoingStatus) -> None:
+def _count(transaction: Transaction, tenant_id: str, flow_id: int, found: _Picked, to: OutgoingStatus) -> None:
     """Count a campaign's row where it has moved to."""
     if found.source:
-        transaction.counts[flow_id, found.status, found.reason_class] -= 1
-        transaction.counts[flow_id, to, ""] += 1
+        transaction.counts[tenant_id, flow_id, found.status, found.reason_class] -= 1
+        transaction.counts[tenant_id, flow_id, to, ""] += 1
 
 
 def _claimed(values: dict[str, Any], token: UUID) -> ClaimedMessage:

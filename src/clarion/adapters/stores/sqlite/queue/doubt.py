@@ -8,7 +8,7 @@ from typing import Final
 
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite.clock import MICROSECOND
-from clarion.adapters.stores.sqlite.queue.move import Moves
+from clarion.adapters.stores.sqlite.queue.move import Moves, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.claim import Doubt, DoubtVerdict
@@ -27,18 +27,11 @@ def rescue_outgoing(transaction: Transaction, *, limit: int) -> int:
     if not expired:
         return 0
     moves = Moves(transaction, actor="rescue")
-    rows = list(moves.read(expired).values())
-    claimed_at, pinned = moves.claim_times(rows), moves.sister_flows(rows, pinned=True)
-    for row in rows:
+    for row in moves.read(Wanted(id=row_id, is_doubtful=True) for row_id in expired).values():
         moves.new_attempt(row, AttemptStatus.UNKNOWN, number=row.attempts)
-        moves.doubt(
-            row,
-            reason="the lease ran out before an outcome was recorded",
-            claimed_at=claimed_at[row.id],
-            flow_id=pinned[row.id],
-        )
+        moves.doubt(row, reason="the lease ran out before an outcome was recorded")
     moves.write()
-    return len(rows)
+    return len(expired)
 
 
 def find_doubts(transaction: Transaction, *, limit: int) -> list[Doubt]:
@@ -49,7 +42,7 @@ def find_doubts(transaction: Transaction, *, limit: int) -> list[Doubt]:
 def settle_doubts(transaction: Transaction, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
     """Replay doubts or let them rest, where nothing has happened to them since they were read."""
     moves = Moves(transaction, actor=actor)
-    rows = moves.read(verdict.id for verdict in bounded(verdicts))
+    rows = moves.read(Wanted(id=verdict.id) for verdict in bounded(verdicts))
     settled: set[int] = set()
     for verdict in verdicts:
         row = rows.get(verdict.id)
@@ -73,7 +66,7 @@ def retry_outgoing(
 ) -> bool:
     """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word; False if it has moved on."""
     moves = Moves(transaction, actor=actor)
-    row = moves.read([outgoing_id]).get(outgoing_id)
+    row = moves.read([Wanted(id=outgoing_id)]).get(outgoing_id)
     if row is None or row.tenant_id != tenant_id or row.version != version or row.status not in _RETRIED:
         return False
     moves.move(row, OutgoingStatus.RETRY_READY, reason=reason)

@@ -8,7 +8,7 @@ still stands. Writes `outgoing_message`, `transition`, `delivery_attempt`, `flow
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -23,10 +23,19 @@ from clarion.domain.support import SupportCase
 _SQL: Final = load(__package__, "move.sql")
 
 
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A row to read: whether it comes into doubt, and which claim speaks of it ('' for none that can hold it)."""
+
+    id: int
+    is_doubtful: bool = False
+    claim_token: str | None = None
+
+
 class Row(msgspec.Struct):
     """One outgoing row as it was read, changed as it moves; fields in the order of the statement that reads them.
 
-    Instants are as the database stores them. `next_id` is the first row that waits in line behind this one.
+    Instants are as the database stores them. `next_id` is the first row that waits in line behind this one, `tried` its
+    attempts as JSON; those and the fields between them are there as far as they were asked for.
     """
 
     id: int
@@ -58,8 +67,11 @@ class Row(msgspec.Struct):
     correlation_id: str
     traceparent: str | None
     source: str
-    pinned: str
     next_id: int | None
+    claimed_at: int | None
+    pinned_flow_id: int | None
+    open_flow_id: int | None
+    tried: str | None
 
     def written(self) -> tuple[object, ...]:
         """Give what a move may have changed, in the order of the statement that writes it."""
@@ -102,6 +114,12 @@ class Attempt(msgspec.Struct):
     correlation_id: str
     traceparent: str | None
 
+    @classmethod
+    def known(cls, row: Row) -> list[Self]:
+        """Read a row's attempts, in their order."""
+        tried: list[list[Any]] = msgspec.json.decode(row.tried) if row.tried else []
+        return sorted((cls(*values) for values in tried), key=lambda one: one.attempt)
+
     def settle(self, status: AttemptStatus) -> None:
         """Say what became of an attempt of unknown outcome; any other stays as it is."""
         if self.status == AttemptStatus.UNKNOWN and status != AttemptStatus.UNKNOWN:
@@ -124,10 +142,13 @@ class Moves:
         self._dropped: dict[tuple[int, int], Attempt] = {}
         self._cases: dict[str, list[SupportCase]] = defaultdict(list)
 
-    def read(self, ids: Iterable[int]) -> dict[int, Row]:
+    def read(self, wanted: Iterable[Wanted]) -> dict[int, Row]:
         """Read rows by their ids; those that are not there are left out."""
-        given = codec.as_json(list(dict.fromkeys(ids)))
-        return {row[0]: Row(*row) for row in self.transaction.rows(_SQL["read_rows"], ids=given)}
+        given = codec.as_json([(one.id, one.is_doubtful, one.claim_token) for one in wanted])
+        rows = {row[0]: Row(*row) for row in self.transaction.rows(_SQL["read_rows"], rows=given)}
+        doubtful = [row for row in rows.values() if row.claimed_at is not None and row.status == OutgoingStatus.SENDING]
+        self._pin([row for row in doubtful if row.pinned_flow_id is None])
+        return rows
 
     def change(self, row: Row) -> None:
         """Have a row written whose fields were changed, but not its state."""
@@ -167,44 +188,35 @@ class Moves:
         if row.attempts and merge(current=current, evidence=evidence) is not current:
             self.move(row, evidence, reason=reason)
 
-    def doubt(self, row: Row, *, reason: str, claimed_at: int, flow_id: int) -> None:
+    def doubt(self, row: Row, *, reason: str) -> None:
         """Move a row in flight to `Uncertain`, into the flow that is pinned to its account."""
-        self.move(row, OutgoingStatus.UNCERTAIN, reason=reason, flow_id=flow_id)
+        self.move(row, OutgoingStatus.UNCERTAIN, reason=reason, flow_id=row.pinned_flow_id or row.flow_id)
         row.settle_at = self.transaction.now
         if row.first_unproven_at is None:
-            row.first_unproven_at = claimed_at
+            row.first_unproven_at = row.claimed_at
 
-    def unpin(self, row: Row, *, flow_id: int) -> None:
-        """Take a row that is no longer in doubt to a flow that is pinned to no account; its state does not change."""
+    def unpin(self, row: Row) -> None:
+        """Take a row that is no longer in doubt to the flow that is pinned to no account; its state does not change."""
         self._count(row, -1)
-        row.flow_id, row.first_unproven_at = flow_id, None
+        row.flow_id, row.first_unproven_at = row.open_flow_id or row.flow_id, None
         self._count(row, +1)
-
-    def attempts(self, rows: Iterable[Row]) -> dict[int, list[Attempt]]:
-        """Read the attempts of rows, each row's in their order."""
-        given = codec.as_json([(row.bucket, row.id) for row in rows])
-        found: dict[int, list[Attempt]] = defaultdict(list)
-        for values in self.transaction.rows(_SQL["read_attempts"], rows=given):
-            attempt = Attempt(*values)
-            found[attempt.outgoing_id].append(attempt)
-        return found
 
     def new_attempt(self, row: Row, status: AttemptStatus, *, number: int) -> Attempt:
         """Make the attempt of a row's last claim."""
         attempt = Attempt(
-            row.id,
-            row.bucket,
-            row.tenant_id,
-            number,
-            row.claim_token or "",
-            row.account or "",
-            status,
-            None,
-            None,
-            None,
-            None,
-            row.correlation_id,
-            row.traceparent,
+            outgoing_id=row.id,
+            bucket=row.bucket,
+            tenant_id=row.tenant_id,
+            attempt=number,
+            claim_token=row.claim_token or "",
+            account=row.account or "",
+            status=status,
+            provider_message_id=None,
+            reason=None,
+            content_hash=None,
+            latency_ms=None,
+            correlation_id=row.correlation_id,
+            traceparent=row.traceparent,
         )
         self.keep(attempt)
         return attempt
@@ -222,21 +234,6 @@ class Moves:
         """Open a support case."""
         self._cases[tenant_id].append(case)
 
-    def claim_times(self, rows: Iterable[Row]) -> dict[int, int]:
-        """Tell when rows that are in flight were claimed."""
-        given = codec.as_json([row.id for row in rows])
-        return dict(self.transaction.rows(_SQL["read_claim_times"], ids=given))
-
-    def sister_flows(self, rows: Sequence[Row], *, pinned: bool) -> dict[int, int]:
-        """Give for each row the flow of the same names that is pinned to its account, or to none."""
-        wanted = [(row.flow_id, (row.account or "") if pinned else "") for row in rows]
-        flows = list(dict.fromkeys(wanted))
-        given = codec.as_json(flows)
-        self.transaction.rows(_SQL["insert_sister_flows"], flows=given)
-        found = [flow_id for (flow_id,) in self.transaction.rows(_SQL["read_sister_flows"], flows=given)]
-        sisters = dict(zip(flows, found, strict=True))
-        return {row.id: sisters[flow] for row, flow in zip(rows, wanted, strict=True)}
-
     def write(self) -> None:
         """Write all that was gathered: rows, attempts and lines are one statement each."""
         transaction = self.transaction
@@ -250,6 +247,18 @@ class Moves:
         write_lines(transaction, self._lines)
         for tenant_id, cases in sorted(self._cases.items()):
             write_cases(transaction, tenant_id, cases)
+
+    def _pin(self, rows: Sequence[Row]) -> None:
+        """Make the pinned flows of rows that come into doubt, where they are the first of their flow and account."""
+        if not rows:
+            return
+        flows = list(dict.fromkeys((row.flow_id, row.account) for row in rows))
+        given = codec.as_json(flows)
+        self.transaction.rows(_SQL["insert_pinned_flows"], flows=given)
+        found = [flow_id for (flow_id,) in self.transaction.rows(_SQL["read_pinned_flows"], flows=given)]
+        pinned = dict(zip(flows, found, strict=True))
+        for row in rows:
+            row.pinned_flow_id = pinned[row.flow_id, row.account]
 
     def _write_rows(self) -> None:
         """Write the rows that changed, and wake those whose turn has come."""
@@ -268,7 +277,7 @@ class Moves:
     def _count(self, row: Row, n: int) -> None:
         """Count a row where it stands, if it is a campaign's."""
         if row.source:
-            self.transaction.counts[row.flow_id, row.status, row.reason_class] += n
+            self.transaction.counts[row.tenant_id, row.flow_id, row.status, row.reason_class] += n
 
 
 def wake_in_line(transaction: Transaction, closed: Mapping[str, int]) -> None:

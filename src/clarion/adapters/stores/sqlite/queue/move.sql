@@ -1,11 +1,13 @@
 -- name: read_rows
--- Whole rows as the queue changes them, with the flow they wait in and the first one that waits in line behind an open
--- row: whoever closes it has nothing more to look for.
+-- Whole rows as the queue changes them, each with all that a change may need, so that nothing more is looked up one by
+-- one: its flow, and the first row that waits in line behind an open one. Where an entry says that its row comes into
+-- doubt (1): when it was claimed, which is its last line, and the flow that is pinned to its account. Where it names a
+-- claim (2) that no longer holds the row: the attempts so far, and the flow that is pinned to none.
 SELECT
   o.id, o.bucket, o.tenant_id, o.pk, o.rk, o.message_id, o.status, o.version, o.flow_id, o.due_at, o.lease_until,
   o.settle_at, o.cancel_at, o.cancel_actor, o.claim_token, o.account, o.attempts, o.not_called, o.replays,
   o.replay_authorised, o.first_unproven_at, o.provider_message_id, o.content_hash, o.reason, o.reason_class,
-  o.order_key, o.correlation_id, o.traceparent, f.source, f.account AS pinned,
+  o.order_key, o.correlation_id, o.traceparent, f.source,
   CASE
     WHEN o.order_key IS NOT NULL AND (o.due_at IS NOT NULL OR o.lease_until IS NOT NULL)
       THEN (
@@ -22,9 +24,51 @@ SELECT
         ORDER BY n.id
         LIMIT 1
       )
-  END AS next_id
-FROM json_each(:ids) AS g
-CROSS JOIN outgoing_message AS o ON o.id = g.value
+  END AS next_id,
+  CASE
+    WHEN g.value ->> 1
+      THEN (
+        SELECT t.at
+        FROM transition AS t
+        WHERE t.bucket = o.bucket AND t.outgoing_id = o.id AND t.version = o.version
+      )
+  END AS claimed_at,
+  CASE
+    WHEN g.value ->> 1
+      THEN (
+        SELECT s.id
+        FROM flow AS s
+        WHERE
+          s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.source = f.source
+          AND s.account = o.account
+      )
+  END AS pinned_flow_id,
+  CASE
+    WHEN f.account = '' THEN f.id
+    WHEN (o.status, o.claim_token) IS NOT ('Sending', g.value ->> 2)
+      THEN (
+        SELECT s.id
+        FROM flow AS s
+        WHERE
+          s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.source = f.source AND s.account = ''
+      )
+  END AS open_flow_id,
+  CASE
+    WHEN g.value ->> 2 IS NOT NULL AND (o.status, o.claim_token) IS NOT ('Sending', g.value ->> 2)
+      THEN (
+        SELECT
+          json_group_array(
+            json_array(
+              d.outgoing_id, d.bucket, d.tenant_id, d.attempt, d.claim_token, d.account, d.status,
+              d.provider_message_id, d.reason, d.content_hash, d.latency_ms, d.correlation_id, d.traceparent
+            )
+          )
+        FROM delivery_attempt AS d
+        WHERE d.bucket = o.bucket AND d.outgoing_id = o.id
+      )
+  END AS tried
+FROM json_each(:rows) AS g
+CROSS JOIN outgoing_message AS o ON o.id = g.value ->> 0
 CROSS JOIN flow AS f ON f.id = o.flow_id
 ORDER BY g.key;
 
@@ -85,15 +129,6 @@ SELECT
   g.value ->> 6, g.value ->> 7
 FROM json_each(:lines) AS g;
 
--- name: read_attempts
--- Of rows whose result comes late or again: what is known of their calls decides what the result may still say.
-SELECT
-  d.outgoing_id, d.bucket, d.tenant_id, d.attempt, d.claim_token, d.account, d.status, d.provider_message_id, d.reason,
-  d.content_hash, d.latency_ms, d.correlation_id, d.traceparent
-FROM json_each(:rows) AS g
-CROSS JOIN delivery_attempt AS d ON d.bucket = g.value ->> 0 AND d.outgoing_id = g.value ->> 1
-ORDER BY d.outgoing_id, d.attempt;
-
 -- name: write_attempts
 -- New ones, and those of unknown outcome of which more is known now.
 INSERT INTO delivery_attempt (
@@ -119,31 +154,17 @@ DELETE FROM delivery_attempt
 WHERE
   (bucket, outgoing_id, attempt) IN (SELECT g.value ->> 0, g.value ->> 1, g.value ->> 2 FROM json_each(:attempts) AS g);
 
--- name: read_claim_times
--- When rows that are in flight were claimed: before that their call cannot have begun. The line of the claim is the
--- last one that they have.
-SELECT o.id, coalesce(t.at, o.created_at)
-FROM json_each(:ids) AS g
-CROSS JOIN outgoing_message AS o ON o.id = g.value
-LEFT JOIN transition AS t ON t.bucket = o.bucket AND t.outgoing_id = o.id AND t.version = o.version;
-
--- name: insert_sister_flows
--- The flow of the same names with another account: pinned to the one whose outcome is in doubt, or to none.
+-- name: insert_pinned_flows
+-- The flow of the same names that is pinned to an account, the first time that one of its outcomes is in doubt.
 INSERT INTO flow (tenant_id, lane, route, source, account)
 SELECT f.tenant_id, f.lane, f.route, f.source, g.value ->> 1
 FROM json_each(:flows) AS g
 CROSS JOIN flow AS f ON f.id = g.value ->> 0
-WHERE NOT EXISTS (
-  SELECT 1
-  FROM flow AS s
-  WHERE
-    s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.source = f.source
-    AND s.account = g.value ->> 1
-)
+WHERE true
 ORDER BY f.tenant_id, f.lane, f.route, f.source, g.value ->> 1
 ON CONFLICT (tenant_id, lane, route, source, account) DO NOTHING;
 
--- name: read_sister_flows
+-- name: read_pinned_flows
 -- In the order asked, after the insert above.
 SELECT s.id
 FROM json_each(:flows) AS g

@@ -2,8 +2,8 @@
 
 A result finds its row in one of three ways: still claimed by its token; in doubt and last claimed by its token; or
 moved on, by a receipt or another claim. Only in the first two may it move the row otherwise than by evidence. Four
-statements for any number of results: rows read, rows, attempts and lines written. What is late, in doubt or in trouble
-takes a few more, however much of it there is.
+statements for any number of results: rows read, rows, attempts and lines written. Trouble takes one more, however much
+of it there is: support cases, attempts that were none, the first doubt about an account.
 """
 
 from collections import Counter
@@ -11,8 +11,11 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 from uuid import UUID
 
+import msgspec
+
+from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import MICROSECOND
-from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row
+from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain import trouble
 from clarion.domain.attempt import AttemptStatus
@@ -25,11 +28,19 @@ NOT_CALLED_MAX: Final = 10
 """A row that was claimed and not called this often will not be called the next time either."""
 
 
+PROVIDER_ID_BYTES_MAX: Final = 512
+"""As the column holds; a longer id than any provider's is cut, since a reply is no reason to lose the others (X-30)."""
+
+REASON_BYTES_MAX: Final = 4096
+"""As for every diagnostic (domain.md)."""
+
+
 def record_outgoing(transaction: Transaction, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
     """Record what came back, one result after the other, and write it at once."""
     moves = Moves(transaction, actor=actor)
-    recorder = _Recorder(moves, bounded(results))
-    answers = [Recorded(id=result.id, status=recorder.record(result)) for result in results]
+    given = [_storable(result) for result in bounded(results)]
+    recorder = _Recorder(moves, given)
+    answers = [Recorded(id=result.id, status=recorder.record(result)) for result in given]
     moves.write()
     return answers
 
@@ -38,20 +49,21 @@ class _Recorder:
     """The rows of one set of results, and what must be known of them besides."""
 
     def __init__(self, moves: Moves, results: Sequence[CallResult]) -> None:
-        """Read the rows; of those that are late, in doubt or on their way into it, read what else is needed."""
+        """Read the rows, and of those that may be late what is known of their attempts."""
         self._moves = moves
-        self._rows = moves.read(result.id for result in results)
-        found = [(result, row) for result in results if (row := self._rows.get(result.id)) is not None]
-        times = Counter(row.id for _, row in found)
-        late = {row.id: row for result, row in found if times[row.id] > 1 or not _in_flight(result, row)}
-        doubtful = {
-            row.id: row for result, row in found if isinstance(result.outcome, Unknown) and _in_flight(result, row)
+        self._tokens = {result.claim_token: str(result.claim_token) for result in results}
+        times = Counter(result.id for result in results)
+        doubtful = {result.id for result in results if isinstance(result.outcome, Unknown)}
+        wanted = {
+            result.id: Wanted(
+                id=result.id,
+                is_doubtful=result.id in doubtful,
+                claim_token=self._tokens[result.claim_token] if times[result.id] == 1 else "",
+            )
+            for result in results
         }
-        resting = [row for row in late.values() if row.status == OutgoingStatus.UNCERTAIN and row.pinned]
-        self._known = moves.attempts(late.values()) if late else {}
-        self._claimed_at = moves.claim_times(doubtful.values()) if doubtful else {}
-        self._pinned = moves.sister_flows(list(doubtful.values()), pinned=True) if doubtful else {}
-        self._unpinned = moves.sister_flows(resting, pinned=False) if resting else {}
+        self._rows = moves.read(wanted.values())
+        self._known = {row.id: Attempt.known(row) for row in self._rows.values() if row.tried is not None}
 
     def record(self, result: CallResult) -> OutgoingStatus | None:
         """Record one result; return where it left its row, or None where it was another claim's and moved nothing."""
@@ -59,11 +71,10 @@ class _Recorder:
         if row is None or row.bucket != result.bucket:
             return None
         attempt = self._write_attempt(row, result)
-        if _in_flight(result, row):
+        own, before = row.claim_token == self._tokens[result.claim_token], row.status
+        if own and row.status == OutgoingStatus.SENDING:
             self._return(row, result)
-            return OutgoingStatus(row.status)
-        own, before = row.claim_token == str(result.claim_token), row.status
-        if own and row.status == OutgoingStatus.UNCERTAIN:
+        elif own and row.status == OutgoingStatus.UNCERTAIN:
             self._settle(row, result, attempt)
         elif isinstance(result.outcome, Accepted):
             self._moves.show(row, OutgoingStatus.SENT_TO_PROVIDER)
@@ -86,8 +97,7 @@ class _Recorder:
                 reason_class = ReasonClass.RECIPIENT_NOT_FOUND if not_found else ""
                 self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason, reason_class=reason_class)
             case Unknown(reason=reason):
-                claimed_at, pinned = self._claimed_at[row.id], self._pinned[row.id]
-                self._moves.doubt(row, reason=reason, claimed_at=claimed_at, flow_id=pinned)
+                self._moves.doubt(row, reason=reason)
             case NotCalled(reason=reason):
                 self._take_back(row, result, reason=reason)
                 return
@@ -126,7 +136,7 @@ class _Recorder:
         refused = not isinstance(result.outcome, Accepted)
         if refused and not any(one.status == AttemptStatus.UNKNOWN for one in self._known.get(row.id, ())):
             # Every attempt of it is proven refused, so any account may try again.
-            self._moves.unpin(row, flow_id=self._unpinned.get(row.id, row.flow_id))
+            self._moves.unpin(row)
         self._return(row, result)
 
     def _prove(self, row: Row, result: CallResult) -> None:
@@ -140,7 +150,7 @@ class _Recorder:
 
     def _write_attempt(self, row: Row, result: CallResult) -> Attempt | None:
         """Write the attempt of a call, or settle the one that is there; a call that was never made leaves none."""
-        status, token = _attempt_status(result.outcome), str(result.claim_token)
+        status, token = _attempt_status(result.outcome), self._tokens[result.claim_token]
         known = next((one for one in self._known.get(row.id, ()) if one.attempt == result.attempt), None)
         if known is None:
             if row.claim_token != token or status is None:
@@ -177,9 +187,18 @@ class _Recorder:
         self._moves.report(row.tenant_id, case)
 
 
-def _in_flight(result: CallResult, row: Row) -> bool:
-    """Tell whether a row is still claimed by a result's token."""
-    return row.status == OutgoingStatus.SENDING and row.claim_token == str(result.claim_token)
+def _storable(result: CallResult) -> CallResult:
+    """Keep of what a provider said what can be stored."""
+    outcome = result.outcome
+    cleaned: CallOutcome
+    if isinstance(outcome, Accepted):
+        if outcome.provider_message_id is None:
+            return result
+        kept = codec.storable(outcome.provider_message_id, bytes_max=PROVIDER_ID_BYTES_MAX)
+        cleaned = Accepted(provider_message_id=kept)
+    else:
+        cleaned = msgspec.structs.replace(outcome, reason=codec.storable(outcome.reason, bytes_max=REASON_BYTES_MAX))
+    return result if cleaned == outcome else msgspec.structs.replace(result, outcome=cleaned)
 
 
 def _add_details(attempt: Attempt, result: CallResult) -> None:

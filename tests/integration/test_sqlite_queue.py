@@ -1,0 +1,173 @@
+"""The queue on SQLite beyond the contract: what comes from outside, the order of a set, and claims against gates."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
+from clarion.adapters.stores.sqlite.clock import microseconds
+from clarion.domain.call import Accepted, CallOutcome, Refused, Unknown
+from clarion.domain.claim import DoubtVerdict, Gate
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.errors import BrokenInvariant, StoreBusy
+from clarion.ports.track import ProviderEvent
+from clarion.testing import factories
+from clarion.testing.clock import START_AT, ManualClock
+from tests.integration.sqlite_campaign import TENANT, claim, of_many_jobs, of_one_campaign, results
+from tests.integration.sqlite_look import connection_of, counted
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def store(migrated_sqlite_path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
+    url = f"sqlite:///{migrated_sqlite_path}"
+    opened = await open_store(url, clock=clock, runner=InlineRunner(), busy_timeout=timedelta())
+    yield opened
+    await opened.close()
+
+
+RUDE: dict[str, tuple[CallOutcome, str]] = {
+    "an id with NUL": (Accepted(provider_message_id="a\0b"), "ab"),
+    "an id with half a character": (Accepted(provider_message_id="a\ud83d"), "a?"),
+    "an id as long as a book": (Accepted(provider_message_id="ä" * 5000), "ä" * 256),
+    "a reason with NUL": (Refused(reason="no\0pe"), "nope"),
+    "a reason as long as a book": (Refused(reason="x" * 100_000), "x" * 4096),
+}
+
+
+@pytest.mark.parametrize("outcome, stored", RUDE.values(), ids=RUDE)
+async def test_whatever_a_provider_says_the_batch_is_recorded(
+    store: SqliteStore, outcome: CallOutcome, stored: str
+) -> None:
+    await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, 3))
+    one, *others = await claim(store, quota=3)
+    recorded = await store.record_outgoing([*results([one], outcome), *results(others)], actor="worker")
+    assert None not in [answer.status for answer in recorded]
+    columns = "provider_message_id, reason"
+    sql = f"SELECT {columns} FROM delivery_attempt WHERE outgoing_id = ?"  # noqa: S608  the columns are ours
+    (kept,) = connection_of(store).execute(sql, (one.id,)).fetchall()
+    assert stored in kept
+
+
+async def test_rows_of_one_recipient_in_one_set_go_out_in_the_order_of_the_set(store: SqliteStore) -> None:
+    """Their keys are in another order: the row key of a direct job begins with the newest."""
+    items = await of_many_jobs(store, 10)
+    same = [msgspec.structs.replace(item, order_key=items[0].order_key) for item in items]
+    await store.ensure_outgoing_messages(TENANT, same)
+    went = []
+    for number in range(10):
+        (one,) = await claim(store, quota=10, name=str(number))
+        went.append(one.message_id)
+        await store.record_outgoing(results([one]), actor="worker")
+    assert went == [item.message_id for item in items]
+
+
+async def test_a_claim_while_a_gate_is_being_closed_waits_for_it_and_finds_it_closed(
+    store: SqliteStore, migrated_sqlite_path: Path
+) -> None:
+    items = await of_one_campaign(store, 3)
+    await store.ensure_outgoing_messages(TENANT, items)
+    with closing(sqlite3.connect(migrated_sqlite_path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("INSERT INTO source VALUES (?, ?, 'Paused')", (TENANT, items[0].source))
+        with pytest.raises(StoreBusy):
+            await claim(store, quota=3)
+        other.execute("COMMIT")
+    assert await claim(store, quota=3) == []
+    await store.set_gate(TENANT, items[0].source, Gate.OPEN)
+    assert len(await claim(store, quota=3)) == 3
+
+
+async def test_canceling_a_campaign_is_one_statement_and_the_sweep_goes_in_chunks(store: SqliteStore) -> None:
+    items = await of_one_campaign(store, 250)
+    await store.ensure_outgoing_messages(TENANT, items)
+    with counted(store) as statements:
+        await store.set_gate(TENANT, items[0].source, Gate.CANCELED)
+    assert len(statements.methods) == 1
+    assert [await store.sweep_canceled(limit=100) for _ in range(4)] == [100, 100, 50, 0]
+    counts = connection_of(store).execute("SELECT status, n FROM flow_count WHERE n <> 0").fetchall()
+    assert counts == [("Canceled", 250)]
+
+
+async def test_events_without_a_row_keep_nobody_behind_them_waiting(store: SqliteStore, clock: ManualClock) -> None:
+    await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, 1))
+    (one,) = await claim(store, quota=1)
+    await store.record_outgoing(results([one]), actor="worker")
+
+    def events(*ids: str) -> list[ProviderEvent]:
+        return [
+            ProviderEvent(
+                account="main",
+                event_id=event_id,
+                status=OutgoingStatus.DELIVERED,
+                provider_message_id=event_id,
+                happened_at=START_AT,
+                raw="{}",
+            )
+            for event_id in ids
+        ]
+
+    strangers = [f"stranger-{n}" for n in range(1000)]
+    await store.keep_events(TENANT, events(*strangers))
+    clock.advance(timedelta(seconds=1))
+    await store.keep_events(TENANT, events(f"provider-{one.id}"))
+    applied = [await store.apply_events(limit=10, actor="track") for _ in range(3)]
+    assert sum(applied) == 1
+    waiting = connection_of(store).execute("SELECT count(*) FROM webhook_event WHERE applied_at IS NULL").fetchone()
+    assert waiting == (1000,), "they wait on, for ever if need be"
+
+
+async def test_a_move_that_would_leave_a_second_line_is_refused_and_nothing_of_it_is_kept(store: SqliteStore) -> None:
+    await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, 1))
+    (one,) = await claim(store, quota=1)
+    connection = connection_of(store)
+    line = "INSERT INTO transition VALUES (?, ?, ?, ?, 'Sending', 'SentToProvider', 0, 'nobody', NULL)"
+    connection.execute(line, (TENANT, one.bucket, one.id, one.version + 1))
+    with pytest.raises(BrokenInvariant, match=r"transition\.version"):
+        await store.record_outgoing(results([one]), actor="worker")
+    assert connection.execute("SELECT status FROM outgoing_message").fetchall() == [("Sending",)]
+    assert connection.execute("SELECT * FROM delivery_attempt").fetchall() == []
+
+
+async def test_a_group_of_a_thousand_people_is_found_by_one_statement(store: SqliteStore) -> None:
+    members = [f"{n:032x}" for n in range(1000)]
+    group = factories.guid(1, "group")
+    await store.put_group(TENANT, guid=group, name="parents", members=members)
+    with counted(store) as statements:
+        found = await store.find_members(TENANT, [group])
+    assert found == {group: tuple(members)}
+    assert len(statements.methods) == 1
+
+
+async def test_two_results_of_one_row_in_one_set_are_recorded_one_after_the_other(
+    store: SqliteStore, clock: ManualClock
+) -> None:
+    """A claim that was given up for lost answers while the next one comes to nothing."""
+    await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, 1))
+    (first,) = await claim(store, quota=1, name="first")
+    clock.advance(timedelta(minutes=2))
+    await store.rescue_outgoing(limit=1)
+    (doubt,) = await store.find_doubts(limit=1)
+    verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again")
+    await store.settle_doubts([verdict], actor="settle")
+    (second,) = await claim(store, quota=1, name="second")
+    both = [*results([second], Unknown(reason="lost")), *results([first])]
+    recorded = await store.record_outgoing(both, actor="worker")
+    assert [one.status for one in recorded] == [OutgoingStatus.UNCERTAIN, OutgoingStatus.SENT_TO_PROVIDER]
+    lines = "SELECT to_status FROM transition ORDER BY version"
+    assert [to for (to,) in connection_of(store).execute(lines)] == [
+        *("Sending", "Uncertain", "RetryReady", "Sending", "Uncertain", "SentToProvider"),
+    ]
+    attempts = connection_of(store).execute("SELECT attempt, status FROM delivery_attempt ORDER BY attempt").fetchall()
+    assert attempts == [(1, "Accepted"), (2, "Unknown")]
+    (unproven,) = connection_of(store).execute("SELECT first_unproven_at FROM outgoing_message").fetchone()
+    assert unproven == microseconds(START_AT), "when the first of them was claimed"
