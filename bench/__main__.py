@@ -1,7 +1,6 @@
 """`python -m bench`: run every measurement, print the table, write `bench/results/latest.json`."""
 
 import argparse
-import asyncio
 import json
 import platform as machine
 import tempfile
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from bench import accept, claiming, measure, raw
 from bench.stage import open_stage, store_urls
+from clarion.bootstrap import run_service
 from clarion.domain.identity import Channel
 
 CLAIMED = (10_000, 1_000_000)
@@ -65,7 +65,7 @@ def main() -> None:
     """Read the arguments, run, print, write."""
     parser = argparse.ArgumentParser(prog="bench", description="Measure Clarion beside the raw limits of this machine.")
     parser.add_argument("--messages", type=int, default=20_000, help="messages a measurement (default: 20000)")
-    result = asyncio.run(run(parser.parse_args().messages))
+    result = run_service(run(parser.parse_args().messages))
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(result, indent=2) + "\n")
     for part in ("figures", "ratios"):

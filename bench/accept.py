@@ -27,7 +27,10 @@ BODY = {"type": "bench-sms", "to": [{"address": "+447700900000"}], "data": {"nam
 async def server(*arguments: str, **environment: str) -> AsyncIterator[str]:
     """Start a server process that prints its address on its first line; yield the address."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, env={**os.environ, **environment}, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, *arguments),
+        env={**os.environ, **environment},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,  # a line for each request
     )
     assert process.stdout is not None
     try:

@@ -37,9 +37,15 @@ async def enqueue(platform: Platform, *, count: int) -> float:
 
 
 async def copy(url: str) -> float:
-    """COPY the same rows into a table with the same indexes, and return how many a second: the limit of enqueue."""
+    """COPY the same rows into one table with all their indexes, and return how many a second: the limit of enqueue.
+
+    One table is less than what enqueue writes, for the keys of messages stand in a table of their own.
+    """
     connection = await asyncpg.connect(url)
-    await connection.execute("CREATE TABLE copied (LIKE outgoing_message INCLUDING ALL)")
+    await connection.execute(
+        "CREATE TABLE copied (LIKE outgoing_message INCLUDING ALL, UNIQUE (tenant_id, bucket, pk, rk))"
+    )
+    await connection.execute("CREATE INDEX ON copied (tenant_id, message_id)")
     rows = await connection.fetch("SELECT * FROM outgoing_message")
     columns = [name for name in rows[0].keys() if name != "id"]  # noqa: SIM118  (a Record iterates over its values)
     records = [tuple(row[name] for name in columns) for row in rows]

@@ -44,11 +44,15 @@ async def publish(
     definition = Definition(key=key, title=key, channels=(channel,), required=required)
     mine = {name: text for name, text in files.items() if name.startswith(channel)}
     bundle = platform.renderer.compile(definition, mine)
-    row = await platform.store.publish_template(
-        TENANT, template_key=key, content_hash=bundle.content_hash, bundle=msgspec.json.encode(bundle).decode()
+    answer = await platform.store.publish_template(
+        TENANT,
+        template_key=key,
+        content_hash=bundle.content_hash,
+        bundle=msgspec.json.encode(bundle).decode(),
+        actor="bench",
     )
-    await platform.templates.load([(TENANT, key, row.version)])
-    return row.version
+    await platform.templates.load([(TENANT, key, answer.record.version)])
+    return answer.record.version
 
 
 async def addresses(platform: Platform, channel: Channel, *, count: int) -> list[AddressVersion]:

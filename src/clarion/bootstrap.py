@@ -4,15 +4,18 @@ Adapters are found by the scheme of a URL through entry points (`clarion.stores`
 ours exactly as a stranger's. Everything below takes what it needs as arguments.
 """
 
+import asyncio
+import gc
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
+import uvloop
 
 from clarion.adapters.host import HostClock, HostIds, random_bytes
 from clarion.catalog.library import Library
@@ -31,6 +34,12 @@ from clarion.producers.direct import DirectSends
 
 DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""
+
+
+SWEEP_EVERY: Final = 50_000
+"""New objects between two sweeps for cycles: a message makes dozens and no cycle, so sweeping often finds nothing."""
+
+T = TypeVar("T")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +82,14 @@ class BellOpener(Protocol):
 
     async def __call__(self, url: str, *, hear: Callable[[str], None]) -> DistantBell:
         """Open a bell; `hear` is called with the topic of every ring of another process."""
+        ...
+
+
+class Inspector(Protocol):
+    """What an entry point of `clarion.stores` may offer as `inspect`, where damage can be looked for."""
+
+    async def __call__(self, url: str) -> None:
+        """Look through the whole store and raise where it is damaged."""
         ...
 
 
@@ -188,6 +205,14 @@ async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
         )
 
 
+async def check(settings: Settings) -> None:
+    """Open everything as the program would, and have a store that can do so look for damage."""
+    async with open_platform(settings):
+        inspect = cast(Inspector | None, getattr(_engine(settings), "inspect", None))
+        if inspect is not None:
+            await inspect(settings.store)
+
+
 @asynccontextmanager
 async def open_bell(settings: Settings, *, hear: Callable[[str], None]) -> AsyncIterator[Callable[[str], None] | None]:
     """Give what rings in other processes, or None on a store that carries no rings: there the next poll finds work."""
@@ -255,3 +280,11 @@ def _adapter(group: str, url: str, *, setting: str) -> object:
             hint=f"use a URL that starts with one of: {', '.join(sorted(found.names))}",
         )
     return found[scheme].load()
+
+
+def run_service(work: Coroutine[Any, Any, T]) -> T:
+    """Run a process that serves or sends until it ends, on the faster event loop and with few sweeps for garbage."""
+    gc.freeze()
+    gc.set_threshold(SWEEP_EVERY)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)

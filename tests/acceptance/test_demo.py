@@ -1,8 +1,59 @@
 """`clarion demo`, which is what `make demo` runs."""
 
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
-from tests.acceptance.house import House, until
+from tests.acceptance.house import DEFINITIONS, PATIENCE, PROGRAM, Answer, House, until
+
+
+@contextmanager
+def printing_demo(house: House) -> Iterator[list[str]]:
+    """Run the demo as a person would, up to the last line that it prints; Ctrl-C must end it with success."""
+    process = subprocess.Popen(
+        [PROGRAM, "demo", "--port", "0"],
+        env=house.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=DEFINITIONS.parent,
+    )
+    assert process.stdout is not None
+    lines: list[str] = []
+    try:
+        while not lines or not lines[-1].startswith("  curl "):
+            lines.append(process.stdout.readline())
+            assert lines[-1], f"it ended: {lines}"
+        yield lines
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def request(
+    url: SplitResult, *, method: str = "GET", token: str = "", body: str | None = None, kind: str = ""
+) -> Answer:
+    """Make one request as it was printed; `kind` is a header as curl takes it."""
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    if kind:
+        name, _, value = kind.partition(": ")
+        headers[name] = value
+    connection = HTTPConnection(url.netloc, timeout=PATIENCE)
+    try:
+        connection.request(method, url.path, body=body, headers=headers)
+        response = connection.getresponse()
+        return Answer(response.status, {}, response.read())
+    finally:
+        connection.close()
 
 
 def test_the_demo_is_ready_to_be_tried_and_keeps_its_data(tmp_path: Path) -> None:
@@ -27,6 +78,33 @@ def test_the_demo_is_ready_to_be_tried_and_keeps_its_data(tmp_path: Path) -> Non
         assert second.stop() == 0
     assert len(house.outbox()) == 23
     assert len(house.ask("keys", "list")["items"]) == 1
+
+
+def test_everything_that_the_demo_prints_can_be_used_as_it_stands(tmp_path: Path) -> None:
+    house = House(tmp_path / "a home")  # with a blank, as anybody may have
+    with printing_demo(house) as lines:
+        text = "".join(lines)
+        urls = [urlsplit(word) for line in lines for word in line.split()[-1:] if word.startswith("http://")]
+        assert [url.path for url in urls] == ["/sandbox/outbox", "/openapi.json", "/ready"]
+        for url in urls:
+            assert request(url).status == 200
+        (token,) = re.findall(r"^  (clarion_\w+)$", text, flags=re.MULTILINE)
+        assert request(urls[0]._replace(path="/v1/types"), token=token).status == 200
+        shell = "curl() { printf '%s\\n' \"$@\"; }\n" + lines[-1]  # what curl would be given by the shell
+        given = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout.splitlines()
+        url, key, kind, body = urlsplit(given[1]), given[3], given[5], given[7]
+        answer = request(url, method="POST", token=key.removeprefix("Authorization: Bearer "), body=body, kind=kind)
+        assert answer.status == 202
+        until(lambda: house.sent(answer.json["message_id"]))
+
+
+def test_a_demo_whose_port_is_in_use_makes_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path / "home")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = house.run("demo", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert "is in use" in done.stderr
+    assert not house.home.exists()
 
 
 def test_a_person_gets_it_on_every_channel_and_in_the_inbox(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ INSTANTS = {
         "first_unproven_at",
         "created_at",
     ),
-    "notification_scheduler": ("due_at", "lease_until", "created_at"),
+    "notification_scheduler": ("due_at", "lease_until", "created_at", "scheduled_at", "moved_at"),
     "transition": ("at",),
     "delivery_attempt": ("at",),
     "webhook_event": ("received_at", "look_at", "applied_at"),

@@ -48,6 +48,8 @@ SELECT
   'acme', 202512, 'pk-' || n, md5(n::text) || '_email', gen_random_uuid(), n, 'email', (SELECT max(id) FROM flow),
   md5(n::text), now(), 'c'
 FROM generate_series(1, 20000) AS n;
+INSERT INTO outgoing_key (tenant_id, bucket, pk, rk, message_id, outgoing_id)
+SELECT tenant_id, bucket, pk, rk, message_id, id FROM outgoing_message WHERE pk LIKE 'pk-%';
 INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor)
 SELECT tenant_id, bucket, id, 2, 'Created', 'Sending', 'w' FROM outgoing_message WHERE pk LIKE 'pk-%';
 INSERT INTO delivery_attempt (
@@ -157,7 +159,7 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
 
 async def use_queue(store: PostgresStore, connection: Connection, start: int) -> None:
     """Claim rows with and without an order, let every outcome happen to them, and all that can follow."""
-    await store.set_gate(TENANT, "a source in use", Gate.OPEN)
+    await store.set_gate(TENANT, "a source in use", Gate.OPEN, actor="sam")
     jobs = [make.notification_job(start + n) for n in range(40)]
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=job) for job in jobs])
     versions = await store.ensure_address_versions(TENANT, [make.address_version(start + n) for n in range(40)])
@@ -241,7 +243,7 @@ async def use_cancels(store: PostgresStore, connection: Connection) -> None:
     for status in (OutgoingStatus.RETRY_READY, OutgoingStatus.UNCERTAIN):
         job = await connection.fetchval(JOB_IN_STATE, status)
         assert await store.cancel_job(TENANT, job, actor="sam")
-    await store.set_gate(TENANT, "a source in use", Gate.CANCELED)
+    await store.set_gate(TENANT, "a source in use", Gate.CANCELED, actor="sam")
     await store.sweep_canceled(limit=100)
 
 
@@ -257,7 +259,7 @@ async def use_catalog(store: PostgresStore) -> None:
     assert await store.find_members(TENANT, [group])
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
     assert await store.find_disabled_types([(TENANT, "welcome")])
-    await store.publish_template(TENANT, template_key="welcome", content_hash="h1:1", bundle="{}")
+    await store.publish_template(TENANT, template_key="welcome", content_hash="h1:1", bundle="{}", actor="sam")
     assert await store.find_templates([(TENANT, "welcome", None)])
     assert await store.list_templates(TENANT)
     key = ApiKey(key_id="key-id-of-sam", tenant_id=TENANT, secret_hash="h1:1", actor="sam", role=Role.ADMIN)  # noqa: S106  no secret

@@ -55,7 +55,7 @@ def results(claimed: Sequence[ClaimedMessage], outcome: CallOutcome | None = Non
             attempt=one.attempts,
             outcome=outcome or Accepted(provider_message_id=f"provider-{one.id}"),
             content_hash="k1:0",
-            latency=timedelta(milliseconds=3),
+            latency_ms=3,
         )
         for one in claimed
     ]

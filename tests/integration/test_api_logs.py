@@ -12,7 +12,7 @@ from structlog.contextvars import bound_contextvars
 
 from clarion.api import logs
 from clarion.errors import Misconfigured
-from tests.integration.api_desk import WELCOME, seeded_desk
+from tests.integration.api_desk import seeded_desk
 
 CANARIES = ("Canary Person", "canary@example.com", "+44 7700 900123", "482913")
 """A name, an address, a number and a one-time code."""
@@ -100,7 +100,9 @@ def test_a_person_at_a_terminal_gets_the_same_masks(written: io.StringIO) -> Non
 async def test_no_request_whatever_comes_of_it_leaves_a_trace_of_anybody(written: io.StringIO) -> None:
     desk = await seeded_desk()
     to = [{"address": CANARIES[1]}, {"address": CANARIES[2], "channel": "sms"}, {"user": CANARIES[0]}]
-    body = WELCOME | {"to": to, "data": {"name": CANARIES[0], "code": CANARIES[3]}}
+    child = {"name": CANARIES[0], "group": "2b"}
+    data = {"name": CANARIES[0], "summary": CANARIES[3], "happened_at": "today", "action": CANARIES[1], "child": child}
+    body = {"type": "incident", "to": to, "data": data}
     async with desk.client() as client:
         assert (await client.post("/v1/notifications", json=body)).status_code == 202
         assert (await client.post("/v1/notifications", json=body | {"to": [{"address": CANARIES[0]}]})).is_error

@@ -54,6 +54,19 @@ async def test_what_was_accepted_is_sent_and_its_timeline_is_found_by_either_id(
     assert [call.destination for call in desk.provider.calls] == ["sam@example.com"]
 
 
+async def test_a_timeline_is_found_by_the_message_before_it_has_any_row(desk: ApiDesk) -> None:
+    receipt = await desk.sent()
+    async with desk.client(Role.VIEWER) as client:
+        told = (await client.get(f"/v1/messages/{receipt['message_id']}/timeline")).json()
+        assert (told["job_id"], told["message_id"]) == (receipt["job_id"], receipt["message_id"])
+        assert [line["what"] for line in told["lines"]] == ["accepted", "ensured", "waiting to be scheduled"]
+        unknown = await client.get(f"/v1/messages/{UUID(int=7)}/timeline")
+        assert (unknown.status_code, problem(unknown)["code"]) == (404, "not-found")
+    async with desk.client(Role.ADMIN, tenant_id=OTHER) as client:
+        foreign = await client.get(f"/v1/messages/{receipt['message_id']}/timeline")
+        assert (foreign.status_code, problem(foreign)["code"]) == (404, "not-found")
+
+
 async def test_a_key_that_is_used_again_gives_the_same_answer_and_no_second_message(desk: ApiDesk) -> None:
     async with desk.client() as client:
         first = await client.post("/v1/notifications", json=WELCOME, headers={"idempotency-key": "order 17"})
@@ -132,7 +145,7 @@ async def test_sends_without_a_key_are_each_their_own(desk: ApiDesk) -> None:
     "to,single",
     [
         ([{"user": "1"}], True),
-        ([{"address": "+447700900001", "channel": "sms"}], True),
+        ([{"address": "kim@example.com", "channel": "email"}], True),
         ([{"group": str(STAFF)}], False),
         ([{"user": "1"}, {"address": "kim@example.com"}], False),
         ([{"address": f"kim{n}@example.com"} for n in range(20)], False),

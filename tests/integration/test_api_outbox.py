@@ -90,6 +90,8 @@ async def test_an_outbox_without_messages_says_how_to_send_one(tmp_path: Path) -
     async with desk_with(tmp_path) as desk, desk.client(None) as client:
         assert "clarion send welcome" in Page(await client.get("/sandbox/outbox")).text
         assert "nothing older" in Page(await client.get("/sandbox/outbox?before=1")).text
+        assert "has a template for it" in Page(await client.get("/sandbox/outbox?channel=push")).text
+        assert "The inbox has no provider" in Page(await client.get("/sandbox/outbox?channel=inbox")).text
 
 
 async def test_one_channel_can_be_shown_alone(tmp_path: Path) -> None:

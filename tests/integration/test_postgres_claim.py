@@ -166,7 +166,7 @@ async def test_closing_a_gate_waits_for_claims_under_way_and_none_begins_after_i
     await send(race.second, range(3))
     assert await claim_and_stop(race) == 3
     async with asyncio.TaskGroup() as group:
-        closing = group.create_task(race.second.set_gate(TENANT, SOURCE, gate))
+        closing = group.create_task(race.second.set_gate(TENANT, SOURCE, gate, actor="sam"))
         assert await done_or_blocked(closing, observer=race.observer)
         await race.other.execute(end)
     await send(race.second, range(3, 5))  # made after the gate was closed
@@ -197,10 +197,10 @@ async def test_a_gate_that_is_closed_while_a_claim_is_on_its_way_stops_it(race: 
     async with asyncio.TaskGroup() as group:
         claiming = group.create_task(claim(race.first))
         await race.gate.reached_by(claiming)
-        await race.second.set_gate(TENANT, SOURCE, Gate.PAUSED)
+        await race.second.set_gate(TENANT, SOURCE, Gate.PAUSED, actor="sam")
         race.gate.open()
     assert claiming.result() == []
-    await race.second.set_gate(TENANT, SOURCE, Gate.OPEN)
+    await race.second.set_gate(TENANT, SOURCE, Gate.OPEN, actor="sam")
     assert len(await claim(race.second)) == 3
 
 
@@ -208,7 +208,7 @@ async def test_a_pause_does_not_wait_for_claims_of_other_sources(race: Race) -> 
     await send(race.second, range(3))
     await send(race.second, range(3, 6), source="autumn")
     assert await claim_and_stop(race) == 3
-    await race.second.set_gate(TENANT, "autumn", Gate.CANCELED)
+    await race.second.set_gate(TENANT, "autumn", Gate.CANCELED, actor="sam")
     await race.other.execute("COMMIT")
 
 

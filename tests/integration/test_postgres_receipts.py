@@ -48,8 +48,8 @@ async def test_a_webhook_and_a_record_come_to_the_same_at_whatever_statement_the
     """Whoever comes first; the result's provider id and its attempt are kept either way."""
 
     async def prepare() -> tuple[Any, Any]:
-        await race.other.execute("DELETE FROM outgoing_message; DELETE FROM webhook_event; DELETE FROM transition")
-        await race.other.execute("DELETE FROM delivery_attempt; DELETE FROM flow_count")
+        await race.other.execute("DELETE FROM outgoing_message; DELETE FROM outgoing_key; DELETE FROM transition")
+        await race.other.execute("DELETE FROM delivery_attempt; DELETE FROM flow_count; DELETE FROM webhook_event")
         (message,) = await send(race.second)
         (claimed,) = await claim(race.second)
         await race.second.keep_events(TENANT, [delivered(message)])

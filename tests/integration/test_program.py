@@ -41,6 +41,17 @@ def test_migrate_and_check_speak_json(home: Path) -> None:
     assert msgspec.json.decode(clarion("check", "--json", home=home).stdout) == {"usable": True}
 
 
+def test_check_finds_damage_in_a_file_that_still_opens(home: Path) -> None:
+    clarion("migrate", home=home)
+    path = home / "clarion.db"
+    content = path.read_bytes()
+    path.write_bytes(content[:-4096] + b"\xff" * 4096)
+    answer = clarion("check", home=home)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "clarion.db is damaged" in answer.stderr
+    assert answer.stderr.endswith("stop all that use it and restore it from a backup\n")
+
+
 def test_a_lost_master_key_is_asked_for_and_not_replaced(home: Path) -> None:
     clarion("migrate", home=home)
     (home / "master.key").unlink()

@@ -66,6 +66,27 @@ def refused(done: "subprocess.CompletedProcess[str]", *, code: int) -> str:
     return done.stderr
 
 
+def refused_here(
+    arguments: tuple[str, ...],
+    *,
+    home: Path,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> str:
+    """Run a command in this process, since there are many; how the program itself starts and ends is tested below."""
+    monkeypatch.setattr(sys, "argv", ["clarion", *arguments])
+    monkeypatch.setenv("CLARION_HOME", str(home))
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as left:
+        main()
+    said = capfd.readouterr()
+    assert (left.value.code, said.out) == (code, "")
+    assert said.err.startswith("clarion: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
 @pytest.mark.parametrize(
     "arguments,says",
     [
@@ -74,33 +95,40 @@ def refused(done: "subprocess.CompletedProcess[str]", *, code: int) -> str:
         (("send", "welcome", "--to", "sam@example.com", "--data", "@nowhere.json"), "nowhere.json cannot be read"),
         (("send", "welcom", "--to", "sam@example.com"), "did you mean welcome?"),
         (("send", "welcome", "--to", "sam@example.com"), "needs name"),
-        (("send", "welcome", "--to", "sam@", "--data", '{"name": "Sam"}'), "to[0].address"),
-        (("send", "welcome", "--to", "12", "--data", '{"name": "Sam"}'), "to[0].address"),
+        (("send", "welcome", "--to", "sam@", "--data", '{"name": "Sam"}'), "--to (1): the mail address is not one"),
+        ((*WELCOME, "--to", "nonsense"), "--to (2): the phone number is not in international form"),
+        ((*WELCOME, "--to", "user:"), "--to: it is empty"),
+        (("send", "welcome", "--to", "sam@example.com", "--data", "@/dev/zero"), "--data: it has over 65536 bytes"),
         (("send", "welcome", "--to", "employee:7"), "'7' is no id"),
         (("send", "welcome", "--to", "pigeon:7"), "'pigeon' is no kind of recipient"),
         ((*WELCOME, "--entity", "child"), "--entity: 'child' is no entity"),
         ((*WELCOME, "--not-before", "tomorrow"), "--not-before: 'tomorrow' is no time with a zone"),
         ((*WELCOME, "--not-before", "2030-01-31T08:00:00"), "is no time with a zone"),
+        ((*WELCOME, "--not-before", "2999-01-31T08:00:00+01:00"), "--not-before: it is too far ahead"),
         ((*WELCOME, "--lane", "fast"), "'fast' is not one of"),
-        ((*WELCOME, *("--to", "a@example.com") * 20), "20"),
+        ((*WELCOME, *("--to", "a@example.com") * 20), "--to: 21 recipients are too many: name at most 20"),
         ((*WELCOME, "--tenant", "nobody"), "--tenant: there is no tenant 'nobody'"),
-        ((*WELCOME, "--key", ""), "key"),
+        ((*WELCOME, "--key", ""), "--key: it is empty or too long: use 1 to 255"),
+        ((*WELCOME, "--key", "k" * 256), "--key: it is empty or too long: use 1 to 255"),
         (("send", "welcome"), "'--to'"),
         (("explain", "7"), "'7' is no id"),
         (("explain", "00000000-0000-4000-8000-000000000000"), "the tenant has no job or message"),
         (("cancel", "00000000-0000-4000-8000-000000000000"), "the tenant has no job or message"),
-        (("history", "nonsense"), "address"),
+        (("history", "nonsense"), "it names neither an entity nor a recipient"),
         (("uncertain", "retry", "7", "--version", "1", "--reason", "because"), "no longer uncertain"),
         (("uncertain", "retry", "7", "--version", "1", "--reason", " "), "--reason: it is empty"),
+        (("support", "show", "7"), "use the id as `clarion support list` prints it"),
         (("support", "show", "00000000-0000-4000-8000-000000000000"), "the tenant has no case"),
         (("support", "resolve", "00000000-0000-4000-8000-000000000000", "-m", "done"), "the tenant has no case"),
         (("types", "disable", "welcom"), "did you mean welcome?"),
         (("publish", "nowhere"), "there is no such folder"),
         (("publish", "docs"), "definition.toml"),
         (("keys", "create", "--actor", " "), "actor: it does not name anybody"),
+        (("keys", "create", "--actor", "shop", "--days", "99999999"), "'--days'"),
         (("keys", "revoke", "0000000000000000"), "there is no key"),
         (("tenants", "create", "The School"), "it is not a tenant id"),
         (("outbox", "--show", "7"), "the outbox has no message 7"),
+        (("outbox", "--channel", "inbox"), "the inbox has no provider"),
         (("serve", "--channels", "pigeon"), "'pigeon' is no channel"),
         (("work", "--channels", "inbox"), "'inbox' is no channel"),
         (("serve", "--host", "no.such.host.invalid", "--port", "0"), "is no address of this machine"),
@@ -114,17 +142,40 @@ def test_what_is_asked_wrongly_is_one_line_and_exit_code_two(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    # In this process, since there are many of them; how the program itself starts and ends is tested below.
-    monkeypatch.setattr(sys, "argv", ["clarion", *arguments])
+    assert says in refused_here(arguments, home=model, code=2, monkeypatch=monkeypatch, capfd=capfd)
+
+
+@pytest.mark.parametrize(
+    "damage, says",
+    [
+        ("UPDATE schema_info SET min_program = '99.0.0'", "asks for Clarion 99.0.0 or newer and this is 0."),
+        ("UPDATE alembic_version SET version_num = '0001'", "run: clarion migrate --store sqlite:////"),
+        ("DROP TABLE schema_info", "not in a form this program knows: give an empty database"),
+    ],
+)
+def test_a_database_that_this_program_cannot_live_with_is_said(
+    home: Path, damage: str, says: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(home / "clarion.db", isolation_level=None)) as connection:
+        connection.execute(damage)
+    assert says in refused_here(WELCOME, home=home, code=1, monkeypatch=monkeypatch, capfd=capfd)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["types list", "tenants list", "keys list", "audit", "uncertain list", "support list", "history user:7", "outbox"],
+)
+def test_every_list_in_json_has_items_and_where_to_go_on(
+    model: Path, command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["clarion", *command.split(), "--json"])
     monkeypatch.setenv("CLARION_HOME", str(model))
-    monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit) as left:
         main()
-    said = capfd.readouterr()
-    assert (left.value.code, said.out) == (2, "")
-    assert said.err.startswith("clarion: ")
-    assert said.err.count("\n") == 1
-    assert says in said.err
+    shown = msgspec.json.decode(capfd.readouterr().out)
+    assert left.value.code == 0
+    assert isinstance(shown.pop("items"), list)
+    assert shown in ({}, {"next": None})
 
 
 def test_data_may_come_from_a_file_or_from_standard_input(home: Path, tmp_path: Path) -> None:
@@ -139,7 +190,11 @@ def test_data_may_come_from_a_file_or_from_standard_input(home: Path, tmp_path: 
 def test_a_used_key_with_other_content_names_its_support_case(home: Path) -> None:
     assert clarion(*WELCOME, "--key", "one", home=home).returncode == 0
     other = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Kim"}', "--key", "one")
-    assert "support case" in refused(clarion(*other, home=home), code=2)
+    said = refused(clarion(*other, home=home), code=2)
+    assert "it differs in recipients or data" in said
+    assert "support case" in said
+    (case,) = msgspec.json.decode(clarion("support", "list", "--json", home=home).stdout)["items"]
+    assert list(case["details"]["differing"]) == ["payload_hash"]
 
 
 def test_results_are_on_standard_output_and_hints_beside_them(home: Path) -> None:
@@ -183,11 +238,18 @@ def test_a_locked_database_file_is_said_and_nothing_is_lost(home: Path) -> None:
     assert clarion(*WELCOME, "--key", "one", home=home).returncode == 0
 
 
-def test_a_full_disk_is_said_and_nothing_is_lost(home: Path) -> None:
+@pytest.mark.parametrize(
+    "file_bytes_max, said",
+    [
+        (20_000, "has no space left (disk I/O error): make space on its disk"),  # not even for the index of the log
+        (40_000, "cannot be read or written (disk I/O error): see that its disk has space"),  # as with a quota
+    ],
+)
+def test_a_full_disk_is_said_and_nothing_is_lost(home: Path, file_bytes_max: int, said: str) -> None:
     # No file may grow beyond this: to the program that is a disk without space. What it sends is larger.
     large = ("send", "welcome", "--to", "sam@example.com", "--data", f'{{"name": "{"Sam" * 15_000}"}}', "--key", "one")
-    done = clarion(*large, home=home, file_bytes_max=40_000)
-    assert "clarion.db" in refused(done, code=1)
+    done = clarion(*large, home=home, file_bytes_max=file_bytes_max)
+    assert f"clarion.db {said}" in refused(done, code=1)
     assert clarion(*large, home=home).stdout.startswith("accepted")
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import asyncpg
+import msgspec
 import pytest
 
 from clarion.adapters.stores.migration import HISTORY
@@ -42,7 +43,7 @@ WITHOUT_CHOICE = {
 }
 
 # Rows that retention drops by the month; their keys outlive no partition.
-DROPPED_BY_MONTH = {"user_message", "outgoing_message"}
+DROPPED_BY_MONTH = {"user_message", "outgoing_message", "outgoing_key"}
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])
@@ -125,7 +126,7 @@ def test_the_catalogue_finds_each_kind_of_offender() -> None:
 
 
 def test_rows_that_retention_drops_carry_their_month_in_every_key(schema: dict[str, Table]) -> None:
-    for name in DROPPED_BY_MONTH:
+    for name in DROPPED_BY_MONTH & schema.keys():
         assert not schema[name].columns["bucket"].nullable
         keys = [key for key in schema[name].unique_keys() if key != ("id",)]  # SQLite drops no partitions
         assert keys
@@ -142,6 +143,15 @@ async def test_both_engines_have_the_same_tables_columns_keys_and_indexes(
     server = await postgres_schema(migrated_postgres_url)
     with contextlib.closing(sqlite3.connect(migrated_sqlite_path)) as connection:
         file = describe_sqlite(connection)
+    # What a message is found by stands in a table of its own on the server (its step says why), else on the message.
+    apart, message = server.pop("outgoing_key"), server["outgoing_message"]
+    server["outgoing_message"] = msgspec.structs.replace(
+        message,
+        uniques=message.uniques | {apart.primary_key},
+        indexes={**message.indexes, "outgoing_message_message": apart.indexes.pop("outgoing_key_message")},
+    )
+    assert not apart.uniques
+    assert not apart.indexes
     # A server has a clock of its own.
     assert server.keys() == file.keys() - {"store_clock"}
     for name, table in server.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, migrate, open_store
+from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, inspect, migrate, open_store
 from clarion.adapters.stores.sqlite.session import require_library
 from clarion.domain.ensured import Outcome
 from clarion.errors import (
@@ -161,6 +161,11 @@ def make_damaged(path: Path) -> None:
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
 
 
+def damage_last_page(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-4096] + b"\xff" * 4096)
+
+
 def remove(path: Path) -> None:
     path.unlink()
 
@@ -265,6 +270,26 @@ async def test_a_full_disk_stores_nothing_of_a_set_and_all_of_it_when_there_is_s
     execute(store, "PRAGMA max_page_count = 100000")
     answers = await store.ensure_user_messages(TENANT, items)
     assert {answer.outcome for answer in answers} == {Outcome.CREATED}
+
+
+async def test_damage_that_no_start_would_find_is_found_when_somebody_looks(
+    store: SqliteStore, migrated_sqlite_path: Path
+) -> None:
+    url = f"sqlite:///{migrated_sqlite_path}"
+    await store.ensure_user_messages(TENANT, [factories.user_message(n) for n in range(100)])
+    await inspect(url)  # beside the open store, and with all of it still in the log
+    execute(store, "PRAGMA wal_checkpoint(TRUNCATE)")
+    await store.close()
+    damage_last_page(migrated_sqlite_path)
+    again = await open_now(migrated_sqlite_path)
+    await again.close()
+    with pytest.raises(StoreUnreachable, match=r"is damaged .*: stop all that use it and restore it") as raised:
+        await inspect(url)
+    assert "\n" not in str(raised.value)
+
+
+async def test_a_store_in_memory_has_nothing_to_look_through() -> None:
+    await inspect("sqlite://:memory:")
 
 
 async def test_damage_that_is_found_at_work_is_reported(store: SqliteStore, migrated_sqlite_path: Path) -> None:

@@ -125,7 +125,7 @@ async def fill_queue(store: SqliteStore) -> None:
     await store.record_outgoing(results(claimed[:50]), actor="worker")
     await store.record_outgoing(results(claimed[50:100], Unknown(reason="lost")), actor="worker")
     for n in NUMBERS[::2]:
-        await store.set_gate(TENANT, f"campaign-{n}", Gate.CANCELED if n % 4 else Gate.PAUSED)
+        await store.set_gate(TENANT, f"campaign-{n}", Gate.CANCELED if n % 4 else Gate.PAUSED, actor="sam")
     await store.keep_events(
         TENANT,
         [
@@ -161,7 +161,9 @@ async def fill_catalog(store: SqliteStore) -> None:
     for n in NUMBERS:
         members = [address.recipient_id_hash for address in known[: n % 10]]
         await store.put_group(TENANT, guid=factories.guid(n, "group"), name=f"group {n}", members=members)
-        await store.publish_template(TENANT, template_key=f"type-{n % 50}", content_hash=f"h1:{n}", bundle="{}")
+        await store.publish_template(
+            TENANT, template_key=f"type-{n % 50}", content_hash=f"h1:{n}", bundle="{}", actor="sam"
+        )
         await store.set_type_enabled(TENANT, f"type-{n}", enabled=bool(n % 2), actor="sam")
         key = ApiKey(key_id=f"key-{n:04}", tenant_id=TENANT, secret_hash=HASH, actor=f"app-{n}", role=Role.SENDER)
         await store.put_api_key(key, actor="sam")

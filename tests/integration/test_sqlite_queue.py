@@ -83,16 +83,16 @@ async def test_a_claim_while_a_gate_is_being_closed_waits_for_it_and_finds_it_cl
             await claim(store, quota=3)
         other.execute("COMMIT")
     assert await claim(store, quota=3) == []
-    await store.set_gate(TENANT, items[0].source, Gate.OPEN)
+    await store.set_gate(TENANT, items[0].source, Gate.OPEN, actor="sam")
     assert len(await claim(store, quota=3)) == 3
 
 
-async def test_canceling_a_campaign_is_one_statement_and_the_sweep_goes_in_chunks(store: SqliteStore) -> None:
+async def test_canceling_a_campaign_is_one_update_and_the_sweep_goes_in_chunks(store: SqliteStore) -> None:
     items = await of_one_campaign(store, 250)
     await store.ensure_outgoing_messages(TENANT, items)
     with counted(store) as statements:
-        await store.set_gate(TENANT, items[0].source, Gate.CANCELED)
-    assert len(statements.methods) == 1
+        await store.set_gate(TENANT, items[0].source, Gate.CANCELED, actor="sam")
+    assert len(statements.methods) == 3  # one update, and two statements of the audit log
     assert [await store.sweep_canceled(limit=100) for _ in range(4)] == [100, 100, 50, 0]
     counts = connection_of(store).execute("SELECT status, n FROM flow_count WHERE n <> 0").fetchall()
     assert counts == [("Canceled", 250)]

@@ -50,6 +50,8 @@ def story(*moves: tuple[OutgoingStatus, float], reason: str | None = None, messa
         account="sandbox",
         provider_message_id=None,
         due_at=None,
+        cancel_at=None,
+        cancel_actor=None,
         created_at=START_AT,
         transitions=tuple(lines),
         tries=(),
@@ -60,6 +62,8 @@ def story(*moves: tuple[OutgoingStatus, float], reason: str | None = None, messa
         created_at=START_AT,
         scheduler=None,
         scheduler_at=None,
+        scheduled_at=None,
+        moved_at=None,
         inbox=(),
         outgoing=(row,),
     )

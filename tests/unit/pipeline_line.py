@@ -56,8 +56,10 @@ class Scripted:
 class Line:
     """One process's stages over one store."""
 
-    def __init__(self, store: MemoryStore, clock: ManualClock, provider: Scripted) -> None:
-        self.store, self.clock, self.provider = store, clock, provider
+    def __init__(
+        self, store: MemoryStore, clock: ManualClock, provider: Scripted, *, account: str = "scripted"
+    ) -> None:
+        self.store, self.clock, self.provider, self.account = store, clock, provider, account
         self.renderer = open_renderer()
         self.keyring = Keyring(store, SeededVault())
         self.templates = Library(store)
@@ -79,8 +81,8 @@ class Line:
             keyring=self.keyring,
             templates=self.templates,
             renderer=self.renderer,
-            accounts={channel: "scripted"},
-            providers={"scripted": self.provider},
+            accounts={channel: self.account},
+            providers={self.account: self.provider},
             slots=10,
             spawn=self._spawn,
             clock=self.clock,
@@ -110,28 +112,37 @@ class Line:
         await people.put_group(TENANT, group)
 
     async def send(
-        self, type_: str = "welcome", to: str | Recipient = "sam@example.com", **changes: object
+        self,
+        type_: str = "welcome",
+        to: str | Recipient = "sam@example.com",
+        *,
+        also: tuple[Recipient, ...] = (),
+        **changes: object,
     ) -> SendReceipt:
         """Accept one notification."""
         recipient = Recipient(address=to) if isinstance(to, str) else to
         values: dict[str, object] = {"data": {"name": "Sam"}, **changes}
-        command = SendCommand(type=type_, to=(recipient,), actor="test", trace=TRACE, **values)  # type: ignore[arg-type]
+        command = SendCommand(type=type_, to=(recipient, *also), actor="test", trace=TRACE, **values)  # type: ignore[arg-type]
         return await self.sends.send(TENANT, command)
+
+    def generate(self) -> Generate:
+        """Make the second stage."""
+        return Generate(
+            queue=self.store,
+            facts=self.store,
+            templates=self.templates,
+            renderer=self.renderer,
+            dispatcher=self.dispatcher,
+            keyring=self.keyring,
+        )
 
     async def drain(self) -> None:
         """Run every stage until none has anything to do."""
         steps = [
             Schedule(queue=self.store, facts=self.store).step,
-            Generate(
-                queue=self.store,
-                facts=self.store,
-                templates=self.templates,
-                renderer=self.renderer,
-                dispatcher=self.dispatcher,
-                keyring=self.keyring,
-            ).step,
+            self.generate().step,
             Track(events=self.store).step,
-            Settle(queue=self.store, providers={"scripted": self.provider}).step,
+            Settle(queue=self.store, providers={self.account: self.provider}).step,
             Janitor(queue=self.store).step,
             *(pump.step for pump in self.pumps),
         ]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clarion.catalog.access import GRANTS, TRUSTED_FOR, Access, Grant, MintedKey, mint
-from clarion.errors import InvalidInput
+from clarion.errors import Conflict, InvalidInput
 from clarion.ports.catalog import ApiKey, Role
 from clarion.testing.clock import START_AT, ManualClock
 
@@ -23,8 +23,8 @@ class KeyShelf:
         self.keys: dict[str, ApiKey] = {}
         self.reads = 0
 
-    async def put_api_key(self, key: ApiKey, *, actor: str) -> None:
-        self.keys[key.key_id] = key
+    async def put_api_key(self, key: ApiKey, *, actor: str) -> bool:
+        return self.keys.setdefault(key.key_id, key) is key
 
     async def find_api_key(self, key_id: str) -> ApiKey | None:
         self.reads += 1
@@ -96,6 +96,16 @@ def test_a_key_that_nobody_could_use_or_be_named_by_is_not_minted(changes: dict[
     with pytest.raises(InvalidInput) as refused:
         minted_key(**changes)
     assert refused.value.field == field
+
+
+async def test_a_key_is_not_granted_under_the_id_of_another() -> None:
+    gate = Gate()
+    minted = await gate.key()
+    with pytest.raises(Conflict, match="0123456789abcdef already"):
+        await gate.key(actor="somebody else", secret=bytes(32))
+    caller = await gate.access.check(minted.token)
+    assert caller is not None
+    assert caller.actor == "office"
 
 
 async def test_a_key_says_for_whom_and_as_what_its_holder_acts() -> None:

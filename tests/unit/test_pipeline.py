@@ -1,17 +1,22 @@
 """One notification from the door to the provider, stage by stage, and what becomes of it when things go wrong."""
 
+import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from clarion.catalog.publish import Publisher
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
+from clarion.domain.call_times import CALL_TIMEOUT
 from clarion.domain.content import EmailContent
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import Conflict, InvalidAddress, InvalidInput
+from clarion.pipeline.schedule import Schedule
 from clarion.producers.direct import Recipient
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
@@ -36,7 +41,7 @@ async def test_a_mail_goes_out_once_and_its_whole_story_can_be_read(line: Line) 
     (row,) = (await line.story(receipt)).outgoing
     assert (row.status, row.message_id) == (OutgoingStatus.SENT_TO_PROVIDER, receipt.message_id)
     words = [entry.what for entry in await line.told(receipt)]
-    assert words == ["accepted", "ensured", "scheduled and generated", "generated", "claimed", "called", "sent"]
+    assert words == ["accepted", "ensured", "scheduled", "generated", "queued", "claimed", "called", "sent"]
 
 
 async def test_the_same_key_is_one_notification_and_another_payload_a_conflict(line: Line) -> None:
@@ -57,6 +62,49 @@ async def test_a_person_hears_on_every_channel_that_reaches_them_and_the_rest_sa
     assert len(story.inbox) == 2
     assert story.scheduler is not None
     assert "no email address is known" in (story.scheduler.reason or "")
+
+
+@pytest.mark.parametrize("first", [Channel.SMS, Channel.CHAT])
+async def test_one_address_on_two_channels_is_one_recipient_and_two_messages(
+    line: Line, tmp_path: Path, first: Channel
+) -> None:
+    await _publish(line, tmp_path, channels=("sms", "chat"))
+    number = "+447700900001"
+    second = Channel.CHAT if first is Channel.SMS else Channel.SMS
+    sms, chat = Recipient(address=number, channel=first), Recipient(address=number, channel=second)
+    receipt = await line.send("ping", sms, also=(chat, sms))
+    await line.drain()
+    story = await line.story(receipt)
+    assert {row.channel for row in story.outgoing} == {Channel.SMS, Channel.CHAT}
+    assert len({row.message_id for row in story.outgoing}) == 1
+    assert story.scheduler is not None
+    assert story.scheduler.reason == "1 recipient, 2 messages"
+
+
+async def test_an_address_on_a_channel_that_the_type_lacks_is_refused_at_the_door(line: Line, tmp_path: Path) -> None:
+    await _publish(line, tmp_path, channels=("sms",))
+    also = (Recipient(address="+447700900001", channel=Channel.CHAT),)
+    with pytest.raises(InvalidInput, match=r"to\[1\].*is not sent by chat.*it is sent by sms"):
+        await line.send("ping", "+447700900001", also=also)
+
+
+async def test_a_group_that_nobody_is_in_ends_with_a_reason(line: Line) -> None:
+    receipt = await line.send(to=Recipient(group=UUID(int=9)))
+    await line.drain()
+    story = await line.story(receipt)
+    assert story.scheduler is not None
+    assert story.scheduler.reason == "nobody to send it to: no group that it names has members"
+
+
+async def _publish(line: Line, folder: Path, *, channels: tuple[str, ...]) -> None:
+    """Publish a type `ping` with these channels, one line of text in each."""
+    (folder / "ping").mkdir()
+    (folder / "ping" / "definition.toml").write_text(
+        f'key = "ping"\ntitle = "Ping"\ncategory = "security"\nchannels = {list(channels)}\nlane = "high"\n'
+    )
+    for channel in channels:
+        (folder / "ping" / f"{channel}.liquid").write_text("ping")
+    await Publisher(catalog=line.store, renderer=line.renderer).publish(TENANT, folder=folder, actor="test")
 
 
 async def test_a_type_that_is_switched_off_is_skipped_and_the_setting_named(line: Line) -> None:
@@ -115,6 +163,62 @@ async def test_a_doubt_is_replayed_where_the_provider_de_duplicates(line: Line) 
     (row,) = (await line.story(receipt)).outgoing
     assert row.status is OutgoingStatus.SENT_TO_PROVIDER
     assert len({call.idempotency_key for call in line.provider.calls}) == 1
+
+
+async def test_a_row_in_doubt_waits_for_a_worker_that_serves_its_account(line: Line) -> None:
+    line.provider.answers = [Unknown(reason="no reply")]
+    receipt = await line.send()
+    await line.drain()
+    (row,) = (await line.story(receipt)).outgoing
+    assert await line.store.retry_outgoing(TENANT, row.id, version=row.version, actor="test", reason="asked to")
+    other = Line(line.store, line.clock, Scripted(), account="other")
+    for _ in range(12):
+        await other.wait(5)
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, row.attempts, other.provider.calls) == (OutgoingStatus.RETRY_READY, 1, [])
+    await line.drain()
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is OutgoingStatus.SENT_TO_PROVIDER
+
+
+async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_time(line: Line) -> None:
+    receipt = await line.send()
+    other = Line(line.store, line.clock, line.provider)
+    other.templates.held = lambda *_: None  # type: ignore[method-assign]  # as in a worker that cannot load it
+    waits = []
+    await other.drain()
+    for _ in range(4):
+        (row,) = (await line.story(receipt)).outgoing
+        assert row.due_at is not None
+        waits.append((row.due_at - line.clock.now()).total_seconds())
+        await other.wait(waits[-1])
+    assert waits == [0.2, 0.4, 0.8, 1.6]
+    assert not line.provider.calls
+    await line.wait(3.2)
+    assert len(line.provider.calls) == 1
+
+
+async def test_a_call_without_a_reply_is_given_up_and_in_doubt(line: Line) -> None:
+    async def hang() -> CallOutcome:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    line.provider.answers = [hang]
+    receipt = await line.send()
+    for step in (Schedule(queue=line.store, facts=line.store).step, line.generate().step):
+        await step()
+    pump = line.pumps[0]
+    while not line.provider.calls:
+        await pump.step()
+        await asyncio.sleep(0)
+    assert pump.rest == pytest.approx(CALL_TIMEOUT.total_seconds())
+    line.clock.advance(CALL_TIMEOUT)
+    await pump.step()
+    await asyncio.wait(line.tasks)
+    await pump.step()
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, row.reason) == (OutgoingStatus.UNCERTAIN, "no reply within 20 s")
+    assert pump.idle
 
 
 async def test_a_one_time_code_in_doubt_is_replayed_once_and_no_more(line: Line) -> None:

@@ -48,6 +48,7 @@ OutgoingMessage        begins Created
                        Created · RetryReady → Sending · Canceled · Expired · Suppressed · NotSupported · FailedFinal
                        Sending → SentToProvider · RetryReady · FailedFinal · Uncertain
                        Uncertain → RetryReady (replay, audited, late reply) · FailedFinal (audited, late reply)
+                       Uncertain → Uncertain
                        FailedFinal → RetryReady (audited)
                        any but Created → evidence of higher rank
                        SentToProvider < Blocked < Delivered < Opened < Bounced < Complained

@@ -1,8 +1,11 @@
-"""The application: every route, and what stands around them. `create_app` is what a server runs."""
+"""The application: every route, and what stands around them. `create_app` is what a server runs.
+
+A process that only works has `create_watch`.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from typing import Final
 
@@ -48,6 +51,11 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
 PAGES: Final[Sequence[HTTPRouteHandler]] = (outbox.show_outbox, outbox.show_message, outbox.show_content)
 """For people, and only where the sandbox is in use."""
 
+WATCHING: Final[Sequence[HTTPRouteHandler]] = (probes.get_health, probes.get_metrics)
+"""What a process shows that only works; nobody sends it requests, so it is never asked whether it is ready for them."""
+
+Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
+
 log = structlog.get_logger("clarion.api")
 
 
@@ -68,17 +76,27 @@ def create_app(platform: Platform, *, ring: Ring, metrics: Metrics | None = None
                 if desk.open_outbox is not None:
                     await desk.open_outbox.close()
 
+    return _door(desk, [*ROUTES, *(PAGES if url is not None else ())], lifespan=[running])
+
+
+def create_watch(platform: Platform, *, metrics: Metrics) -> Door:
+    """Make the application of a process that only works: whether it lives and what it counts, by the same handlers."""
+    return _door(Desk(platform, ring=lambda _topic: None, metrics=metrics, description=b""), WATCHING)
+
+
+def _door(desk: Desk, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[Lifespan] = ()) -> Door:
+    """Put routes together with what stands around them."""
     app = Litestar(
-        [*ROUTES, *(PAGES if url is not None else ())],
+        routes,
         guards=[Guard(desk.access)],
         dependencies={"desk": Provide(lambda: desk, sync_to_thread=False)},
         exception_handlers={Exception: _answering(desk.pulse), HTTPException: _answering(desk.pulse)},
         request_max_body_size=BODY_BYTES_MAX,
-        lifespan=[running],
+        lifespan=lifespan,
         openapi_config=None,  # ours is in `description`
         logging_config=None,  # ours is in `logs`
     )
-    return Door(app, metrics=desk.metrics, clock=platform.clock, ids=platform.ids)
+    return Door(app, metrics=desk.metrics, clock=desk.platform.clock, ids=desk.platform.ids)
 
 
 def _answering(pulse: Pulse) -> Callable[[AnyRequest, Exception], Response[bytes]]:

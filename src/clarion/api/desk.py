@@ -13,7 +13,6 @@ from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
 from clarion.bootstrap import Platform
 from clarion.catalog.access import Access
-from clarion.catalog.mend import Mending
 from clarion.catalog.switch import Types
 from clarion.errors import BrokenInvariant
 from clarion.ports.store import Store
@@ -34,7 +33,6 @@ class Desk:
         self.description = description
         self.pulse = Pulse(platform.store, clock=platform.clock)
         self.access = Access(platform.store, clock=platform.clock)
-        self.mending = Mending(queue=platform.store, catalog=platform.store)
         self.types = Types(catalog=platform.store, facts=platform.store)
         self.open_outbox: Outbox | None = None
 

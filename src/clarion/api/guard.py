@@ -11,9 +11,10 @@ from litestar.handlers import BaseRouteHandler
 
 from clarion.api.contract import CONTRACT, Contract
 from clarion.api.problem import Refusal
-from clarion.catalog.access import Access, Caller
+from clarion.catalog.access import GRANTS, Access, Caller
 from clarion.dispatch.request import Trace
 from clarion.errors import BrokenInvariant
+from clarion.ports.catalog import Role
 
 CALLER: Final = "caller"
 TRACE: Final = "trace"
@@ -49,10 +50,11 @@ class Guard:
                 headers=_CHALLENGE,
             )
         if not caller.may(contract.grant):
+            roles = " or ".join(role for role in Role if contract.grant in GRANTS[role])
             raise Refusal(
                 HTTPStatus.FORBIDDEN,
                 "forbidden",
-                f"a key with the role {caller.role} may not {contract.grant}: use a key whose role may",
+                f"a key with the role {caller.role} may not {contract.grant}: use a key with the role {roles}",
             )
         connection.scope["state"][CALLER] = caller
 

@@ -7,7 +7,6 @@ itself: what happened is told to it, and the store's gauge is handed in.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
 from typing import Final, assert_never
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
@@ -72,12 +71,12 @@ class Metrics:
         self._calls, self._call_seconds = Tally(), Spread()
         self._requests, self._request_seconds = Tally(), Spread()
 
-    def observe_call(self, message: ClaimedMessage, outcome: CallOutcome, took: timedelta) -> None:
+    def observe_call(self, message: ClaimedMessage, outcome: CallOutcome, seconds: float) -> None:
         """Count one provider call; its time only where there was a call."""
         where = (("account", message.account), ("channel", str(message.channel)))
         self._calls.add((*where, ("outcome", _named(outcome))))
         if not isinstance(outcome, NotCalled):
-            self._call_seconds.add(where, took.total_seconds())
+            self._call_seconds.add(where, seconds)
 
     def observe_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request by the template of its path, never by the path."""

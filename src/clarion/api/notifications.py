@@ -1,6 +1,5 @@
 """Sending, asking how it stands, and canceling. A send is answered only after its commit (I-24)."""
 
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Final
 from uuid import UUID
@@ -19,11 +18,8 @@ from clarion.client import wire
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.story import JobStory, OutgoingStory
-from clarion.errors import Conflict, InvalidInput
+from clarion.errors import Conflict
 from clarion.producers.direct import Recipient, SendCommand
-
-HORIZON: Final = timedelta(days=366)
-"""How far ahead a notification may be put off: a year, well within the 400 days for which its key is remembered."""
 
 PATH: Final = "/v1/notifications"
 
@@ -57,10 +53,6 @@ async def send_notification(request: AnyRequest, desk: AtDesk) -> Response[wire.
     caller = caller_of(request)
     key = read_idempotency_key(request)
     body = await read_body(request, wire.SendRequest)
-    if body.not_before_at is not None and body.not_before_at - desk.platform.clock.now() > HORIZON:
-        raise InvalidInput(
-            "it is too far ahead", field="not_before_at", hint=f"send within the next {HORIZON.days} days"
-        )
     command = SendCommand(
         type=body.type,
         to=tuple(map(_recipient, body.to)),
@@ -119,7 +111,7 @@ async def get_notification(job_id: FromPath[UUID], request: AnyRequest, desk: At
 async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.Canceled:
     """Cancel a notification: no call for it begins after this is answered; what was sent before stays sent."""
     caller = caller_of(request)
-    if await desk.mending.cancel(caller.tenant_id, job_id, actor=caller.actor):
+    if await desk.store.cancel_job(caller.tenant_id, job_id, actor=caller.actor):
         return wire.Canceled(job_id=job_id, repeated=False)
     story = await find_story(desk, caller, job_id)
     if not _is_canceled(story):

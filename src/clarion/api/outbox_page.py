@@ -150,12 +150,17 @@ def _row(message: SandboxMessage) -> str:
 def _empty(*, channel: Channel | None, before: int | None) -> str:
     if before is not None:
         return '<div class="empty"><p>There is nothing older.</p></div>'
+    if channel is Channel.INBOX:
+        return '<div class="empty"><p>The inbox has no provider, so nothing of it is here.</p></div>'
     where = f" on {channel}" if channel else ""
-    return (
-        f'<div class="empty"><p><strong>Nothing was sent{where} yet.</strong></p>'
+    how = (
         "<p>Send something, while the workers run, and look again:</p>"
-        '<pre>clarion send welcome --to someone@example.com --data \'{"name": "Robin"}\'</pre></div>'
+        '<pre>clarion send welcome --to someone@example.com --data \'{"name": "Robin"}\'</pre>'
+        if channel in (None, Channel.EMAIL)
+        else "<p>Send a notification that has a template for it, while the workers run, and look again; "
+        "<code>clarion types</code> lists the channels of each.</p>"
     )
+    return f'<div class="empty"><p><strong>Nothing was sent{where} yet.</strong></p>{how}</div>'
 
 
 def _channels(current: Channel | None) -> str:

@@ -124,7 +124,9 @@ def refused(error: msgspec.ValidationError) -> InvalidInput:
         return InvalidInput("it is missing", field=field, hint="add it")
     if "matching regex" in what:
         what = "it is blank, or holds characters that it cannot have"
-    return InvalidInput(what[:1].lower() + what[1:], field=path or "body", hint="correct it and ask again")
+    return InvalidInput(
+        what[:1].lower() + what[1:], field=path or "body", hint="correct it; /openapi.json describes every field"
+    )
 
 
 def check_depth(value: object, *, field: str) -> None:

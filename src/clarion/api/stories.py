@@ -36,11 +36,7 @@ HISTORY: Final = "history"
     },
 )
 async def get_timeline(request: AnyRequest, desk: AtDesk) -> wire.Timeline:
-    """Tell the whole story of a notification in order, by its job's id or by that of one of its messages.
-
-    A message's id is known as soon as it is handed out, and stored when its row is made: until then the job's id finds
-    the story.
-    """
+    """Tell the whole story of a notification in order, by its job's id or by that of one of its messages."""
     caller = caller_of(request)
     named: UUID = request.path_params["id"]
     job_id = await desk.store.find_job_of_message(caller.tenant_id, named)

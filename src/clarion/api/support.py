@@ -87,7 +87,7 @@ async def retry_outgoing(
     """
     caller = caller_of(request)
     body = await read_body(request, wire.RetryRequest)
-    moved = await desk.mending.retry(
+    moved = await desk.store.retry_outgoing(
         caller.tenant_id, outgoing_id, version=body.version, actor=caller.actor, reason=body.reason
     )
     if not moved:

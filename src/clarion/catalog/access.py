@@ -18,7 +18,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.identity import require_tenant
-from clarion.errors import InvalidInput
+from clarion.errors import Conflict, InvalidInput
 from clarion.ports.catalog import ApiKey, CatalogStore, Role
 from clarion.ports.clock import Clock
 
@@ -121,7 +121,8 @@ class Access:
         """Store a new key, on the word of `actor`; refuse one that has expired already."""
         if minted.key.expires_at is not None and minted.key.expires_at <= self._clock.now():
             raise InvalidInput("it has passed", field="expires_at", hint="name a time that is still to come")
-        await self._store.put_api_key(minted.key, actor=actor)
+        if not await self._store.put_api_key(minted.key, actor=actor):
+            raise Conflict(f"there is a key {minted.key.key_id} already", hint="make another")
 
     async def revoke(self, tenant_id: str, key_id: str, *, actor: str) -> bool:
         """End a key: here at once, on other nodes within two seconds; False where there is none to end."""

@@ -73,7 +73,9 @@ def parse_definition(text: str, *, file: str) -> Definition:
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"this is no TOML: {error}", field=file, hint="correct the file") from None
     except msgspec.ValidationError as error:
-        raise InvalidInput(str(error), field=file, hint="correct the field; the path starts at $, the file") from None
+        raise InvalidInput(
+            str(error), field=file, hint="correct the field; docs/reference/notifications.md lists them all"
+        ) from None
     _check(definition, file=file)
     return definition
 

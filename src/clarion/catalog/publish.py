@@ -1,7 +1,7 @@
 """Publishing: from folders of files to stored versions of notifications.
 
 Reads the files through `definition`, has the renderer compile them, and stores each bundle as a version of its own
-unless the latest one has the same content; a new version is audited. Everything is compiled before anything is stored,
+unless the latest one has the same content. Everything is compiled before anything is stored,
 so one broken template keeps the whole set from being published.
 """
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from clarion.catalog.definition import DEFINITION, load_definition, load_definitions
+from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import CatalogStore
@@ -50,32 +51,27 @@ class Publisher:
         try:
             return self._renderer.compile(definition, files)
         except InvalidInput as error:
-            raise InvalidInput(error.message, field=f"{definition.key}/{error.field}", hint=error.hint) from None
+            file = DEFINITION if error.field == "sample" else error.field
+            raise InvalidInput(error.message, field=f"{definition.key}/{file}", hint=error.hint) from None
 
     async def _store(self, tenant_id: str, bundles: Sequence[Bundle], *, actor: str) -> list[Published]:
         """Store what is new, and say what stands."""
-        latest = {row.template_key: row.version for row in await self._catalog.list_templates(tenant_id)}
         published = []
         for bundle in bundles:
             definition = bundle.definition
-            row = await self._catalog.publish_template(
+            answer = await self._catalog.publish_template(
                 tenant_id,
                 template_key=definition.key,
                 content_hash=bundle.content_hash,
                 bundle=msgspec.json.encode(bundle).decode(),
+                actor=actor,
             )
-            is_new = row.version != latest.get(definition.key)
-            if is_new:
-                details = msgspec.json.encode({"version": row.version, "content_hash": row.content_hash}).decode()
-                await self._catalog.append_audit(
-                    tenant_id, actor=actor, act="publish", subject=f"template {definition.key}", details=details
-                )
             published.append(
                 Published(
                     key=definition.key,
                     title=definition.title,
-                    version=row.version,
-                    is_new=is_new,
+                    version=answer.record.version,
+                    is_new=answer.outcome is Outcome.CREATED,
                     channels=definition.channels,
                 )
             )

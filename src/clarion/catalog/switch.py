@@ -56,12 +56,12 @@ class Types:
             )
         return lines
 
-    async def switch(self, tenant_id: str, key: str, *, enabled: bool, actor: str) -> None:
-        """Switch a published type on or off."""
+    async def switch(self, tenant_id: str, key: str, *, enabled: bool, actor: str) -> bool:
+        """Switch a published type on or off; False where it is so already."""
         known = [row.template_key for row in await self._catalog.list_templates(tenant_id)]
         if key not in known:
             raise unknown_type(key, known)
-        await self._catalog.set_type_enabled(tenant_id, key, enabled=enabled, actor=actor)
+        return await self._catalog.set_type_enabled(tenant_id, key, enabled=enabled, actor=actor)
 
 
 def unknown_type(key: str, known: Collection[str]) -> InvalidInput:

@@ -13,6 +13,9 @@ from clarion.cli.output import print_json, print_table, say
 from clarion.errors import Conflict
 from clarion.ports.catalog import ApiKey, Role
 
+DAYS_MAX = 36_500
+"""A century: who means longer wants a key without an end, and a calendar has one."""
+
 keys = typer.Typer(help="API keys: who may use the API, and as what.")
 keys.callback(invoke_without_command=True)(option.help_without_command)
 
@@ -22,7 +25,9 @@ def create(
     *,
     actor: Annotated[str, typer.Option(help="Who acts with it, as the audit log shows it.", metavar="NAME")],
     role: Annotated[Role, typer.Option(help="What it may do.")] = Role.SENDER,
-    days: Annotated[int | None, typer.Option(help="How long it lasts; without it, until it is revoked.", min=1)] = None,
+    days: Annotated[
+        int | None, typer.Option(help="How long it lasts; without it, until it is revoked.", min=1, max=DAYS_MAX)
+    ] = None,
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,

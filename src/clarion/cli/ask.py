@@ -1,5 +1,6 @@
 """Asking what happened: one notification's whole story, and an entity's history. Changes nothing."""
 
+from datetime import UTC
 from typing import Annotated
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from clarion.cli.send import read_recipient
 from clarion.domain import derived_id, key
 from clarion.domain.identity import Channel, IdentityDomain
 from clarion.domain.story import JobStory, TimelineLine, timeline
+from clarion.errors import InvalidInput
 from clarion.ports.insights import JobLine
 from clarion.producers.direct import target_of
 
@@ -52,17 +54,18 @@ def explain(
     _print_head(story, message_id)
     typer.echo("")
     several = len({line.message_id for line in lines if line.message_id is not None}) > 1
+    days = [f"{line.at.astimezone(UTC):%Y-%m-%d}" for line in lines]
     print_table(
-        (f"{lines[0].at:%Y-%m-%d}", "", *(("message",) if several else ()), "", "times in UTC"),
+        (days[0], "", *(("message",) if several else ()), "", "times in UTC"),
         [
             (
-                clock_time(line.at),
+                clock_time(line.at) if day == days[0] else f"{day} {clock_time(line.at)}",
                 line.channel or "",
                 *((_short(line.message_id),) if several else ()),
                 line.what,
                 line.detail,
             )
-            for line in lines
+            for day, line in zip(days, lines, strict=True)
         ],
         empty="nothing is stored about it",
     )
@@ -117,7 +120,14 @@ async def _partition(desk: Desk, text: str) -> str:
     entity_guid = _entity_guid(text)
     if entity_guid is not None:
         return key.event_job_pk(entity_guid=entity_guid)
-    identity = target_of(read_recipient(text)).identity
+    try:
+        identity = target_of(read_recipient(text)).identity
+    except InvalidInput:
+        raise InvalidInput(
+            "it names neither an entity nor a recipient",
+            field="entity",
+            hint="give the entity's guid, user:ID, employee:GUID, group:GUID, or an address in full",
+        ) from None
     keys = await desk.platform.keyring.get(desk.tenant_id)
     hashed = derived_id.recipient_id_hash(identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity)
     return key.manual_job_pk(entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0))
@@ -139,11 +149,17 @@ def _short(message_id: UUID | None) -> str:
     return "" if message_id is None else f"{message_id!s:.8}"
 
 
+def _stands(where: str, reason: str | None) -> str:
+    return f"{where} ({reason})" if reason else where
+
+
 def _print_head(story: JobStory, message_id: UUID | None) -> None:
     """Say what it is about and how it stands, before the details."""
     job, scheduler = story.job, story.scheduler
     rows = [row for row in story.outgoing if message_id in (None, row.message_id)]
-    states = [f"{row.channel}: {row.status}" + (f" ({row.reason})" if row.reason else "") for row in rows]
+    states = [_stands(f"{row.channel}: {row.status}", row.reason) for row in rows]
+    if not rows and scheduler is not None:
+        states = [_stands(f"{scheduler.stage}: {scheduler.status}", scheduler.reason)]
     print_pairs(
         [
             ("type", f"{job.event_type}, version {job.template_version}" if job.template_version else job.event_type),
@@ -152,7 +168,6 @@ def _print_head(story: JobStory, message_id: UUID | None) -> None:
             ("about", f"{job.source_type} {job.source}" if job.source_type else None),
             *[("state", state) for state in states[:STATES_MAX]],
             ("", f"and {len(states) - STATES_MAX} more" if len(states) > STATES_MAX else None),
-            ("state", None if states or scheduler is None else f"{scheduler.stage}: {scheduler.status}"),
             ("request", job.correlation_id),
         ]
     )

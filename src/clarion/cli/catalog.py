@@ -158,12 +158,12 @@ def audit(
 
 
 def _switch(notification: str, *, tenant: str | None, store: str | None, as_json: bool, enabled: bool) -> None:
-    async def work(desk: Desk) -> None:
+    async def work(desk: Desk) -> bool:
         switches = Types(catalog=desk.store, facts=desk.store)
-        await switches.switch(desk.tenant_id, notification, enabled=enabled, actor=desk.actor)
+        return await switches.switch(desk.tenant_id, notification, enabled=enabled, actor=desk.actor)
 
-    at_desk(work, store=store, tenant=tenant)
+    changed = at_desk(work, store=store, tenant=tenant)
     if as_json:
         print_json({"type": notification, "enabled": enabled})
     else:
-        typer.echo(f"{notification} is {'on' if enabled else 'off'}")
+        typer.echo(f"{notification} is {'on' if enabled else 'off'}{'' if changed else ' already'}")

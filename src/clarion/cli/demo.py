@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from clarion.bootstrap import DEFAULT_HOME, Platform, Settings, load_settings, open_platform, prepare
+from clarion.bootstrap import DEFAULT_HOME, Platform, Settings, load_settings, open_platform, prepare, run_service
 from clarion.catalog.access import Access
 from clarion.catalog.people import People
 from clarion.catalog.publish import Publisher
@@ -28,6 +28,10 @@ from clarion.producers.direct import SendCommand
 
 KEY_FILE = "demo-api-key"
 ACTOR = "demo"
+
+JSON = "-H 'Content-Type: application/json'"
+BODY = '{"type": "welcome", "to": [{"user": "parent-3"}], "data": {"name": "Nora"}}'
+"""What the printed request over HTTP sends, and as what."""
 
 
 def demo(
@@ -47,14 +51,16 @@ def demo(
             field="--definitions",
             hint="start the demo in the clone's folder, or name the folder with the sample notifications",
         )
-    settings = load_settings()
-    token = asyncio.run(seed(settings, definitions))
+    settings, token = load_settings(), None
     if only_seed:
+        token = asyncio.run(seed(settings, definitions))
         if as_json:
             print_json({"tenant_id": school.TENANT, "key_file": str(key_path(settings)), "new": token is not None})
         else:
             typer.echo(f"the tenant {school.TENANT} is ready, its API key is in {key_path(settings)}")
         return
+
+    from clarion.cli.process import listen
 
     def ready(url: str) -> None:
         if as_json:
@@ -62,7 +68,11 @@ def demo(
         else:
             _print_places(settings, url=url, token=token)
 
-    asyncio.run(serve_platform(settings, host=host, port=port, channels=(), slots=SLOTS, workers=True, ready=ready))
+    with listen(host, port) as opened:  # before anything is made, which would be for nothing if the port is in use
+        token = asyncio.run(seed(settings, definitions))
+        run_service(
+            serve_platform(settings, host=host, opened=opened, channels=(), slots=SLOTS, workers=True, ready=ready)
+        )
 
 
 async def seed(settings: Settings, definitions: Path) -> str | None:
@@ -140,22 +150,23 @@ def _print_places(settings: Settings, *, url: str, token: str | None) -> None:
     print_pairs(
         [
             ("outbox", f"{url}/sandbox/outbox"),
-            ("API", f"{url}/v1"),
-            ("described", f"{url}/openapi.json"),
+            ("API", f"{url}/openapi.json"),
+            ("ready", f"{url}/ready"),
             ("API key", f"in {key_path(settings)}, for this user only"),
-            ("data", settings.home or settings.store),
+            ("data", settings.home or "where CLARION_STORE says"),
             ("tutorial", "docs/tutorial/demo.md"),
         ]
     )
     if token is not None:
         typer.echo(f"\nThe API key, shown this once:\n\n  {token}")
-    clarion = called_as()
+    clarion, key = called_as(), shlex.quote(str(key_path(settings)))
     commands = [
         f"""{clarion} send welcome --to user@example.com --data '{{"name": "you"}}'""",
         f"{clarion} outbox",
         f"{clarion} history {school.CHILD[0]}:{school.CHILD[1]}",
         f"{clarion} uncertain list",
         f"{clarion} types",
+        f"""curl -s {url}/v1/notifications -H "Authorization: Bearer $(cat {key})" {JSON} -d '{BODY}'""",
     ]
     if settings.home is not None and settings.home != Path.cwd() / DEFAULT_HOME:
         commands.insert(0, f"export CLARION_HOME={shlex.quote(str(settings.home))}")

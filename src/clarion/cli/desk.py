@@ -65,23 +65,17 @@ def user_name() -> str:
         return str(os.getuid())
 
 
-def guid(text: str, *, field: str) -> UUID:
-    """Read an id as it was typed."""
+def guid(text: str, *, field: str, hint: str) -> UUID:
+    """Read an id as it was typed; `hint` says where it is found."""
     try:
         return UUID(text)
     except ValueError:
-        raise InvalidInput(
-            f"{text!r} is no id", field=field, hint="use the id as `clarion send` or `clarion history` printed it"
-        ) from None
+        raise InvalidInput(f"{text!r:.80} is no id", field=field, hint=hint) from None
 
 
 async def find_job(desk: Desk, text: str) -> tuple[UUID, UUID | None]:
-    """Find a job by its own id or by that of one of its messages; return the job's and, if it was that, the message's.
-
-    A message id is known as soon as it is handed out, but stored only when its row is made: until then the job answers
-    by its own id alone.
-    """
-    named = guid(text, field="id")
+    """Find a job by its own id or by that of one of its messages; return its id and, if so, the message's."""
+    named = guid(text, field="id", hint="use the id as `clarion send` or `clarion history` printed it")
     job_guid = await desk.store.find_job_of_message(desk.tenant_id, named)
     return (named, None) if job_guid is None else (job_guid, named)
 
@@ -91,7 +85,7 @@ def unknown_id(text: str) -> InvalidInput:
     return InvalidInput(
         f"the tenant has no job or message {text}",
         field="id",
-        hint="check the id and --tenant; a message is known by its own id once it is generated, a job at once",
+        hint="check the id and --tenant",
     )
 
 

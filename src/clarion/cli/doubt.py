@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from clarion.catalog.mend import Mending
 from clarion.cli import option
 from clarion.cli.desk import Desk, at_desk
 from clarion.cli.output import print_json, print_table, say
@@ -59,8 +58,9 @@ def retry(
         raise InvalidInput("it is empty", field="--reason", hint="say why in a few words")
 
     async def work(desk: Desk) -> None:
-        mending = Mending(queue=desk.store, catalog=desk.store)
-        moved = await mending.retry(desk.tenant_id, outgoing, version=version, actor=desk.actor, reason=reason)
+        moved = await desk.store.retry_outgoing(
+            desk.tenant_id, outgoing, version=version, actor=desk.actor, reason=reason
+        )
         if not moved:
             raise Conflict(
                 f"the message {outgoing} is no longer uncertain at version {version}",

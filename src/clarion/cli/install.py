@@ -4,7 +4,7 @@ import asyncio
 
 import typer
 
-from clarion.bootstrap import open_platform, prepare
+from clarion import bootstrap
 from clarion.cli import option
 from clarion.cli.desk import settings_with
 from clarion.cli.output import print_json
@@ -12,7 +12,7 @@ from clarion.cli.output import print_json
 
 def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
     """Bring the store's schema up to date and set up a new installation; safe to run again and at once."""
-    done = asyncio.run(prepare(settings_with(store)))
+    done = asyncio.run(bootstrap.prepare(settings_with(store)))
     if as_json:
         print_json(done)
     elif done.steps:
@@ -22,14 +22,8 @@ def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
 
 
 def check(store: option.Store = None, as_json: option.Json = False) -> None:
-    """Open store, blobs, vault and providers as the program would, and say whether they can be used."""
-    settings = settings_with(store)
-
-    async def opened() -> None:
-        async with open_platform(settings):
-            pass
-
-    asyncio.run(opened())
+    """Open store, blobs, vault and providers as the program would, look for damage, and say if they can be used."""
+    asyncio.run(bootstrap.check(settings_with(store)))
     if as_json:
         print_json({"usable": True})
     else:

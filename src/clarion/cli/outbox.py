@@ -29,6 +29,12 @@ def outbox(
     as_json: option.Json = False,
 ) -> None:
     """Show what the sandbox was given to send, newest first."""
+    if channel is Channel.INBOX:
+        raise InvalidInput(
+            "the inbox has no provider, so nothing of it is here",
+            field="--channel",
+            hint="`clarion explain ID` says what was put into an inbox",
+        )
     settings = load_settings()
     whose = tenant or settings.tenant
     if show is not None:
@@ -36,7 +42,7 @@ def outbox(
         return
     page = asyncio.run(_page(settings, before=before, limit=limit, tenant_id=whose, channel=channel))
     if as_json:
-        print_json(page)
+        print_json({"items": page.messages, "next": page.next_before})
         return
     print_table(
         ("no", "time", "channel", "to", "says"),

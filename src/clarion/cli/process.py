@@ -55,22 +55,22 @@ class Server(uvicorn.Server):
             self._ready()
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open the port on which the API is served, or say why it cannot be."""
+def listen(host: str, port: int, *, host_option: str = "--host", port_option: str = "--port") -> socket.socket:
+    """Open a port, or say why it cannot be and which option names another."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         opened = socket.socket(family, kind, protocol)
     except socket.gaierror:
-        raise InvalidInput(
-            f"{host!r} is no address of this machine", field="--host", hint="use 127.0.0.1, or 0.0.0.0 for all"
-        ) from None
+        raise _no_address(host, host_option) from None
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
         opened.listen(BACKLOG)
     except OSError as error:
         opened.close()
-        raise _unusable_port(host, port, error) from None
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise _no_address(host, host_option) from None
+        raise _unusable_port(host, port, error, port_option) from None
     opened.setblocking(False)
     return opened
 
@@ -163,21 +163,23 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
             loop.remove_signal_handler(one)
 
 
-def _unusable_port(host: str, port: int, error: OSError) -> Misconfigured | InvalidInput:
+def _no_address(host: str, option: str) -> InvalidInput:
+    return InvalidInput(
+        f"{host!r} is no address of this machine", field=option, hint="use 127.0.0.1, or 0.0.0.0 for all"
+    )
+
+
+def _unusable_port(host: str, port: int, error: OSError, option: str) -> Misconfigured:
     """Say in one line why a port cannot be opened."""
     match error.errno:
         case errno.EADDRINUSE:
             return Misconfigured(
                 f"the port {port} of {host} is in use",
-                hint="stop what uses it (another `clarion serve`?), or choose another with --port",
+                hint=f"stop what uses it (another Clarion?), or choose another with {option}",
             )
         case errno.EACCES:
-            return Misconfigured(f"this user may not open the port {port}", hint="choose one above 1023 with --port")
-        case errno.EADDRNOTAVAIL:
-            return InvalidInput(
-                f"{host!r} is no address of this machine", field="--host", hint="use 127.0.0.1, or 0.0.0.0 for all"
-            )
+            return Misconfigured(f"this user may not open the port {port}", hint=f"choose one above 1023 with {option}")
         case _:
             return Misconfigured(
-                f"the port {port} of {host} cannot be opened ({error.strerror})", hint="choose another"
+                f"the port {port} of {host} cannot be opened ({error.strerror})", hint=f"choose another with {option}"
             )

@@ -3,6 +3,7 @@
 What is accepted here is sent by whichever `clarion serve` or `clarion work` runs on the same store.
 """
 
+import re
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -12,13 +13,13 @@ from uuid import UUID
 import msgspec
 import typer
 
-from clarion.catalog.mend import Mending
 from clarion.catalog.switch import unknown_type
 from clarion.cli import option
 from clarion.cli.desk import Desk, at_desk, find_job, guid, unknown_id
 from clarion.cli.output import called_as, print_json, say
 from clarion.cli.ring import ring_once
 from clarion.dispatch.record import PAYLOAD_BYTES_MAX
+from clarion.dispatch.request import RECIPIENTS_MAX
 from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
@@ -27,6 +28,10 @@ from clarion.errors import Conflict, InvalidInput
 from clarion.producers.direct import Recipient, SendCommand, SendReceipt
 
 TO_HELP = "Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to 20."
+KEY_MAX = 255
+GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
+OPTIONS = {"data": "--data", "id": "--to", "not_before_at": "--not-before"}
+"""What the fields of a send are called here; those of a recipient are named by its place."""
 
 
 def send(
@@ -46,13 +51,22 @@ def send(
     ] = None,
     lane: Annotated[Lane | None, typer.Option(help="How urgent it is, instead of the type's own lane.")] = None,
     not_before: Annotated[
-        str | None, typer.Option(help="Send no earlier than this, such as 2030-01-31T08:00:00+01:00.", metavar="TIME")
+        str | None,
+        typer.Option(
+            help="Send no earlier than this, a year ahead at most, such as 2027-01-31T08:00:00+01:00.", metavar="TIME"
+        ),
     ] = None,
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
     """Send a notification: accepted once it is stored, sent by the workers."""
+    if len(to) > RECIPIENTS_MAX:
+        raise InvalidInput(
+            f"{len(to)} recipients are too many", field="--to", hint=f"name at most {RECIPIENTS_MAX}, or a group"
+        )
+    if key is not None and not 1 <= len(key) <= KEY_MAX:
+        raise InvalidInput("it is empty or too long", field="--key", hint=f"use 1 to {KEY_MAX} characters")
     recipients = tuple(read_recipient(one, place=place) for place, one in enumerate(to))
     merge_data = read_data(data)
     about = None if entity is None else read_entity(entity)
@@ -96,8 +110,7 @@ def cancel(
 
     async def work(desk: Desk) -> tuple[UUID, bool]:
         job_guid, _ = await find_job(desk, job)
-        mending = Mending(queue=desk.store, catalog=desk.store)
-        if await mending.cancel(desk.tenant_id, job_guid, actor=desk.actor):
+        if await desk.store.cancel_job(desk.tenant_id, job_guid, actor=desk.actor):
             return job_guid, False
         story = await desk.store.find_job_story(desk.tenant_id, job_guid)
         if story is None:
@@ -124,14 +137,21 @@ def is_canceled(story: JobStory) -> bool:
 
 
 async def accept(desk: Desk, command: SendCommand) -> SendReceipt:
-    """Send, and where the type is unknown name those that come near."""
+    """Send; what is refused is named as it was typed, and where the type is unknown, those that come near."""
     try:
         return await desk.platform.sends.send(desk.tenant_id, command)
     except InvalidInput as error:
         if error.field != "type":
-            raise
+            raise as_typed(error) from None
         known = [row.template_key for row in await desk.store.list_templates(desk.tenant_id)]
         raise unknown_type(command.type, known) from None
+
+
+def as_typed(error: InvalidInput) -> InvalidInput:
+    """Name the option that an error is about, instead of the field that it became."""
+    place = re.match(r"to\[(\d+)\]", error.field)
+    field = f"--to ({int(place[1]) + 1})" if place else OPTIONS.get(error.field, error.field)
+    return type(error)(error.message, field=field, hint=error.hint)
 
 
 def read_recipient(text: str, *, place: int = 0) -> Recipient:
@@ -144,9 +164,9 @@ def read_recipient(text: str, *, place: int = 0) -> Recipient:
         case IdentityDomain.USER:
             return Recipient(user=rest)
         case IdentityDomain.EMPLOYEE:
-            return Recipient(employee=guid(rest, field=field))
+            return Recipient(employee=guid(rest, field=field, hint=GUID_HINT))
         case IdentityDomain.GROUP:
-            return Recipient(group=guid(rest, field=field))
+            return Recipient(group=guid(rest, field=field, hint=GUID_HINT))
         case Channel.EMAIL | Channel.SMS | Channel.PUSH | Channel.CHAT:
             return Recipient(address=rest, channel=Channel(domain))
         case _:
@@ -179,7 +199,7 @@ def read_entity(text: str) -> tuple[str, UUID]:
     kind, colon, rest = text.rpartition(":")
     if not colon or not kind:
         raise InvalidInput(f"{text!r} is no entity", field="--entity", hint="write its type, a colon and its guid")
-    return kind, guid(rest, field="--entity")
+    return kind, guid(rest, field="--entity", hint=GUID_HINT)
 
 
 def read_time(text: str) -> datetime:
@@ -190,7 +210,7 @@ def read_time(text: str) -> datetime:
         at = None
     if at is None or at.tzinfo is None:
         raise InvalidInput(
-            f"{text!r} is no time with a zone", field="--not-before", hint="write it as 2030-01-31T08:00:00+01:00"
+            f"{text!r} is no time with a zone", field="--not-before", hint="write it as 2027-01-31T08:00:00+01:00"
         )
     return at
 

@@ -3,13 +3,14 @@
 What runs is imported only where it is started: the server and the workers cost every other command a quarter second.
 """
 
-import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
+from socket import socket
 from typing import Annotated
 
 import typer
 
-from clarion.bootstrap import Settings, open_platform
+from clarion.bootstrap import Settings, open_platform, run_service
 from clarion.cli import option
 from clarion.cli.desk import settings_with
 from clarion.cli.output import print_json
@@ -26,6 +27,9 @@ Host = Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 for ev
 Port = Annotated[int, typer.Option(help="The port to serve on; 0 for any that is free.", min=0, max=65535)]
 Channels = Annotated[str, typer.Option(help="Send on these channels only, separated by commas.", metavar="CHANNEL,...")]
 Slots = Annotated[int, typer.Option(help="Calls to providers at once, for each channel.", min=1, max=10_000)]
+Watch = Annotated[
+    str, typer.Option("--metrics", help="Serve /metrics and /health here; 0 for any free port.", metavar="[HOST:]PORT")
+]
 
 
 def serve(
@@ -47,82 +51,107 @@ def serve(
         else:
             typer.echo(f"serving {url}" + ("" if workers else ", without workers"))
 
-    asyncio.run(
-        serve_platform(
-            settings_with(store),
-            host=host,
-            port=port,
-            channels=wanted,
-            slots=slots,
-            workers=workers,
-            ready=ready,
+    from clarion.cli.process import listen
+
+    with listen(host, port) as opened:
+        run_service(
+            serve_platform(
+                settings_with(store),
+                host=host,
+                opened=opened,
+                channels=wanted,
+                slots=slots,
+                workers=workers,
+                ready=ready,
+            )
         )
-    )
 
 
 def work(
     *,
     channels: Channels = "",
     slots: Slots = SLOTS,
+    metrics: Watch = "",
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
     """Run workers only, until Ctrl-C or SIGTERM; start as many as you like on PostgreSQL."""
     wanted = read_channels(channels)
+    watch = read_place(metrics) if metrics else None
 
-    def ready(served: tuple[Channel, ...]) -> None:
+    def ready(served: tuple[Channel, ...], url: str | None) -> None:
         if as_json:
-            print_json({"channels": served, "slots": slots})
+            print_json({"channels": served, "slots": slots, "url": url})
         else:
-            typer.echo(f"working on {', '.join(served)}")
+            typer.echo(f"working on {', '.join(served)}" + (f", metrics at {url}/metrics" if url else ""))
 
-    asyncio.run(work_on_platform(settings_with(store), channels=wanted, slots=slots, ready=ready))
+    run_service(work_on_platform(settings_with(store), channels=wanted, slots=slots, watch=watch, ready=ready))
 
 
 async def work_on_platform(
-    settings: Settings, *, channels: tuple[Channel, ...], slots: int, ready: Callable[[tuple[Channel, ...]], None]
+    settings: Settings,
+    *,
+    channels: tuple[Channel, ...],
+    slots: int,
+    watch: tuple[str, int] | None,
+    ready: Callable[[tuple[Channel, ...], str | None], None],
 ) -> None:
-    """Run an installation's workers until told to stop; `ready` is called with the channels once they work."""
-    from clarion.cli.process import open_process_bell, run_until_told, served_channels, set_up_logs
+    """Run an installation's workers until told to stop; `ready` is called once they work.
+
+    It is given the channels and, where somebody may watch, the URL at which that host and port are served.
+    """
+    from clarion.api.metrics import Metrics
+    from clarion.cli.process import Server, listen, open_process_bell, run_until_told, served_channels, set_up_logs
     from clarion.workers.supervisor import Supervisor
 
-    async with open_platform(settings) as platform, open_process_bell(platform) as bell:
-        served = served_channels(platform, channels)
-        set_up_logs(platform)
-        supervisor = Supervisor(platform, bell=bell, channels=served, slots=slots)
-        await run_until_told(supervisor=supervisor, ready=lambda: ready(served))
+    with ExitStack() as stack:
+        opened = watch and stack.enter_context(listen(*watch, host_option="--metrics", port_option="--metrics"))
+        async with open_platform(settings) as platform, open_process_bell(platform) as bell:
+            served, metrics, server = served_channels(platform, channels), Metrics(), None
+            if watch and opened:
+                from clarion.api.app import create_watch
+                from clarion.api.server import server_config
+
+                url, config = _url(watch[0], opened), server_config(create_watch(platform, metrics=metrics))
+                server = Server(config, ready=lambda: ready(served, url))
+            set_up_logs(platform)
+            await run_until_told(
+                server=server,
+                sockets=[opened] if opened else None,
+                supervisor=Supervisor(platform, bell=bell, channels=served, slots=slots, observe=metrics.observe_call),
+                ready=lambda: ready(served, None),
+            )
 
 
 async def serve_platform(
     settings: Settings,
     *,
     host: str,
-    port: int,
+    opened: socket,
     channels: tuple[Channel, ...],
     slots: int,
     workers: bool,
     ready: Callable[[str], None],
 ) -> None:
-    """Serve an installation until told to stop; `ready` is called with the URL once it can be reached."""
+    """Serve an installation on an open port until told to stop; `ready` is called with the URL once it answers."""
     from clarion.api.app import create_app
     from clarion.api.metrics import Metrics
     from clarion.api.server import server_config
-    from clarion.cli.process import Server, listen, open_process_bell, run_until_told, served_channels, set_up_logs
+    from clarion.cli.process import Server, open_process_bell, run_until_told, served_channels, set_up_logs
     from clarion.workers.bell import Topic
     from clarion.workers.supervisor import Supervisor
 
-    with listen(host, port) as opened:
-        async with open_platform(settings) as platform, open_process_bell(platform) as bell:
-            url = f"http://{_shown_host(host)}:{opened.getsockname()[1]}"
-            served, metrics = served_channels(platform, channels), Metrics()
-            app = create_app(platform, ring=lambda topic: bell.ring(Topic(topic)), metrics=metrics)
-            supervisor = Supervisor(platform, bell=bell, channels=served, slots=slots, observe=metrics.observe_call)
-            set_up_logs(platform)
-            await run_until_told(
-                server=Server(server_config(app), ready=lambda: ready(url)),
-                sockets=[opened],
-                supervisor=supervisor if workers else None,
-            )
+    async with open_platform(settings) as platform, open_process_bell(platform) as bell:
+        url = _url(host, opened)
+        served, metrics = served_channels(platform, channels), Metrics()
+        app = create_app(platform, ring=lambda topic: bell.ring(Topic(topic)), metrics=metrics)
+        supervisor = Supervisor(platform, bell=bell, channels=served, slots=slots, observe=metrics.observe_call)
+        set_up_logs(platform)
+        await run_until_told(
+            server=Server(server_config(app), ready=lambda: ready(url)),
+            sockets=[opened],
+            supervisor=supervisor if workers else None,
+        )
 
 
 def read_channels(text: str) -> tuple[Channel, ...]:
@@ -135,8 +164,15 @@ def read_channels(text: str) -> tuple[Channel, ...]:
     return tuple(channel for channel in known if channel in names)
 
 
-def _shown_host(host: str) -> str:
-    """Write a host as it stands in a URL; one that means all addresses is reached through this machine's own."""
-    if host in ("0.0.0.0", "::", ""):  # noqa: S104  (compared, not bound)
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
+def read_place(text: str) -> tuple[str, int]:
+    """Read `[HOST:]PORT`; without a host it is this machine's own."""
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= 65535):
+        raise InvalidInput(f"{text!r} names no port", field="--metrics", hint="write a port such as 9100, or HOST:PORT")
+    return host.removeprefix("[").removesuffix("]") or HOST, int(port)
+
+
+def _url(host: str, opened: socket) -> str:
+    """Say where a socket is reached; a host that means all addresses is reached through this machine's own."""
+    shown = HOST if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host  # noqa: S104  (not bound)
+    return f"http://{shown}:{opened.getsockname()[1]}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 import typer
@@ -29,7 +30,7 @@ def list_cases(
     as_json: option.Json = False,
 ) -> None:
     """List the cases that are open."""
-    behind = guid(after, field="--after") if after else None
+    behind = _case_id(after, field="--after") if after else None
 
     async def work(desk: Desk) -> Sequence[SupportCase]:
         return await desk.store.list_support_cases(
@@ -39,7 +40,7 @@ def list_cases(
     cases = at_desk(work, store=store, tenant=tenant)
     following = cases[-1].case_id if len(cases) == limit else None
     if as_json:
-        print_json({"items": cases, "next": following})
+        print_json({"items": [_shown(one) for one in cases], "next": following})
         return
     print_table(
         ("case", "kind", "state", "record", "seen", "last seen"),
@@ -55,7 +56,7 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
     """Show one case with all that is known of it."""
     found = at_desk(lambda desk: _find(desk, case), store=store, tenant=tenant)
     if as_json:
-        print_json(found)
+        print_json(_shown(found))
         return
     print_pairs(
         [
@@ -103,12 +104,25 @@ def resolve(
 
 
 async def _find(desk: Desk, case: str) -> SupportCase:
-    found = await desk.store.find_support_case(desk.tenant_id, guid(case, field="case"))
+    found = await desk.store.find_support_case(desk.tenant_id, _case_id(case, field="case"))
     if found is None:
         raise InvalidInput(
             f"the tenant has no case {case}", field="case", hint="`clarion support list --all` lists them"
         )
     return found
+
+
+def _case_id(text: str, *, field: str) -> UUID:
+    return guid(text, field=field, hint="use the id as `clarion support list` prints it")
+
+
+def _shown(case: SupportCase) -> dict[str, object]:
+    """Give a case with its details as an object, as the API does, and not as text that has to be read once more."""
+    try:
+        details: object = msgspec.json.decode(case.details)
+    except msgspec.DecodeError:
+        details = {"text": case.details}
+    return {**msgspec.structs.asdict(case), "details": details}
 
 
 def _pretty(details: str) -> str:

@@ -25,17 +25,19 @@ from clarion.dispatch.request import (
     WaveContent,
 )
 from clarion.domain import derived_id, key
+from clarion.domain.identity import IdentityDomain
 from clarion.domain.messaging import MessagingKind
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
 
 
 class JobPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A job's coordinates and public id."""
+    """A job's coordinates and public id, and that of its message where it has one recipient to answer to."""
 
     partition_key: str
     row_key: str
     guid: UUID
+    message_id: UUID | None = None
 
 
 class ContentPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,19 +162,24 @@ def _direct_place(request: JobRequest, direct: Direct, keys: TenantKeys) -> JobP
     guid = direct.minted_guid or derived_id.job_guid(
         tenant_id=keys.tenant_id, operation=direct.operation, idempotency_key=direct.idempotency_key or ""
     )
+    row_key = key.manual_job_rk(created_at=request.source_at, job_guid=guid)
     recipients = [target.identity for target in request.to]
-    hashed = None
+    hashed = message_id = None
     if len(recipients) == 1:
         hashed = derived_id.recipient_id_hash(
             identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=recipients[0]
         )
+        if recipients[0].domain is not IdentityDomain.GROUP:
+            message_id = derived_id.message_id(
+                tenant_id=keys.tenant_id, pk=key.outgoing_pk(job_rk=row_key), recipient_id_hash=hashed
+            )
     pk = key.manual_job_pk(
         entity_guid=request.entity[1] if request.entity else None,
         recipients=recipients,
         recipient_id_hash=hashed,
         job_guid=guid,
     )
-    return JobPlace(partition_key=pk, row_key=key.manual_job_rk(created_at=request.source_at, job_guid=guid), guid=guid)
+    return JobPlace(partition_key=pk, row_key=row_key, guid=guid, message_id=message_id)
 
 
 def _entity_guid(request: JobRequest) -> UUID:

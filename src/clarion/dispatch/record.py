@@ -59,6 +59,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         partition_key=place.partition_key,
         row_key=place.row_key,
         guid=place.guid,
+        message_id=place.message_id,
         event_type=request.event_type,
         operation=_operation(request),
         source_type=request.entity[0] if request.entity else None,

@@ -84,6 +84,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
     address version). `was_due_at` and `id` make the flow's next low mark.
+    `not_called` says how often it was claimed before and never called.
     `claimed_at` is the store's time, by which the window of a replay is judged: a worker's own clock may be wrong.
     """
 
@@ -97,6 +98,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     attempt_no: int | None
     attempts: int
+    not_called: int
     version: int
     claim_token: UUID
     account: str
@@ -129,7 +131,7 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True):
     delay: timedelta = timedelta()
     final: bool = False  # a deferral whose attempts are used up ends in FailedFinal
     content_hash: str | None = None
-    latency: timedelta | None = None
+    latency_ms: int | None = None
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,3 +165,8 @@ class DoubtVerdict(msgspec.Struct, frozen=True, kw_only=True):
     counts_as_duplicate: bool = False
     reason: str
     delay: timedelta = timedelta()
+
+    @property
+    def to(self) -> OutgoingStatus:
+        """The state that it moves the row to; to stay in doubt is a move too, so that the decision has its line."""
+        return OutgoingStatus.RETRY_READY if self.replay else OutgoingStatus.UNCERTAIN

@@ -107,7 +107,10 @@ def _normalise_phone(text: str) -> str:
     """Return a phone number in E.164."""
     _check_characters(text, what="phone number", bytes_max=_PHONE_INPUT_BYTES_MAX)
     if not text.startswith("+"):
-        _refuse("the phone number is not in international form", hint="start it with + and the country code")
+        _refuse(
+            "the phone number is not in international form",
+            hint="start it with + and the country code; a mail address has an @",
+        )
     if not _AFTER_THE_PLUS.issuperset(text[1:]):
         _refuse(
             "the phone number holds characters other than digits and separators",

@@ -47,7 +47,13 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
     def at(self, guard: IdempotencyGuard) -> Self:
         """Move the entry to the coordinates of the guard that is stored: whoever comes second takes the first one's."""
         job = msgspec.structs.replace(
-            self.job, row_key=guard.job_row_key, source_at=guard.source_at, bucket=month_bucket(guard.source_at)
+            self.job,
+            row_key=guard.job_row_key,
+            message_id=self.job.message_id
+            if self.job.row_key == guard.job_row_key
+            else None,  # it derives from the key
+            source_at=guard.source_at,
+            bucket=month_bucket(guard.source_at),
         )
         scheduler = self.scheduler and msgspec.structs.replace(self.scheduler, artifact_rk=guard.job_row_key)
         return msgspec.structs.replace(self, job=job, scheduler=scheduler, guard=guard)

@@ -62,7 +62,11 @@ NOTIFICATION_SCHEDULER = Machine(
 
 
 class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One notification event: what to send, to whom, about what. Its row key is unique per tenant by itself."""
+    """One notification event: what to send, to whom, about what. Its row key is unique per tenant by itself.
+
+    `message_id` is what a direct send to one recipient is answered with; a job whose messages only its rows know has
+    none. It derives from what is compared, so it is not compared itself.
+    """
 
     GIVEN: ClassVar[tuple[str, ...]] = (
         "partition_key",
@@ -80,6 +84,7 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     partition_key: str
     row_key: str
     guid: UUID
+    message_id: UUID | None = None
     event_type: str
     operation: str
     source_type: str | None = None

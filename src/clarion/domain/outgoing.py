@@ -84,6 +84,7 @@ _OWN_MOVES: Mapping[OutgoingStatus, Mapping[OutgoingStatus, Move]] = {
     OutgoingStatus.UNCERTAIN: {
         OutgoingStatus.RETRY_READY: by(Cause.REPLAY, Cause.AUDITED, Cause.LATE_REPLY),
         OutgoingStatus.FAILED_FINAL: by(Cause.AUDITED, Cause.LATE_REPLY),
+        OutgoingStatus.UNCERTAIN: by(Cause.RULE, note="it is decided to leave it so; the line says why"),
     },
     OutgoingStatus.FAILED_FINAL: {OutgoingStatus.RETRY_READY: by(Cause.AUDITED)},
 }

@@ -12,7 +12,7 @@ from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.errors import InvalidInput
 
 RECIPIENTS_MAX: Final = 1000
-"""A job's own row holds its set up to here, some 100 kB; a larger audience is a campaign's, whose set lies in blobs."""
+"""A job's row holds its set up to here, 150 to 230 kB; a larger audience is a campaign's, whose set lies in blobs."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

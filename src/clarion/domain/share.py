@@ -1,11 +1,11 @@
-"""Sharing out call slots: lanes by reserved capacity, tenants in turn, flows within a tenant.
+"""Sharing out call slots: lanes by reserved capacity, tenants evenly, flows evenly within their tenant.
 
 A lane may claim only while fewer slots are busy than its ceiling, so that a backlog of bulk mail never takes the last
-slots from a one-time code. Who is served first moves on with every round, so nobody is always last. Pure arithmetic.
+slots from a one-time code. A tenant's part does not grow with the number of its flows. Who is served first moves on
+with every round, so nobody is always last. Pure arithmetic.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from clarion.domain.claim import FlowHead
@@ -20,16 +20,20 @@ _SLOTS_WORTH_SHARING: Final = 4
 T = TypeVar("T")
 
 
-def allot(heads: Sequence[FlowHead], *, slots: int, busy: int, turn: int) -> dict[int, int]:
-    """Give flows their quotas of the free slots; `turn` is any number that grows from round to round."""
+def allot(heads: Iterable[FlowHead], *, slots: int, busy: int, turn: int) -> dict[int, int]:
+    """Give flows their quotas of the free slots; `turn` is a number that grows by one from round to round."""
+    waiting: dict[Lane, dict[str, list[int]]] = {lane: {} for lane in Lane}
+    for head in heads:
+        waiting[head.lane].setdefault(head.tenant_id, []).append(head.flow_id)
     quotas: dict[int, int] = {}
-    for lane in Lane:  # most urgent first, as the enum lists them
-        flows = _in_turn([head for head in heads if head.lane is lane], turn)
+    for lane, tenants in waiting.items():  # most urgent first, as the enum lists them
         free = max(0, _ceiling(lane, slots) - busy)
-        share = max(1, free // max(1, len(flows)))
-        for flow_id in flows[:free]:
-            quotas[flow_id] = share
-            busy += share
+        names = sorted(tenants) if free else []
+        for name, part in _dealt(names, free, first=turn):
+            # A tenant is first once in as many turns as there are tenants; only then does its next flow come first,
+            # or tenants and flows could turn in step and one flow would never be met.
+            quotas.update(_dealt(sorted(tenants[name]), part, first=turn // len(names)))
+            busy += part
     return quotas
 
 
@@ -37,15 +41,8 @@ def _ceiling(lane: Lane, slots: int) -> int:
     return slots if slots < _SLOTS_WORTH_SHARING else int(slots * CEILING[lane])
 
 
-def _in_turn(heads: Sequence[FlowHead], turn: int) -> list[int]:
-    """Order flows so that tenants alternate, each round starting with another tenant and another flow of it."""
-    tenants: dict[str, list[int]] = {}
-    for head in sorted(heads, key=lambda head: (head.tenant_id, head.flow_id)):
-        tenants.setdefault(head.tenant_id, []).append(head.flow_id)
-    queues = [_rotated(flows, turn) for flows in tenants.values()]
-    return [flow for layer in zip_longest(*_rotated(queues, turn)) for flow in layer if flow is not None]
-
-
-def _rotated(items: list[T], by: int) -> list[T]:
-    start = by % len(items) if items else 0
-    return items[start:] + items[:start]
+def _dealt(takers: list[T], number: int, *, first: int) -> Iterator[tuple[T, int]]:
+    """Deal a number out evenly, what is left over from the one at `first` on; who gets nothing is left out."""
+    each, over = divmod(number, len(takers)) if takers else (0, 0)
+    for place in range(min(number, len(takers))):
+        yield takers[(first + place) % len(takers)], each + (place < over)

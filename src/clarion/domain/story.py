@@ -5,7 +5,8 @@ happened, each with its time, what happened and why. Nothing is invented: a line
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import assert_never
 from uuid import UUID
 
 import msgspec
@@ -67,6 +68,8 @@ class OutgoingStory(msgspec.Struct, frozen=True, kw_only=True):
     account: str | None
     provider_message_id: str | None
     due_at: datetime | None
+    cancel_at: datetime | None
+    cancel_actor: str | None
     created_at: datetime
     transitions: tuple[TransitionLine, ...]
     tries: tuple[AttemptLine, ...]
@@ -74,12 +77,17 @@ class OutgoingStory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobStory(msgspec.Struct, frozen=True, kw_only=True):
-    """A job with its scheduler row, inbox rows and outgoing rows."""
+    """A job with its scheduler row, inbox rows and outgoing rows.
+
+    Of the scheduler row: when it was made, when the first stage passed it on, and when it last changed its state.
+    """
 
     job: NotificationJob
     created_at: datetime
     scheduler: NotificationScheduler | None
     scheduler_at: datetime | None
+    scheduled_at: datetime | None
+    moved_at: datetime | None
     inbox: tuple[tuple[datetime, UserMessage], ...]
     outgoing: tuple[OutgoingStory, ...]
 
@@ -96,7 +104,7 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
 
 def timeline(story: JobStory, *, message_id: UUID | None = None) -> tuple[TimelineLine, ...]:
     """Tell the whole story in order, of the job or of one of its messages."""
-    lines = list(_job_lines(story))
+    accepted, *lines = _job_lines(story)
     for at, row in story.inbox:
         if message_id in (None, row.message_id):
             lines.append(
@@ -105,7 +113,8 @@ def timeline(story: JobStory, *, message_id: UUID | None = None) -> tuple[Timeli
     for sent in story.outgoing:
         if message_id in (None, sent.message_id):
             lines.extend(_row_lines(sent))
-    return tuple(sorted(lines, key=lambda line: (line.at, _ORDER.get(line.what, len(_ORDER)))))
+    # That one has the time of the door, all others that of the store; nothing can have happened before it.
+    return (accepted, *sorted(lines, key=lambda line: (line.at, _ORDER.get(line.what, len(_ORDER)))))
 
 
 def _job_lines(story: JobStory) -> Iterator[TimelineLine]:
@@ -114,41 +123,90 @@ def _job_lines(story: JobStory) -> Iterator[TimelineLine]:
     yield TimelineLine(at=story.created_at, what="ensured", detail=f"job {job.guid}")
     if scheduler is None:
         return
-    if scheduler.stage is Stage.SCHEDULE and scheduler.status is NotificationStatus.READY:
-        what = "waiting to be scheduled"
-    elif scheduler.status is NotificationStatus.DONE:
-        what = "scheduled and generated"
-    else:
-        what = f"{scheduler.stage}: {scheduler.status}"
-    # A scheduler row keeps no time of its last move; what it made is as old as that.
-    made = [at for at, _ in story.inbox] + [row.created_at for row in story.outgoing]
-    at = min(made, default=story.scheduler_at or story.created_at)
-    yield TimelineLine(at=at, what=what, detail=scheduler.reason)
+    if story.scheduled_at is not None:
+        yield TimelineLine(at=story.scheduled_at, what="scheduled", detail=f"{scheduler.lane} lane")
+    at = story.moved_at or story.scheduler_at or story.created_at
+    if scheduler.status is NotificationStatus.DONE:
+        # What was generated is older than the word that all of it is, and may have been sent before that.
+        at = min([at, *(made_at for made_at, _ in story.inbox), *(row.created_at for row in story.outgoing)])
+    due = f"due {_moment(scheduler.due_at)}" if scheduler.due_at is not None and scheduler.due_at > at else None
+    told = not scheduler.rescue_count or scheduler.status is NotificationStatus.FAILED
+    lost = None if told else f"workers lost over it: {scheduler.rescue_count}"
+    yield TimelineLine(at=at, what=_standing(scheduler), detail=_said(due, scheduler.reason, lost))
+
+
+def _standing(scheduler: NotificationScheduler) -> str:
+    """Say where a pending row stands."""
+    done = "scheduled" if scheduler.stage is Stage.SCHEDULE else "generated"
+    match scheduler.status:
+        case NotificationStatus.READY:
+            return f"waiting to be {done}"
+        case NotificationStatus.PROCESSING:
+            return f"being {done}"
+        case NotificationStatus.DONE:
+            return done
+        case NotificationStatus.SKIPPED:
+            return "skipped"
+        case NotificationStatus.FAILED:
+            return f"{scheduler.stage} failed"
+        case NotificationStatus.CANCELED:
+            return "canceled"
+        case _:
+            assert_never(scheduler.status)
 
 
 def _row_lines(row: OutgoingStory) -> Iterator[TimelineLine]:
     def line(at: datetime, what: str, *detail: str | None) -> TimelineLine:
-        said = ", ".join(part for part in detail if part)
-        return TimelineLine(at=at, what=what, detail=said or None, channel=row.channel, message_id=row.message_id)
+        return TimelineLine(at=at, what=what, detail=_said(*detail), channel=row.channel, message_id=row.message_id)
 
-    yield line(row.created_at, "generated")
+    yield line(row.created_at, "queued")
     for move in row.transitions:
+        if move.from_status is move.to_status:
+            yield line(move.at, "left uncertain", f"by {move.actor}", move.reason)
+            continue
         moved = f"{move.from_status} → {move.to_status}"
-        yield line(move.at, _WORDS.get(move.to_status, move.to_status), moved, f"by {move.actor}", move.reason)
+        waits = move.version == row.version and move.to_status is OutgoingStatus.RETRY_READY
+        due = f"due {_moment(row.due_at)}" if waits and row.due_at else None
+        yield line(move.at, _WORDS.get(move.to_status, move.to_status), moved, f"by {move.actor}", move.reason, due)
+    canceled = {move.at for move in row.transitions if move.to_status is OutgoingStatus.CANCELED}
+    if row.cancel_at is not None and row.cancel_at not in canceled:
+        yield line(row.cancel_at, "called off", f"by {row.cancel_actor}", "while it was on its way or in doubt")
     for call in row.tries:
         took = None if call.latency_ms is None else f"{call.latency_ms} ms"
         asked = f"attempt {call.attempt} through {call.account}: {call.status}"
-        yield line(call.at, "called", asked, took, call.provider_message_id, call.reason)
+        # An unknown outcome without a reason is that of a worker that said nothing, not even that it had called.
+        is_silent = call.status is AttemptStatus.UNKNOWN and call.reason is None
+        yield line(
+            call.at, "perhaps called" if is_silent else "called", asked, took, call.provider_message_id, call.reason
+        )
     for event in row.events:
         waiting = None if event.applied_at else "not applied yet"
         yield line(event.received_at, "receipt", f"{event.status} from {event.account}", waiting)
+
+
+def _said(*parts: str | None) -> str | None:
+    return ", ".join(part for part in parts if part) or None
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 # What comes first of things that happened in one transaction, or within the clock's grain.
 _ORDER = {
     word: place
     for place, word in enumerate(
-        ("accepted", "ensured", "scheduled and generated", "put into the inbox", "generated", "claimed", "called")
+        (
+            "ensured",
+            "scheduled",
+            "generated",
+            "put into the inbox",
+            "queued",
+            "claimed",
+            "called off",
+            "perhaps called",
+            "called",
+        )
     )
 }
 

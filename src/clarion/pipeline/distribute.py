@@ -6,6 +6,7 @@ bundles are in memory before the claim, and a message whose bundle is not goes b
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Final, assert_never
@@ -55,10 +56,14 @@ CONTENTS_MAX: Final = 200
 """Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
 
 NOT_CALLED_FOR: Final = timedelta(milliseconds=200)
-"""What was missing is fetched at the next step; the store ends a row that comes back ten times."""
+"""What was missing is fetched at the next step. What still is missing then comes back after twice as long each time,
+and the tenth time, after more than a minute and a half, the store ends the row."""
 
-CallObserver = Callable[[ClaimedMessage, CallOutcome, timedelta], None]
-"""Hears of every outcome and how long it took, for those who count; it must not fail."""
+CallObserver = Callable[[ClaimedMessage, CallOutcome, float], None]
+"""Hears of every outcome and how many seconds it took, for those who count; it must not fail."""
+
+
+_NO_DELAY: Final = timedelta()
 
 
 class Distribute:
@@ -99,7 +104,9 @@ class Distribute:
         self._ids = ids
         self._wake = wake
         self._times = times
+        self._timeout = times.timeout.total_seconds()
         self._in_flight = 0
+        self._open: deque[tuple[float, asyncio.Task[object] | None]] = deque()
         self._done: list[CallResult] = []
         self._oldest_done = 0.0
         self._heads: dict[int, FlowHead] = {}
@@ -133,8 +140,9 @@ class Distribute:
         if self._done:
             return self._until_record()
         if self._stopping or self._busy >= self._slots:
-            return float("inf")  # an outcome must come first; a due time that has passed meanwhile is no reason to look
-        return max(0.0, self._next_due - self._clock.monotonic(), self._until_discovery())
+            return self._until_given_up()  # a due time that has passed meanwhile is no reason to look
+        until_due = max(0.0, self._next_due - self._clock.monotonic(), self._until_discovery())
+        return min(until_due, self._until_given_up())
 
     def hint(self) -> None:
         """Look for flows at once instead of waiting for the next round."""
@@ -143,6 +151,7 @@ class Distribute:
 
     async def step(self) -> int:
         """Record what came back and claim for the free slots; return how many messages were touched."""
+        self._give_up()
         done = await self._record()
         return done if self._stopping else done + await self._claim()
 
@@ -195,6 +204,21 @@ class Distribute:
             await self._templates.load(self._wanted)
             self._wanted = set()
 
+    def _give_up(self) -> None:
+        """End the calls that got no reply in time: one look at the oldest, instead of a timer for each."""
+        now = self._clock.monotonic()
+        while self._open:
+            until, task = self._open[0]
+            if task is not None and not task.done():
+                if until > now:
+                    return
+                task.cancel()
+            self._open.popleft()
+
+    def _until_given_up(self) -> float:
+        """Say how long until the oldest call must end."""
+        return max(0.0, self._open[0][0] - self._clock.monotonic()) if self._open else float("inf")
+
     def _until_record(self) -> float:
         """Say how long outcomes may still wait for others to share their statement."""
         return max(0.0, self._oldest_done + RECORD_AFTER - self._clock.monotonic())
@@ -206,7 +230,7 @@ class Distribute:
     def _quotas(self) -> list[FlowQuota]:
         """Share the free slots out among the flows whose account is at work."""
         now = self._clock.monotonic()
-        heads = [head for head in self._heads.values() if self._resting.get(self._account(head), 0.0) <= now]
+        heads = [head for head in self._heads.values() if self._is_at_work(self._account(head), now)]
         self._turn += 1
         shares = allot(heads, slots=self._slots, busy=self._busy, turn=self._turn)
         return [
@@ -218,6 +242,10 @@ class Distribute:
             )
             for flow_id, quota in shares.items()
         ]
+
+    def _is_at_work(self, account: str, now: float) -> bool:
+        """Tell whether calls can be made through an account: another worker's flows wait for that one."""
+        return account in self._providers and self._resting.get(account, 0.0) <= now
 
     def _account(self, head: FlowHead) -> str:
         """Return the account that a flow is pinned to, or else its route's."""
@@ -238,6 +266,7 @@ class Distribute:
     async def _call(self, message: ClaimedMessage, asked_at: float) -> None:
         """Merge and make one call; whatever happens, one result comes of it. The claim was asked for at `asked_at`."""
         started = self._clock.monotonic()
+        self._open.append((started + self._timeout, asyncio.current_task()))
         content_hash: str | None = None
         outcome: CallOutcome = Unknown(reason="the adapter broke in the middle of the call")
         try:
@@ -247,8 +276,11 @@ class Distribute:
                 outcome = await self._send(message, call, asked_at)
             else:
                 outcome = ready
+        except asyncio.CancelledError:
+            outcome = Unknown(reason=f"no reply within {self._timeout:g} s")
+            raise
         finally:
-            self._finish(message, outcome, content_hash=content_hash, seconds=self._clock.monotonic() - started)
+            self._finish(message, outcome, content_hash=content_hash, started=started)
 
     def _ready(self, message: ClaimedMessage) -> tuple[Call, str] | NotCalled | Refused:
         """Open and merge in memory, or say why there is nothing to call with; no byte has left so far."""
@@ -282,33 +314,26 @@ class Distribute:
         return merged
 
     async def _send(self, message: ClaimedMessage, call: Call, asked_at: float) -> CallOutcome:
-        """Ask the provider once, for no longer than the timeout."""
-        timeout = self._times.timeout.total_seconds()
-        provider = self._providers.get(message.account)
-        if provider is None:
-            return NotCalled(reason=f"this worker does not serve the account {message.account!r}")
-        first_at = message.first_unproven_at
-        # By the store's clock, with all that has passed since the claim was asked for: this host's own may be wrong.
-        now_at = message.claimed_at + timedelta(seconds=self._clock.monotonic() - asked_at)
-        harmless = first_at is None or provider.replay.allows(first_unproven_at=first_at, now_at=now_at)
-        if not harmless and not message.replay_authorised:
-            return Unknown(reason="not repeated: the time in which the provider de-duplicates has passed")
-        try:
-            async with asyncio.timeout(timeout):
-                return await provider.send(call)
-        except TimeoutError:
-            return Unknown(reason=f"no reply within {timeout:g} s")
+        """Ask the provider once, unless an earlier call might be repeated that must not be."""
+        provider = self._providers[message.account]
+        if message.first_unproven_at is not None and not message.replay_authorised:
+            # By the store's clock and what has passed since the claim was asked for: this host's own may be wrong.
+            now_at = message.claimed_at + timedelta(seconds=self._clock.monotonic() - asked_at)
+            if not provider.replay.allows(first_unproven_at=message.first_unproven_at, now_at=now_at):
+                return Unknown(reason="not repeated: the time in which the provider de-duplicates has passed")
+        return await provider.send(call)
 
     def _finish(
-        self, message: ClaimedMessage, outcome: CallOutcome, *, content_hash: str | None, seconds: float
+        self, message: ClaimedMessage, outcome: CallOutcome, *, content_hash: str | None, started: float
     ) -> None:
         """Put one outcome where the next step records it."""
+        now = self._clock.monotonic()
         if isinstance(outcome, Misconfigured):
-            self._resting[message.account] = self._clock.monotonic() + MISCONFIGURED_FOR.total_seconds()
+            self._resting[message.account] = now + MISCONFIGURED_FOR.total_seconds()
         if not self._done:
-            self._oldest_done = self._clock.monotonic()
+            self._oldest_done = now
         called = not isinstance(outcome, NotCalled)
-        self._observe(message, outcome, timedelta(seconds=seconds))
+        self._observe(message, outcome, now - started)
         self._done.append(
             CallResult(
                 id=message.id,
@@ -319,7 +344,7 @@ class Distribute:
                 delay=_delay(message, outcome),
                 final=isinstance(outcome, Deferred) and message.attempts >= ATTEMPTS_MAX,
                 content_hash=content_hash if called else None,
-                latency=timedelta(seconds=seconds) if called else None,
+                latency_ms=round((now - started) * 1000) if called else None,
             )
         )
         self._in_flight -= 1
@@ -360,15 +385,15 @@ def _built(keys: TenantKeys, message: ClaimedMessage, content: Content) -> Call:
 
 def _delay(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
     """Say how long a row that comes back waits."""
-    name = f"{message.message_id}:{message.channel}:{message.key_hash}"
     match outcome:
+        case Accepted() | Refused() | Unknown():
+            return _NO_DELAY
         case Deferred(retry_after=retry_after):
+            name = f"{message.message_id}:{message.channel}:{message.key_hash}"
             return retry_delay(key=name, attempt=message.attempts, at_least=retry_after)
         case Misconfigured():
             return MISCONFIGURED_FOR
         case NotCalled():
-            return NOT_CALLED_FOR
-        case Accepted() | Refused() | Unknown():
-            return timedelta()
+            return NOT_CALLED_FOR * (1 << message.not_called)
         case _:
             assert_never(outcome)

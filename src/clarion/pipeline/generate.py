@@ -250,14 +250,15 @@ def _frozen(
         match identity.domain:
             case IdentityDomain.GROUP:
                 for one in members.get(UUID(identity.id), ()):
-                    frozen[one] = _person(one, people.get(one), channels)
+                    frozen.setdefault(one, _person(one, people.get(one), channels))
             case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
                 one = _hash(keys, identity)
                 frozen[one] = _person(one, people.get(one), channels, identity)
             case IdentityDomain.ADDRESS:
                 one = _hash(keys, identity)
                 address_id = None if target.channel is None else addresses.get((target.channel, identity.id))
-                frozen[one] = _address(one, target.channel, address_id, channels)
+                decision = _decision(target.channel, address_id, channels)
+                frozen[one] = _address(one, decision, frozen.get(one))
     return frozen
 
 
@@ -287,15 +288,19 @@ def _person(
     )
 
 
-def _address(
-    recipient_id_hash: str, channel: Channel | None, address_id: int | None, channels: Sequence[Channel]
-) -> FrozenRecipient:
+def _address(recipient_id_hash: str, decision: Decision, known: FrozenRecipient | None) -> FrozenRecipient:
+    """Add a decision for a bare address, which is one recipient on whichever channels it is named."""
+    decisions = known.decisions if known else ()
+    if decision not in decisions:
+        decisions += (decision,)
+    return FrozenRecipient(recipient_id_hash=recipient_id_hash, domain=IdentityDomain.ADDRESS, decisions=decisions)
+
+
+def _decision(channel: Channel | None, address_id: int | None, channels: Sequence[Channel]) -> Decision:
     """Decide for a bare address: its own channel, if the notification has it."""
     if channel is None or address_id is None or channel not in channels:
-        decision = Decision(channel=channel or channels[0], skipped="the notification has no template for this channel")
-    else:
-        decision = Decision(channel=channel, address_id=address_id)
-    return FrozenRecipient(recipient_id_hash=recipient_id_hash, domain=IdentityDomain.ADDRESS, decisions=(decision,))
+        return Decision(channel=channel or channels[0], skipped="the notification has no template for this channel")
+    return Decision(channel=channel, address_id=address_id)
 
 
 def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
@@ -324,6 +329,8 @@ def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
 
 def _summary(recipients: Sequence[FrozenRecipient]) -> str:
     """Say in a line who gets it and who does not, with the first reason."""
+    if not recipients:
+        return "nobody to send it to: no group that it names has members"
     decisions = [decision for one in recipients for decision in one.decisions]
     skipped = [decision for decision in decisions if decision.skipped is not None]
     sent = len(decisions) - len(skipped)

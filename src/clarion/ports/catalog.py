@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Identity
 from clarion.ports.facts import TemplateRow
 
@@ -58,12 +59,17 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CatalogStore(Protocol):
-    """Changes to what is known. Every act of a person is audited in the transaction that does it."""
+    """Changes to what is known.
+
+    What is audited is one transaction with its entry in the audit log: both are there, or neither. An act that changes
+    nothing has no entry, because the log tells what was done and not what was asked for. An act without an actor is
+    refused. The same holds for the acts of people in `QueueStore`.
+    """
 
     async def publish_template(
-        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str
-    ) -> TemplateRow:
-        """Store a new version unless the latest one has this content; return the version that stands."""
+        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+    ) -> Ensured[TemplateRow]:
+        """Store a new version, audited, unless the latest one has this content; answer with the version that stands."""
         ...
 
     async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:
@@ -78,12 +84,15 @@ class CatalogStore(Protocol):
         """Insert or replace a group and its members, by recipient hash."""
         ...
 
-    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> None:
-        """Switch a notification type on or off for the tenant; audited."""
+    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:
+        """Switch a notification type on or off for the tenant; audited; False where it is so already.
+
+        A type that nobody has switched is on.
+        """
         ...
 
-    async def put_api_key(self, key: ApiKey, *, actor: str) -> None:
-        """Store a new key; audited."""
+    async def put_api_key(self, key: ApiKey, *, actor: str) -> bool:
+        """Store a new key; audited; False where its id is taken, whose key then stays as it is."""
         ...
 
     async def find_api_key(self, key_id: str) -> ApiKey | None:
@@ -99,13 +108,7 @@ class CatalogStore(Protocol):
         ...
 
     async def resolve_support_case(self, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:
-        """Open → Resolved; audited; False where the case is not open."""
-        ...
-
-    async def append_audit(
-        self, tenant_id: str, *, actor: str, act: str, subject: str, reason: str | None = None, details: str = "{}"
-    ) -> None:
-        """Add one entry to the tenant's chain."""
+        """Open → Resolved; audited with the resolution; False where the case is not open."""
         ...
 
     async def list_audit(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[AuditEntry]:

@@ -97,8 +97,11 @@ class QueueStore(Protocol):
         """
         ...
 
-    async def set_gate(self, tenant_id: str, source: str, gate: Gate) -> None:
-        """Open, pause or cancel a source: one update, after which no claim of its rows begins."""
+    async def set_gate(self, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
+        """Open, pause or cancel a source: one update, after which no claim of its rows begins.
+
+        Audited; False where its gate stands so already. A source that nobody has touched is open.
+        """
         ...
 
     async def sweep_canceled(self, *, limit: int) -> int:
@@ -108,10 +111,14 @@ class QueueStore(Protocol):
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
         """Cancel a direct job: its scheduler row unless finished, and `cancel_at` on every row that is not final.
 
-        False where there is nothing left to cancel. Audited by the caller's actor on the transition lines.
+        Audited, and the actor stands on the transition lines too; False where there is nothing left to cancel. A row
+        that is with its provider, or in doubt, is left to cancel as long as nobody has called it off.
         """
         ...
 
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
-        """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word; False if it has moved on."""
+        """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word; False if it has moved on.
+
+        Audited with the reason, which stands on the transition line too.
+        """
         ...

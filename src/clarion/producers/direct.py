@@ -5,8 +5,8 @@ unknown type or a missing variable while the caller can still mend it; the templ
 """
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated
+from datetime import datetime, timedelta
+from typing import Annotated, Final
 from uuid import UUID
 
 import msgspec
@@ -25,6 +25,18 @@ from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import Templates
 
 OPERATION = "send"
+
+HORIZON: Final = timedelta(days=366)
+"""How far ahead a notification may be put off: a year, well within the 400 days for which its key is remembered."""
+
+CALLED: Final = {
+    "event_type": "type",
+    "partition_key": "entity or recipient",
+    "payload_hash": "recipients or data",
+    "source": "entity",
+    "source_type": "entity",
+}
+"""What a caller calls the fields in which two requests under one key can differ."""
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,6 +95,7 @@ class DirectSends:
 
     async def send(self, tenant_id: str, command: SendCommand) -> SendReceipt:
         """Accept a notification, once for its key; raise Conflict, Gone or InvalidInput where it cannot be."""
+        _check_time(command.not_before_at, now=self._clock.now())
         keys = await self._keyring.get(tenant_id)
         version, bundle = await self._published(tenant_id, command.type)
         missing = self._renderer.missing(bundle, command.data)
@@ -92,6 +105,8 @@ class DirectSends:
                 field="data",
                 hint="add what is missing to data and send again",
             )
+        to = tuple(target_of(one, place) for place, one in enumerate(command.to))
+        _check_channels(to, bundle)
         request = JobRequest(
             origin=Direct(
                 operation=OPERATION,
@@ -101,7 +116,7 @@ class DirectSends:
             event_type=command.type,
             source_at=self._clock.now(),
             entity=command.entity,
-            to=tuple(target_of(one, place) for place, one in enumerate(command.to)),
+            to=to,
             data=command.data,
             resolved_template_version=version,
             lane=command.lane or bundle.definition.lane,
@@ -148,13 +163,38 @@ def target_of(one: Recipient, place: int = 0) -> Target:
         raise type(error)(error.message, field=f"{field}.address", hint=error.hint) from None
 
 
+def _check_time(not_before_at: datetime | None, *, now: datetime) -> None:
+    """Refuse a time that is no instant, or further away than a key is remembered."""
+    if not_before_at is None:
+        return
+    if not_before_at.tzinfo is None:
+        raise InvalidInput("it has no zone", field="not_before_at", hint="give it one, such as UTC")
+    if not_before_at - now > HORIZON:
+        raise InvalidInput(
+            "it is too far ahead", field="not_before_at", hint=f"send within the next {HORIZON.days} days"
+        )
+
+
+def _check_channels(to: tuple[Target, ...], bundle: Bundle) -> None:
+    """Refuse an address on a channel that the notification type does not use."""
+    channels = bundle.definition.channels
+    for place, target in enumerate(to):
+        if target.channel is not None and target.channel not in channels:
+            raise InvalidInput(
+                f"the notification type {bundle.definition.key!r} is not sent by {target.channel}",
+                field=f"to[{place}]",
+                hint=f"it is sent by {', '.join(channels)}: give such an address, or add the channel to the definition",
+            )
+
+
 def _receipt(keys: TenantKeys, request: JobRequest, answer: Ensured[NotificationJob]) -> SendReceipt:
     """Turn the answer of an ensure into what a caller gets."""
     job = answer.record
     match answer.outcome:
         case Outcome.CONFLICT:
+            differing = ", ".join(dict.fromkeys(CALLED.get(name, name) for name in answer.differing))
             raise Conflict(
-                f"the key was used before for something else (it differs in {', '.join(answer.differing)})",
+                f"the key was used before for something else (it differs in {differing})",
                 hint=f"use a new key for a new notification; support case {answer.case_id} has the details",
             )
         case Outcome.GONE:

@@ -146,7 +146,8 @@ class Ledger:
             self._connection.executescript(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise Misconfigured(
-                f"the sandbox's file {path} cannot be used ({error})", hint="name a file that this user may write"
+                f"the sandbox's file {path} cannot be used ({error})",
+                hint="name a file that this user may write, on a disk with space",
             ) from None
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ Requests are taken whole, one after the other, and answered now or later. Knows 
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import msgspec
 
@@ -53,9 +53,8 @@ class Line(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
-        if isinstance(transport, asyncio.Transport):
-            self._transport = transport
-            self._office.connected(self)
+        self._transport = cast("asyncio.Transport", transport)  # as TCP gives it, of whichever event loop
+        self._office.connected(self)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Forget the transport: a reply that comes now has nobody to go to."""

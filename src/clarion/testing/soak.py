@@ -317,7 +317,11 @@ async def _set_up(platform: Platform) -> None:
     files = {"email.subject.liquid": "{{ text }}", "email.mjml.liquid": mail, "email.text.liquid": "{{ text }}"}
     bundle = platform.renderer.compile(definition, files)
     await platform.store.publish_template(
-        TENANT, template_key=TYPE, content_hash=bundle.content_hash, bundle=msgspec.json.encode(bundle).decode()
+        TENANT,
+        template_key=TYPE,
+        content_hash=bundle.content_hash,
+        bundle=msgspec.json.encode(bundle).decode(),
+        actor="soak",
     )
 
 

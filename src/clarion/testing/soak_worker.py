@@ -12,7 +12,7 @@ import signal
 import sys
 from datetime import timedelta
 
-from clarion.bootstrap import load_settings, open_platform
+from clarion.bootstrap import load_settings, open_platform, run_service
 from clarion.domain.call_times import CallTimes
 from clarion.domain.identity import Channel
 from clarion.workers.bell import Bell
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--slots", type=int, required=True, help="calls at once")
     parser.add_argument("--lease", type=float, required=True, help="seconds")
     given = parser.parse_args(arguments)
-    asyncio.run(work(slots=given.slots, lease=timedelta(seconds=given.lease)))
+    run_service(work(slots=given.slots, lease=timedelta(seconds=given.lease)))
     return 0
 
 

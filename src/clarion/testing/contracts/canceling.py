@@ -39,13 +39,13 @@ class GateContract:
         source = messages[0].pk
         (claimed,) = await pump.claim(quota=1)
         (head,) = await pump.heads()
-        await harness.store.set_gate(harness.tenant_id, source, Gate.PAUSED)
+        await harness.store.set_gate(harness.tenant_id, source, Gate.PAUSED, actor=ACTOR)
         found = await harness.store.discover_flows(routes=(ROUTE,), lows={})
         assert found.heads == ()
         assert await pump.take([FlowQuota(flow_id=head.flow_id, quota=9, account=ACCOUNT)]) == []
         assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
         assert await harness.store.sweep_canceled(limit=10) == 0
-        await harness.store.set_gate(harness.tenant_id, source, Gate.OPEN)
+        await harness.store.set_gate(harness.tenant_id, source, Gate.OPEN, actor=ACTOR)
         assert len(await pump.claim()) == 2
 
     async def test_a_gate_is_its_tenants_and_its_sources_alone(self, harness: StoreHarness) -> None:
@@ -55,20 +55,20 @@ class GateContract:
         await pump.campaign(1, n=2)
         await pump.message(5)
         first = min(head.source for head in await pump.heads() if head.source)
-        await harness.store.set_gate(f"{harness.tenant_id}-2", first, Gate.PAUSED)
+        await harness.store.set_gate(f"{harness.tenant_id}-2", first, Gate.PAUSED, actor=ACTOR)
         assert len(await pump.heads()) == 3
-        await harness.store.set_gate(harness.tenant_id, first, Gate.PAUSED)
+        await harness.store.set_gate(harness.tenant_id, first, Gate.PAUSED, actor=ACTOR)
         assert first not in [head.source for head in await pump.heads()]
         assert len(await pump.claim()) == 2
 
     async def test_a_gate_also_holds_rows_that_are_made_after_it(self, harness: StoreHarness) -> None:
         """Those of flows that did not exist when it closed."""
         pump = Pump(harness)
-        await harness.store.set_gate(harness.tenant_id, "a source", Gate.PAUSED)
+        await harness.store.set_gate(harness.tenant_id, "a source", Gate.PAUSED, actor=ACTOR)
         await pump.message(1, source="a source")
         await pump.message(2, source="a source", route="email:other")
         assert await pump.heads(ROUTE, "email:other") == []
-        await harness.store.set_gate(harness.tenant_id, "a source", Gate.OPEN)
+        await harness.store.set_gate(harness.tenant_id, "a source", Gate.OPEN, actor=ACTOR)
         assert len(await pump.heads(ROUTE, "email:other")) == 2
 
     async def test_rows_of_a_canceled_source_are_canceled_in_chunks(self, harness: StoreHarness) -> None:
@@ -77,7 +77,7 @@ class GateContract:
         messages = await pump.campaign(6)
         (sent, _) = await pump.claim(quota=2)
         await pump.record(Accepted(), sent)
-        await harness.store.set_gate(harness.tenant_id, messages[0].pk, Gate.CANCELED)
+        await harness.store.set_gate(harness.tenant_id, messages[0].pk, Gate.CANCELED, actor=ACTOR)
         assert await pump.heads() == []
         swept = []
         for _ in range(4):
@@ -105,7 +105,7 @@ class GateContract:
             harness.store.claim_outgoing([quota], token=guid(n, "gate-token"), lease=timedelta(60), actor="w")
             for n in range(3)
         ]
-        await asyncio.gather(*claims, harness.store.set_gate(harness.tenant_id, messages[0].pk, gate))
+        await asyncio.gather(*claims, harness.store.set_gate(harness.tenant_id, messages[0].pk, gate, actor=ACTOR))
         assert await pump.take([quota]) == []
 
 

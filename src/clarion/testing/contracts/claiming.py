@@ -69,6 +69,7 @@ class ClaimContract:
             channel=Channel.EMAIL,
             attempt_no=2,
             attempts=1,
+            not_called=0,
             version=2,
             claim_token=claimed.claim_token,
             account=ACCOUNT,

@@ -209,7 +209,7 @@ class DoubtContract:
     async def test_a_doubt_that_is_left_to_rest_keeps_the_decision_and_is_asked_about_no_more(
         self, harness: StoreHarness
     ) -> None:
-        """`prefer_loss`: it stays where it is, with the reason on its row."""
+        """`prefer_loss`: it stays where it is, with who decided, when and why on its row and on a line of its story."""
         pump = Pump(harness)
         message = await make_doubt(pump)
         (doubt,) = await harness.store.find_doubts(limit=10)
@@ -218,6 +218,10 @@ class DoubtContract:
         await pump.check()
         seen = await pump.seen(message.id)
         assert (seen.status, seen.entry.reason) == (OutgoingStatus.UNCERTAIN, "left as it is")
+        assert seen.way[-2:] == [OutgoingStatus.UNCERTAIN] * 2
+        line = seen.lines[-1]
+        assert (line.actor, line.reason) == ("settle", "left as it is")
+        assert near(line.at, await harness.now())
         assert await harness.store.find_doubts(limit=10) == []
         assert await pump.claim() == []
 

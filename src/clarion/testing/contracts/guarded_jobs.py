@@ -17,6 +17,7 @@ from clarion.testing.factories import (
     SOURCE_AT,
     guard_of,
     guarded_entry,
+    guid,
     notification_job,
     notification_scheduler,
     payload_hash,
@@ -149,6 +150,14 @@ class GuardedJobContract:
         )
         (made,) = await harness.rows(harness.tenant_id, NotificationScheduler)
         assert made.key == scheduler.key
+
+    async def test_a_message_id_is_stored_only_where_it_derives_from_the_jobs_key(self, harness: StoreHarness) -> None:
+        """Whoever comes second has derived its own from a row key that no job has."""
+        first = await ensure_one(harness, guarded_entry(message_id=guid(1, "message")))
+        second = guarded_entry(created_at=LATER, message_id=guid(2, "message"))
+        assert (await ensure_one(harness, second)).record.message_id == guid(1, "message")
+        await harness.remove(harness.tenant_id, first.record)
+        assert (await ensure_one(harness, second)).record.message_id is None
 
     async def test_a_guard_without_its_job_still_refuses_another_payload(self, harness: StoreHarness) -> None:
         """The key was used; what became of its job is another matter."""

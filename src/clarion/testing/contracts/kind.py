@@ -199,5 +199,6 @@ def sample(row: msgspec.Struct, name: str) -> object:
         bytes: factories.BYTES,
         date: date(2024, 2, 29),
         datetime: factories.SOURCE_AT,
+        UUID: factories.guid(7),
     }
     return samples[kind]

@@ -1,6 +1,5 @@
 """Late replies: what a call came to is never lost, and never taken for more than it proves (F-31, F-36, F-37)."""
 
-from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -62,7 +61,7 @@ class LateReplyContract:
             assert await pump.rescue() == 1
         else:
             await pump.record(Unknown(reason="lost"), claimed)
-        late = await pump.record(Accepted(provider_message_id="p-1"), claimed, latency=timedelta(seconds=70))
+        late = await pump.record(Accepted(provider_message_id="p-1"), claimed, latency_ms=70_000)
         assert late == [OutgoingStatus.SENT_TO_PROVIDER]
         seen = await pump.seen(message.id)
         assert seen.way[-2:] == [OutgoingStatus.UNCERTAIN, OutgoingStatus.SENT_TO_PROVIDER]
@@ -135,7 +134,7 @@ class LateReplyContract:
         pump = Pump(harness, source=SOURCE)
         message, lost, present = await make_overtaken(harness, pump)
         await pump.record(Accepted(provider_message_id="p-1"), lost)
-        await pump.record(outcome, present, latency=timedelta(milliseconds=5))
+        await pump.record(outcome, present, latency_ms=5)
         seen = await pump.seen(message.id)
         assert (seen.status, seen.entry.provider_message_id) == (OutgoingStatus.SENT_TO_PROVIDER, "p-1")
         assert seen.attempts[0].status is AttemptStatus.ACCEPTED

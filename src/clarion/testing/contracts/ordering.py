@@ -189,7 +189,7 @@ class OrderContract:
         pump = Pump(harness)
         await pump.message(1, to=1, order_key=ORDER_KEY, source="paused")
         second = await pump.message(2, to=1, order_key=ORDER_KEY)
-        await harness.store.set_gate(harness.tenant_id, "paused", Gate.PAUSED)
+        await harness.store.set_gate(harness.tenant_id, "paused", Gate.PAUSED, actor="sam")
         assert await ids(pump) == [second.id]
 
     async def test_an_earlier_row_on_another_route_or_of_another_source_is_waited_for(

@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 
 import pytest
 
+from clarion.testing.contracts.auditing import ActContract, AuditContract
 from clarion.testing.contracts.canceling import CancelContract, GateContract
-from clarion.testing.contracts.catalog import AuditContract, FactContract, KeyContract, TemplateContract
+from clarion.testing.contracts.catalog import FactContract, KeyContract, TemplateContract
 from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.doubts import DoubtContract, RetryContract
 from clarion.testing.contracts.harness import StoreHarness
@@ -37,6 +38,7 @@ class PipelineContract(
     FactContract,
     KeyContract,
     AuditContract,
+    ActContract,
     StoryContract,
     HistoryContract,
     GaugeContract,

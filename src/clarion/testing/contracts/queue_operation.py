@@ -209,8 +209,7 @@ class SetGate(msgspec.Struct, frozen=True):
 
     async def run(self, side: Side) -> object:
         """Set its gate."""
-        await side.store.set_gate(side.tenant_id, SOURCE, self.gate)
-        return None
+        return await side.store.set_gate(side.tenant_id, SOURCE, self.gate, actor="sam")
 
 
 class Sweep(msgspec.Struct, frozen=True):

@@ -216,9 +216,7 @@ class ReceiptContract:
         await track(harness, pump, event(message, OutgoingStatus.OPENED))
         assert (await pump.seen(message.id)).entry.claim_token == claimed.claim_token
         late = Accepted(provider_message_id="p-1")
-        assert await pump.record(late, claimed, latency=timedelta(seconds=1), content_hash="k1:00") == [
-            OutgoingStatus.OPENED
-        ]
+        assert await pump.record(late, claimed, latency_ms=1000, content_hash="k1:00") == [OutgoingStatus.OPENED]
         seen = await pump.seen(message.id)
         assert (seen.status, seen.entry.provider_message_id) == (OutgoingStatus.OPENED, "p-1")
         (attempt,) = seen.attempts

@@ -19,7 +19,7 @@ from clarion.testing.factories import TEXT, guid
 from clarion.testing.memory import FlowCount
 
 DELAY: Final = timedelta(seconds=40)
-LATENCY: Final = timedelta(milliseconds=1234)
+LATENCY_MS: Final = 1234
 HASH: Final = "k1:" + "ab" * 32
 NOT_CALLED_MAX: Final = 10
 
@@ -113,7 +113,7 @@ class RecordContract:
         pump = Pump(harness, source=SOURCE)
         message = await pump.message()
         claimed = await pump.claim_one(account="mail-1")
-        details = {"content_hash": HASH, "latency": LATENCY} if case.attempt else {}
+        details = {"content_hash": HASH, "latency_ms": LATENCY_MS} if case.attempt else {}
         await pump.record(case.outcome, claimed, delay=DELAY, final=case.final, **details)
         seen = await pump.seen(message.id)
         if case.attempt is None:
@@ -130,7 +130,7 @@ class RecordContract:
             getattr(case.outcome, "reason", None),
             getattr(case.outcome, "provider_message_id", None),
         )
-        assert (attempt.content_hash, attempt.latency_ms) == (HASH, 1234)
+        assert (attempt.content_hash, attempt.latency_ms) == (HASH, LATENCY_MS)
         assert (attempt.correlation_id, attempt.traceparent) == (claimed.correlation_id, "00-trace")
         assert near(attempt.at, await harness.now())
 
@@ -221,10 +221,10 @@ class RecordContract:
         """With a case that says which message it is; a retry by a person starts from nought."""
         pump = Pump(harness, source=SOURCE)
         message = await pump.message()
-        for _ in range(NOT_CALLED_MAX - 1):
-            assert await pump.record(NotCalled(reason="not ready"), await pump.claim_one()) == [
-                OutgoingStatus.RETRY_READY
-            ]
+        for times in range(NOT_CALLED_MAX - 1):
+            claimed = await pump.claim_one()
+            assert claimed.not_called == times
+            assert await pump.record(NotCalled(reason="not ready"), claimed) == [OutgoingStatus.RETRY_READY]
         assert await harness.store.list_support_cases(harness.tenant_id) == []
         assert await pump.record(NotCalled(reason="not ready"), await pump.claim_one()) == [OutgoingStatus.FAILED_FINAL]
         seen = await pump.seen(message.id)

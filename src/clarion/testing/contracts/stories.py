@@ -11,7 +11,7 @@ from clarion.domain.call import Accepted, Deferred, Unknown
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel
 from clarion.domain.inbox import UserMessage
-from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import Purpose
 from clarion.domain.story import TransitionLine, timeline
@@ -56,7 +56,53 @@ class StoryContract:
         inbox = [row for row in await harness.rows(harness.tenant_id, UserMessage) if row.job_row_key == job.row_key]
         assert sorted((row for _, row in story.inbox), key=lambda row: row.id or 0) == inbox
         now = await harness.now()
-        assert all(near(at, now) for at in (story.created_at, story.scheduler_at, *(at for at, _ in story.inbox)))
+        made = (story.created_at, story.scheduler_at, *(at for at, _ in story.inbox))
+        assert all(near(at, now) for at in (*made, story.scheduled_at, story.moved_at))
+
+    async def test_a_story_tells_when_its_stages_ended(self, harness: StoreHarness) -> None:
+        """When the first passed the job on, and when its pending row last moved: by a claim, its end, a rescue."""
+        await make_pending(harness)
+        (job,) = await harness.rows(harness.tenant_id, NotificationJob)
+
+        async def ages() -> list[int | None]:
+            """Tell for how many minutes the row has been scheduled, and where it is."""
+            story = await harness.store.find_job_story(harness.tenant_id, job.guid)
+            assert story is not None
+            now = await harness.now()
+            return [None if at is None else (now - at) // MINUTE for at in (story.scheduled_at, story.moved_at)]
+
+        assert await ages() == [None, None]
+        (claimed,) = await claim(harness)
+        await harness.elapse(MINUTE * 2)
+        assert await ages() == [None, 2]
+        await harness.store.rescue_stages(limit=10, rescues_max=3)
+        assert await ages() == [None, 0]
+        (claimed,) = await claim(harness)
+        await harness.store.finish_stage([finished(claimed, NotificationStatus.READY, Stage.GENERATE)])
+        await harness.elapse(MINUTE * 3)
+        assert await ages() == [3, 3]
+        (claimed,) = await claim(harness, Stage.GENERATE)
+        await harness.elapse(MINUTE / 2)
+        assert await ages() == [3, 0]
+        await harness.store.finish_stage([finished(claimed, NotificationStatus.READY, Stage.GENERATE)])
+        await harness.elapse(MINUTE * 4)
+        assert await harness.store.cancel_job(harness.tenant_id, job.guid, actor="sam")
+        assert await ages() == [7, 0]
+
+    async def test_a_story_tells_who_called_a_row_off_that_was_on_its_way(self, harness: StoreHarness) -> None:
+        """It may be sent all the same, and then nothing else would tell of the cancel."""
+        pump = Pump(harness)
+        await pump.message()
+        claimed = await pump.claim_one()
+        job = await pump.job()
+        assert await harness.store.cancel_job(harness.tenant_id, job.guid, actor="sam")
+        await pump.record(Accepted(), claimed)
+        story = await harness.store.find_job_story(harness.tenant_id, job.guid)
+        assert story is not None
+        (row,) = story.outgoing
+        assert (row.status, row.cancel_actor) == (OutgoingStatus.SENT_TO_PROVIDER, "sam")
+        assert near(row.cancel_at, await harness.now())
+        assert [line.what for line in timeline(story)][-3:] == ["called off", "called", "sent"]
 
     async def test_a_story_tells_all_that_happened_to_each_row(self, harness: StoreHarness) -> None:
         """Moves, calls and receipts, in their order; the row as it stands."""
@@ -64,7 +110,7 @@ class StoryContract:
         message = await pump.message()
         await pump.record(Deferred(reason="busy"), await pump.claim_one(account="mail-1"))
         sent = await pump.claim_one(account="mail-2")
-        await pump.record(Accepted(provider_message_id="p-1"), sent, latency=timedelta(milliseconds=70))
+        await pump.record(Accepted(provider_message_id="p-1"), sent, latency_ms=70)
         await track(harness, pump, event(message, OutgoingStatus.DELIVERED, event_id="first"))
         await harness.elapse(timedelta(seconds=1))
         waiting = event(None, OutgoingStatus.OPENED, event_id="second", provider_message_id="p-1", account="mail-2")
@@ -145,6 +191,14 @@ class StoryContract:
         assert await find(harness.tenant_id, guid(99)) is None
         assert await find(f"{harness.tenant_id}-2", sent.message_id) is None
 
+    async def test_a_message_leads_to_its_job_before_it_has_any_row(self, harness: StoreHarness) -> None:
+        """By the id that the job was answered with, which is its tenant's alone."""
+        entry = guarded_entry(message_id=guid(1, "message"))
+        await harness.store.ensure_notification_jobs(harness.tenant_id, [entry, guarded_entry("another")])
+        find = harness.store.find_job_of_message
+        assert await find(harness.tenant_id, guid(1, "message")) == entry.job.guid
+        assert await find(f"{harness.tenant_id}-2", guid(1, "message")) is None
+
     async def test_a_campaigns_message_leads_to_its_anchor_in_the_history(self, harness: StoreHarness) -> None:
         """The anchor has the campaign's guid as its row key; a campaign without one leads nowhere."""
         pump = Pump(harness)
@@ -205,14 +259,17 @@ class HistoryContract:
         pump = Pump(harness)
         messages = [await make_doubt(pump, "mail-1", job=n) for n in (1, 2, 3)]
         doubt = next(doubt for doubt in await harness.store.find_doubts(limit=10) if doubt.id == messages[0].id)
+        await harness.elapse(MINUTE)
         await harness.store.settle_doubts([verdict(doubt, replay=False, reason="at rest")], actor="settle")
         listed = await harness.store.list_doubts(harness.tenant_id)
         assert [(one.id, one.message_id, one.channel, one.account, one.reason) for one in listed] == [
             (message.id, message.message_id, Channel.EMAIL, "mail-1", reason)
             for message, reason in zip(messages, ("at rest", "lost", "lost"), strict=True)
         ]
-        seen = await pump.seen(messages[1].id)
-        assert (listed[1].version, listed[1].since_at) == (seen.message.version, seen.lines[-1].at)
+        for message, line in zip(messages, listed, strict=True):
+            seen = await pump.seen(message.id)
+            since = [one.at for one in seen.lines if one.from_status is OutgoingStatus.SENDING]
+            assert (line.version, [line.since_at]) == (seen.message.version, since)
         page = await harness.store.list_doubts(harness.tenant_id, after=messages[0].id or 0, limit=1)
         assert [one.id for one in page] == [messages[1].id]
         assert await harness.store.list_doubts(f"{harness.tenant_id}-2") == []

@@ -5,8 +5,10 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain import audit
+from clarion.domain import act, audit
+from clarion.domain.act import Act
 from clarion.domain.address import AddressVersion
+from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.support import SUPPORT_CASE, SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
 from clarion.ports.facts import RecipientFacts, TemplateRow
@@ -30,20 +32,22 @@ class TypeSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def publish_template(
-    tables: Tables, tenant_id: str, *, template_key: str, content_hash: str, bundle: str
-) -> TemplateRow:
-    """Store a new version unless the latest one has this content; return the version that stands."""
+    tables: Tables, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+) -> Ensured[TemplateRow]:
+    """Store a new version, audited, unless the latest one has this content; answer with the version that stands."""
     latest = _latest_templates(tables, tenant_id).get(template_key)
     if latest is not None and latest.content_hash == content_hash:
-        return latest
+        return Ensured(outcome=Outcome.FOUND, record=latest)
     row = TemplateRow(
         template_key=template_key,
         version=latest.version + 1 if latest else 1,
         content_hash=content_hash,
         bundle=bundle,
     )
+    done = act.publish(template_key, version=row.version, content_hash=content_hash, actor=actor)
+    append_audit(tables, tenant_id, done)
     tables.of(tenant_id, TemplateRow)[template_key, str(row.version)] = row
-    return row
+    return Ensured(outcome=Outcome.CREATED, record=row)
 
 
 def list_templates(tables: Tables, tenant_id: str) -> list[TemplateRow]:
@@ -99,10 +103,14 @@ def find_members(tables: Tables, tenant_id: str, groups: Collection[UUID]) -> di
     return {group.guid: group.members for group in tables.of(tenant_id, Group).values() if group.guid in groups}
 
 
-def set_type_enabled(tables: Tables, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> None:
-    """Switch a notification type on or off for the tenant; audited."""
+def set_type_enabled(tables: Tables, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:
+    """Switch a notification type on or off for the tenant; audited; False where it is so already."""
+    is_on = not find_disabled_types(tables, {(tenant_id, event_type)})
+    if enabled is is_on:
+        return False
+    append_audit(tables, tenant_id, act.switch(event_type, enabled=enabled, actor=actor))
     tables.of(tenant_id, TypeSetting)[(event_type,)] = TypeSetting(event_type=event_type, enabled=enabled)
-    append_audit(tables, tenant_id, actor=actor, act="enable" if enabled else "disable", subject=f"type {event_type}")
+    return True
 
 
 def find_disabled_types(tables: Tables, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -111,11 +119,14 @@ def find_disabled_types(tables: Tables, types: Collection[tuple[str, str]]) -> s
     return settings & set(types)
 
 
-def put_api_key(tables: Tables, key: ApiKey, *, actor: str) -> None:
-    """Store a new key; audited."""
+def put_api_key(tables: Tables, key: ApiKey, *, actor: str) -> bool:
+    """Store a new key; audited; False where its id is taken."""
+    if find_api_key(tables, key.key_id) is not None:
+        return False
+    append_audit(tables, key.tenant_id, act.mint(key.key_id, actor=actor))
     stored = msgspec.structs.replace(key, created_at=key.created_at or tables.now())
     tables.of(key.tenant_id, ApiKey)[(key.key_id,)] = stored
-    append_audit(tables, key.tenant_id, actor=actor, act="mint", subject=f"key {key.key_id}")
+    return True
 
 
 def find_api_key(tables: Tables, key_id: str) -> ApiKey | None:
@@ -134,50 +145,30 @@ def revoke_api_key(tables: Tables, tenant_id: str, key_id: str, *, actor: str) -
     key = keys.get((key_id,))
     if key is None or key.revoked_at is not None:
         return False
+    append_audit(tables, tenant_id, act.revoke(key_id, actor=actor))
     keys[(key_id,)] = msgspec.structs.replace(key, revoked_at=tables.now())
-    append_audit(tables, tenant_id, actor=actor, act="revoke", subject=f"key {key_id}")
     return True
 
 
 def resolve_support_case(tables: Tables, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:
-    """Open → Resolved; audited; False where the case is not open."""
+    """Open → Resolved; audited with the resolution; False where the case is not open."""
     cases = tables.of(tenant_id, SupportCase)
     case = cases.get((str(case_id),))
     if case is None or not SUPPORT_CASE.may(from_=case.status, to=SupportStatus.RESOLVED):
         return False
+    append_audit(tables, tenant_id, act.resolve(case_id, resolution=resolution, actor=actor))
     cases[(str(case_id),)] = msgspec.structs.replace(case, status=SupportStatus.RESOLVED)
-    append_audit(tables, tenant_id, actor=actor, act="resolve", subject=f"case {case_id}", reason=resolution)
     return True
 
 
-def append_audit(
-    tables: Tables,
-    tenant_id: str,
-    *,
-    actor: str,
-    act: str,
-    subject: str,
-    reason: str | None = None,
-    details: str = "{}",
-) -> None:
+def append_audit(tables: Tables, tenant_id: str, act: Act) -> None:
     """Add one entry to the tenant's chain."""
+    entry = msgspec.structs.asdict(act)
     log = tables.of(tenant_id, AuditEntry)
     seq, at = len(log) + 1, tables.now()
     previous = log[(str(seq - 1),)].hash if log else audit.FIRST_PREVIOUS
-    chained = audit.chained_hash(
-        previous,
-        tenant_id=tenant_id,
-        seq=seq,
-        at=at,
-        actor=actor,
-        act=act,
-        subject=subject,
-        reason=reason,
-        details=details,
-    )
-    log[(str(seq),)] = AuditEntry(
-        seq=seq, at=at, actor=actor, act=act, subject=subject, reason=reason, details=details, hash=chained
-    )
+    chained = audit.chained_hash(previous, tenant_id=tenant_id, seq=seq, at=at, **entry)
+    log[(str(seq),)] = AuditEntry(seq=seq, at=at, **entry, hash=chained)
 
 
 def list_audit(tables: Tables, tenant_id: str, *, after: int, limit: int) -> list[AuditEntry]:

@@ -147,6 +147,7 @@ def _claimed(tables: Tables, *, before: Row, after: Row) -> ClaimedMessage:
         channel=message.channel,
         attempt_no=message.attempt_no,
         attempts=entry.attempts,
+        not_called=entry.not_called,
         version=message.version,
         claim_token=entry.claim_token,
         account=entry.account,

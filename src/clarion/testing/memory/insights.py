@@ -27,6 +27,8 @@ def find_job_story(tables: Tables, tenant_id: str, guid: UUID) -> JobStory | Non
         created_at=tables.created_at(tenant_id, NotificationJob, job.key),
         scheduler=scheduler,
         scheduler_at=tables.created_at(tenant_id, NotificationScheduler, scheduler.key) if scheduler else None,
+        scheduled_at=tables.scheduled.get(scheduler.id or 0) if scheduler else None,
+        moved_at=tables.moved.get(scheduler.id or 0) if scheduler else None,
         inbox=tuple((tables.created_at(tenant_id, UserMessage, row.key), row) for row in inbox),
         outgoing=tuple(_outgoing_story(tables, row) for row in sent),
     )
@@ -36,8 +38,8 @@ def find_job_of_message(tables: Tables, tenant_id: str, message_id: UUID) -> UUI
     """Return the guid of the job that a message belongs to, or None."""
     parents = [row.pk for row in tables.of(tenant_id, OutgoingMessage).values() if row.message_id == message_id]
     parents += [row.job_row_key for row in tables.of(tenant_id, UserMessage).values() if row.message_id == message_id]
-    jobs = (tables.of(tenant_id, NotificationJob).get((parent,)) for parent in parents)
-    return next((job.guid for job in jobs if job), None)
+    jobs = tables.of(tenant_id, NotificationJob).values()
+    return next((job.guid for job in jobs if job.row_key in parents or job.message_id == message_id), None)
 
 
 def list_jobs(tables: Tables, tenant_id: str, partition_key: str, *, after: str, limit: int) -> list[JobLine]:
@@ -78,7 +80,7 @@ def list_doubts(tables: Tables, tenant_id: str, *, after: int, limit: int) -> li
             account=row.entry.account,
             version=row.message.version,
             reason=row.entry.reason,
-            since_at=_lines(tables, row)[-1].at,
+            since_at=[line.at for line in _lines(tables, row) if line.from_status is not OutgoingStatus.UNCERTAIN][-1],
         )
         for row in doubts[:limit]
     ]
@@ -140,6 +142,8 @@ def _outgoing_story(tables: Tables, row: Row) -> OutgoingStory:
         account=row.entry.account,
         provider_message_id=row.entry.provider_message_id,
         due_at=row.entry.due_at,
+        cancel_at=row.entry.cancel_at,
+        cancel_actor=tables.cancelers.get(row.id),
         created_at=tables.created_at(row.tenant_id, OutgoingMessage, row.message.key),
         transitions=tuple(
             TransitionLine(

@@ -179,13 +179,13 @@ def _store_attempt(tables: Tables, row: Row, attempt: DeliveryAttempt) -> None:
 
 def _details(attempt: DeliveryAttempt, result: CallResult) -> dict[str, object]:
     """Add to an attempt what a result knows of it and it does not yet say."""
-    outcome, latency = result.outcome, result.latency
+    outcome, latency_ms = result.outcome, result.latency_ms
     pid = outcome.provider_message_id if isinstance(outcome, Accepted) else None
     return {
         "provider_message_id": attempt.provider_message_id or pid,
         "reason": None if isinstance(outcome, Accepted) else attempt.reason or outcome.reason,
         "content_hash": attempt.content_hash or result.content_hash,
-        "latency_ms": attempt.latency_ms if latency is None else round(latency.total_seconds() * 1000),
+        "latency_ms": attempt.latency_ms if latency_ms is None else latency_ms,
     }
 
 

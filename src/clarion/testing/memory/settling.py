@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from clarion.domain import act
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.claim import Doubt, DoubtVerdict, Gate
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import DUE, FINAL, OutgoingStatus
 from clarion.testing.memory import moving, recording, stages
+from clarion.testing.memory.catalog import append_audit
 from clarion.testing.memory.moving import Row
 from clarion.testing.memory.tables import Tables
 
@@ -55,21 +57,26 @@ def settle_doubts(tables: Tables, verdicts: Sequence[DoubtVerdict], *, actor: st
         if row is None or row.entry.settle_at is None or row.message.version != verdict.version:
             continue
         settled.add(row.id)
-        if not verdict.replay:
-            moving.change(tables, row, settle_at=None, reason=verdict.reason)
-            continue
-        changes = {
-            "due_at": tables.now() + verdict.delay,
-            "replay_authorised": verdict.counts_as_duplicate,  # a window is looked at again right before the call
-            "replays": row.entry.replays + verdict.counts_as_duplicate,
-        }
-        moving.move(tables, row, OutgoingStatus.RETRY_READY, actor=actor, reason=verdict.reason, changes=changes)
+        changes: dict[str, object] = (
+            {}
+            if not verdict.replay
+            else {
+                "due_at": tables.now() + verdict.delay,
+                "replay_authorised": verdict.counts_as_duplicate,  # a window is looked at again right before the call
+                "replays": row.entry.replays + verdict.counts_as_duplicate,
+            }
+        )
+        moving.move(tables, row, verdict.to, actor=actor, reason=verdict.reason, changes=changes)
     return settled
 
 
-def set_gate(tables: Tables, tenant_id: str, source: str, gate: Gate) -> None:
-    """Open, pause or cancel a source."""
+def set_gate(tables: Tables, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
+    """Open, pause or cancel a source; audited."""
+    if tables.gate(tenant_id, source) is gate:
+        return False
+    append_audit(tables, tenant_id, act.gate(source, gate, actor=actor))
     tables.gates[tenant_id, source] = gate
+    return True
 
 
 def sweep_canceled(tables: Tables, *, limit: int) -> int:
@@ -81,10 +88,11 @@ def sweep_canceled(tables: Tables, *, limit: int) -> int:
 
 
 def cancel_job(tables: Tables, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
-    """Cancel a direct job: its scheduler row unless finished, its waiting rows, and whatever may still come back."""
+    """Cancel a direct job: its scheduler row unless finished, its waiting rows, what may still come back; audited."""
     job = next((job for job in tables.of(tenant_id, NotificationJob).values() if job.guid == job_guid), None)
     if job is None:
         return False
+    done = act.cancel(job_guid, actor=actor)
     canceled = False
     for scheduler in list(tables.of(tenant_id, NotificationScheduler).values()):
         mine = scheduler.artifact_rk == job.row_key
@@ -96,16 +104,19 @@ def cancel_job(tables: Tables, tenant_id: str, job_guid: UUID, *, actor: str) ->
         if mine and row.status not in FINAL and row.entry.cancel_at is None:
             _call_off(tables, row, actor=actor)
             canceled = True
+    if canceled:
+        append_audit(tables, tenant_id, done)
     return canceled
 
 
 def retry_outgoing(tables: Tables, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
-    """Return a failed or doubtful row to `RetryReady` on a person's word."""
+    """Return a failed or doubtful row to `RetryReady` on a person's word; audited."""
     row = moving.find(tables, outgoing_id)
     if row is None or row.tenant_id != tenant_id or row.message.version != version:
         return False
     if row.status not in (OutgoingStatus.FAILED_FINAL, OutgoingStatus.UNCERTAIN):
         return False
+    append_audit(tables, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
     changes = {"due_at": tables.now(), "replay_authorised": True, "not_called": 0}
     moving.move(tables, row, OutgoingStatus.RETRY_READY, actor=actor, reason=reason, changes=changes)
     return True

@@ -110,4 +110,7 @@ def move(
         row, **{"due_at": None, "lease_until": None, **changes, "status": to, "version": row.version + 1}
     )
     tables.of(tenant_id, NotificationScheduler)[row.key] = moved
+    tables.moved[row.id or 0] = tables.now()
+    if moved.stage is not row.stage:
+        tables.scheduled[row.id or 0] = tables.now()
     return moved

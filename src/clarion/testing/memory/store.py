@@ -164,9 +164,9 @@ class MemoryStore:
         """Replay doubts or let them rest, by version."""
         return settling.settle_doubts(self._tables, verdicts, actor=actor)
 
-    async def set_gate(self, tenant_id: str, source: str, gate: Gate) -> None:
+    async def set_gate(self, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
         """Open, pause or cancel a source."""
-        settling.set_gate(self._tables, tenant_id, source, gate)
+        return settling.set_gate(self._tables, tenant_id, source, gate, actor=actor)
 
     async def sweep_canceled(self, *, limit: int) -> int:
         """Turn waiting rows that were called off into `Canceled`."""
@@ -209,11 +209,11 @@ class MemoryStore:
         return catalog.find_templates(self._tables, wanted)
 
     async def publish_template(
-        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str
-    ) -> TemplateRow:
+        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+    ) -> Ensured[TemplateRow]:
         """Store a new version unless the latest one has this content."""
         return catalog.publish_template(
-            self._tables, tenant_id, template_key=template_key, content_hash=content_hash, bundle=bundle
+            self._tables, tenant_id, template_key=template_key, content_hash=content_hash, bundle=bundle, actor=actor
         )
 
     async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:
@@ -228,13 +228,13 @@ class MemoryStore:
         """Insert or replace a group."""
         catalog.put_group(self._tables, tenant_id, guid=guid, name=name, members=members)
 
-    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> None:
+    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:
         """Switch a notification type on or off."""
-        catalog.set_type_enabled(self._tables, tenant_id, event_type, enabled=enabled, actor=actor)
+        return catalog.set_type_enabled(self._tables, tenant_id, event_type, enabled=enabled, actor=actor)
 
-    async def put_api_key(self, key: ApiKey, *, actor: str) -> None:
+    async def put_api_key(self, key: ApiKey, *, actor: str) -> bool:
         """Store a new key."""
-        catalog.put_api_key(self._tables, key, actor=actor)
+        return catalog.put_api_key(self._tables, key, actor=actor)
 
     async def find_api_key(self, key_id: str) -> ApiKey | None:
         """Return a key by its public id."""
@@ -251,14 +251,6 @@ class MemoryStore:
     async def resolve_support_case(self, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:
         """Resolve an open case."""
         return catalog.resolve_support_case(self._tables, tenant_id, case_id, actor=actor, resolution=resolution)
-
-    async def append_audit(
-        self, tenant_id: str, *, actor: str, act: str, subject: str, reason: str | None = None, details: str = "{}"
-    ) -> None:
-        """Add one entry to the tenant's chain."""
-        catalog.append_audit(
-            self._tables, tenant_id, actor=actor, act=act, subject=subject, reason=reason, details=details
-        )
 
     async def list_audit(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[AuditEntry]:
         """Return entries in order, starting behind `after`."""

@@ -34,6 +34,8 @@ class Tables:
         self.counts: Counter[tuple[int, OutgoingStatus, str]] = Counter()
         self.places: dict[int, tuple[str, Key]] = {}  # where an outgoing row is, by its id
         self.cancelers: dict[int, str] = {}  # who called an outgoing row off, by its id
+        self.scheduled: dict[int, datetime] = {}  # when a pending row passed its first stage, by its id
+        self.moved: dict[int, datetime] = {}  # when a pending row last moved, by its id
 
     def now(self) -> datetime:
         """Return the present instant, by which leases and due times are judged."""

@@ -27,6 +27,7 @@ EDGES: Final = (
     "Sending → Delivered",
     "Uncertain → RetryReady",
     "Uncertain → FailedFinal",
+    "Uncertain → Uncertain",
     "Uncertain → SentToProvider",
     "Uncertain → Delivered",
     "FailedFinal → RetryReady",

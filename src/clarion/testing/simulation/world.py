@@ -129,7 +129,11 @@ class World:
         """Publish every type in one edition."""
         for row in content.templates(edition):
             await store.publish_template(
-                content.TENANT, template_key=row.template_key, content_hash=row.content_hash, bundle=row.bundle
+                content.TENANT,
+                template_key=row.template_key,
+                content_hash=row.content_hash,
+                bundle=row.bundle,
+                actor="person",
             )
 
     def now(self) -> datetime:

@@ -28,6 +28,8 @@ Row: TypeAlias = tuple[type[ClarionError], str, str]
 
 UNREACHABLE: Row = (StoreUnreachable, "does not answer", "see that the server runs and can be reached, then try again")
 
+NO_SPACE: Row = (StoreFull, "has no space left", "make space on its disk, then try again")
+
 # By SQLSTATE, or by its class (the first two characters) where the whole class means the same.
 POSTGRES: dict[str, Row] = {
     "08": UNREACHABLE,
@@ -38,20 +40,26 @@ POSTGRES: dict[str, Row] = {
     "42501": (Misconfigured, "forbids it", "grant the role CREATE on the schema, or migrate as the owner"),
     "3F000": (Misconfigured, "has no schema to create tables in", "create the first schema of the role's search_path"),
     "25006": (StoreReadOnly, "is read-only", "name the primary server, not a standby"),
-    "53100": (StoreFull, "has no space left", "make space on its disk, then try again"),
+    "53100": NO_SPACE,
     "55P03": (StoreBusy, "holds locks for longer than we wait", "end its long transactions, then try again"),
     "40P01": (StoreBusy, "holds locks against ours", "try again when it has less to do"),
 }
 
-# By primary result code; extended codes carry it in their low byte.
+# By primary result code, which extended codes carry in their low byte; by the extended code where it says more.
 SQLITE: dict[int, Row] = {
     sqlite3.SQLITE_BUSY: (StoreBusy, "is locked by another process", "stop the process that holds it, then try again"),
     sqlite3.SQLITE_LOCKED: (StoreBusy, "is locked by this process", "close its other connection, then try again"),
     sqlite3.SQLITE_READONLY: (StoreReadOnly, "is read-only", "make the file and its folder writable for this user"),
     sqlite3.SQLITE_PERM: (StoreReadOnly, "is not ours to write", "make the file and its folder writable for this user"),
     sqlite3.SQLITE_CANTOPEN: (StoreUnreachable, "cannot be opened", "see that it is a file that this user may open"),
-    sqlite3.SQLITE_IOERR: (StoreUnreachable, "cannot be read or written", "see to its disk, then try again"),
-    sqlite3.SQLITE_FULL: (StoreFull, "has no space left", "make space on its disk, then try again"),
+    # A quota or a limit on the size of files comes as this one, and not as a full disk.
+    sqlite3.SQLITE_IOERR: (
+        StoreUnreachable,
+        "cannot be read or written",
+        "see that its disk has space and is sound, then try again",
+    ),
+    sqlite3.SQLITE_FULL: NO_SPACE,
+    sqlite3.SQLITE_IOERR_SHMSIZE: NO_SPACE,  # no room for the few kB of `-shm` that every opened database needs
     sqlite3.SQLITE_NOTADB: (SchemaUnknown, "is not an SQLite database", "name another file; this is left as it was"),
     sqlite3.SQLITE_CORRUPT: (SchemaUnknown, "is a damaged SQLite database", "restore it from a backup"),
 }
@@ -79,11 +87,13 @@ def sqlite_failures(store: str) -> Iterator[None]:
     except sqlite3.Error as error:
         # Errors that the module raises by itself (a closed connection, wrong use) carry no code.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
-        raise _ours(SQLITE.get(code & 0xFF), store, error) from error
+        raise _ours(SQLITE.get(code) or SQLITE.get(code & 0xFF), store, error) from error
 
 
 def without_password(url: str) -> str:
     """Return the address of a server as it may be shown, without its password and without options."""
+    if "@" not in url and "?" not in url:
+        return url  # a file's has neither, and putting it together again would lose a slash
     try:
         parts = urlsplit(url)
         options = [(name, value) for name, value in parse_qsl(parts.query) if name in ("host", "port")]

@@ -37,7 +37,7 @@ def migrate_sqlite(
     from clarion.adapters.stores.migration import ledger
 
     path = Path(path).absolute()
-    store = f"sqlite://{path}"
+    store = f"sqlite:///{path}"
     _make_private(path)
     with (
         sqlite_failures(store),

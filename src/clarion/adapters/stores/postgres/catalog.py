@@ -13,6 +13,8 @@ from clarion.adapters.stores.postgres.audit import append_audit
 from clarion.adapters.stores.postgres.facts import read_template
 from clarion.adapters.stores.postgres.session import Overtaken
 from clarion.adapters.stores.query import load
+from clarion.domain import act
+from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.machine import Cause
 from clarion.domain.support import SUPPORT_CASE
 from clarion.ports.catalog import ApiKey, Person
@@ -26,14 +28,19 @@ _read_key: Final = codec.reader(ApiKey)
 
 
 async def publish_template(
-    connection: "Connection", tenant_id: str, *, template_key: str, content_hash: str, bundle: str
-) -> TemplateRow:
-    """Store a new version unless the latest one has this content; return the version that stands."""
-    await connection.execute(_SQL["insert_template"].sql, tenant_id, template_key, content_hash, bundle)
+    connection: "Connection", tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+) -> Ensured[TemplateRow]:
+    """Store a new version, audited, unless the latest one has this content; answer with the version that stands."""
+    made = await connection.fetchrow(_SQL["insert_template"].sql, tenant_id, template_key, content_hash, bundle)
     row = await connection.fetchrow(_SQL["read_latest_template"].sql, tenant_id, template_key)
     if row is None or row["content_hash"] != content_hash:
         raise Overtaken  # somebody else took the number that we would have given
-    return read_template(row)
+    template = read_template(row)
+    if made is None:
+        return Ensured(outcome=Outcome.FOUND, record=template)
+    done = act.publish(template_key, version=template.version, content_hash=content_hash, actor=actor)
+    await append_audit(connection, tenant_id, done)
+    return Ensured(outcome=Outcome.CREATED, record=template)
 
 
 async def list_templates(connection: "Connection", tenant_id: str) -> list[TemplateRow]:
@@ -71,15 +78,17 @@ async def put_group(connection: "Connection", tenant_id: str, *, guid: UUID, nam
 
 async def set_type_enabled(
     connection: "Connection", tenant_id: str, event_type: str, *, enabled: bool, actor: str
-) -> None:
-    """Switch a notification type on or off for the tenant; audited."""
-    await connection.execute(_SQL["set_type_enabled"].sql, tenant_id, event_type, enabled, actor)
-    act = "enable" if enabled else "disable"
-    await _audit(connection, tenant_id, actor=actor, act=act, subject=f"type {event_type}")
+) -> bool:
+    """Switch a notification type on or off for the tenant; audited; False where it is so already."""
+    switched = await connection.fetchrow(_SQL["set_type_enabled"].sql, tenant_id, event_type, enabled, actor)
+    if switched is None:
+        return False
+    await append_audit(connection, tenant_id, act.switch(event_type, enabled=enabled, actor=actor))
+    return True
 
 
-async def put_api_key(connection: "Connection", key: ApiKey, *, actor: str) -> None:
-    """Store a new key; audited."""
+async def put_api_key(connection: "Connection", key: ApiKey, *, actor: str) -> bool:
+    """Store a new key; audited; False where its id is taken."""
     made = await connection.fetchrow(
         _SQL["put_api_key"].sql,
         key.key_id,
@@ -91,8 +100,10 @@ async def put_api_key(connection: "Connection", key: ApiKey, *, actor: str) -> N
         key.expires_at,
         key.revoked_at,
     )
-    if made is not None:
-        await _audit(connection, key.tenant_id, actor=actor, act="mint", subject=f"key {key.key_id}")
+    if made is None:
+        return False
+    await append_audit(connection, key.tenant_id, act.mint(key.key_id, actor=actor))
+    return True
 
 
 async def find_api_key(connection: "Connection", key_id: str) -> ApiKey | None:
@@ -111,26 +122,19 @@ async def revoke_api_key(connection: "Connection", tenant_id: str, key_id: str, 
     revoked = await connection.fetchrow(_SQL["revoke_api_key"].sql, tenant_id, key_id)
     if revoked is None:
         return False
-    await _audit(connection, tenant_id, actor=actor, act="revoke", subject=f"key {key_id}")
+    await append_audit(connection, tenant_id, act.revoke(key_id, actor=actor))
     return True
 
 
 async def resolve_support_case(
     connection: "Connection", tenant_id: str, case_id: UUID, *, actor: str, resolution: str
 ) -> bool:
-    """Open → Resolved; audited; False where the case is not open."""
+    """Open → Resolved; audited with the resolution; False where the case is not open."""
     open_states = sorted(SUPPORT_CASE.sources(Cause.REQUEST))
     resolved = await connection.fetchrow(
         _SQL["resolve_support_case"].sql, tenant_id, case_id, actor, resolution, open_states
     )
     if resolved is None:
         return False
-    await _audit(connection, tenant_id, actor=actor, act="resolve", subject=f"case {case_id}", reason=resolution)
+    await append_audit(connection, tenant_id, act.resolve(case_id, resolution=resolution, actor=actor))
     return True
-
-
-async def _audit(
-    connection: "Connection", tenant_id: str, *, actor: str, act: str, subject: str, reason: str | None = None
-) -> None:
-    """Write down an act beside its effect."""
-    await append_audit(connection, tenant_id, actor=actor, act=act, subject=subject, reason=reason, details="{}")

@@ -12,7 +12,8 @@ LEFT JOIN LATERAL (
   LIMIT 1
 ) AS last ON true
 WHERE last.content_hash IS DISTINCT FROM $3
-ON CONFLICT DO NOTHING;
+ON CONFLICT DO NOTHING
+RETURNING version;
 
 -- name: read_latest_template
 -- The first of the index read backwards.
@@ -97,11 +98,16 @@ ORDER BY g.recipient_id_hash
 ON CONFLICT DO NOTHING;
 
 -- name: set_type_enabled
--- The latest word counts; the audit log has all of them.
-INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by)
-VALUES ($1, $2, $3, $4)
+-- One row once anybody has switched it off; what is so already stays, with the name of who made it so.
+INSERT INTO type_setting AS s (tenant_id, event_type, enabled, changed_by)
+SELECT $1, $2, $3::boolean, $4
+WHERE
+  NOT $3::boolean
+  OR EXISTS (SELECT FROM type_setting AS found WHERE found.tenant_id = $1 AND found.event_type = $2)
 ON CONFLICT (tenant_id, event_type) DO UPDATE
-SET enabled = excluded.enabled, changed_by = excluded.changed_by, changed_at = now();
+SET enabled = excluded.enabled, changed_by = excluded.changed_by, changed_at = now()
+WHERE s.enabled <> excluded.enabled
+RETURNING s.event_type;
 
 -- name: put_api_key
 -- A key id is random: one that is taken was minted by the same request before.

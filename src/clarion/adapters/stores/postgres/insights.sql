@@ -49,11 +49,16 @@ LEFT JOIN LATERAL (
 ORDER BY j.row_key COLLATE "C";
 
 -- name: list_doubts
--- Pages by id among the rows in doubt. Since when is told by the line of the move into it, which has the row's version.
+-- Pages by id among the rows in doubt. Since when is told by the line of the last move into it; a decision to leave it
+-- there is a later line.
 SELECT
   o.id, o.message_id, o.channel, o.account, o.version, o.reason,
   coalesce(
-    (SELECT t.at FROM transition AS t WHERE t.bucket = o.bucket AND t.outgoing_id = o.id AND t.version = o.version),
+    (
+      SELECT max(t.at)
+      FROM transition AS t
+      WHERE t.bucket = o.bucket AND t.outgoing_id = o.id AND t.to_status = 'Uncertain' AND t.from_status <> 'Uncertain'
+    ),
     o.created_at
   ) AS since_at
 FROM outgoing_message AS o
@@ -62,10 +67,13 @@ ORDER BY o.id
 LIMIT $3;
 
 -- name: find_job_of_message
--- By the rows of the message, outgoing or in the inbox; whichever there are belong to one job.
+-- By the rows of the message, outgoing or in the inbox, or by the job that was answered with it; whichever there are
+-- belong to one job.
 SELECT j.guid
 FROM (
-  SELECT found.pk FROM outgoing_message AS found WHERE found.tenant_id = $1 AND found.message_id = $2
+  SELECT found.row_key AS pk FROM notification_job AS found WHERE found.tenant_id = $1 AND found.message_id = $2
+  UNION ALL
+  SELECT found.pk FROM outgoing_key AS found WHERE found.tenant_id = $1 AND found.message_id = $2
   UNION ALL
   SELECT found.job_row_key FROM user_message AS found WHERE found.tenant_id = $1 AND found.message_id = $2
 ) AS m

@@ -180,9 +180,9 @@ class PostgresStore:
             return set()
         return await self._session.transact(lambda c: doubt.settle_doubts(c, verdicts, actor=actor))
 
-    async def set_gate(self, tenant_id: str, source: str, gate: Gate) -> None:
+    async def set_gate(self, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
         """Open, pause or cancel a source."""
-        await self._session.single(lambda c: cancel.set_gate(c, tenant_id, source, gate))
+        return await self._session.transact(lambda c: cancel.set_gate(c, tenant_id, source, gate, actor=actor))
 
     async def sweep_canceled(self, *, limit: int) -> int:
         """Turn waiting rows that were called off into `Canceled`."""
@@ -225,12 +225,12 @@ class PostgresStore:
         return await self._session.read(lambda c: facts.find_templates(c, wanted))
 
     async def publish_template(
-        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str
-    ) -> TemplateRow:
+        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+    ) -> Ensured[TemplateRow]:
         """Store a new version unless the latest one has this content."""
         return await self._session.transact(
             lambda c: catalog.publish_template(
-                c, tenant_id, template_key=template_key, content_hash=content_hash, bundle=bundle
+                c, tenant_id, template_key=template_key, content_hash=content_hash, bundle=bundle, actor=actor
             )
         )
 
@@ -247,15 +247,15 @@ class PostgresStore:
         """Insert or replace a group and its members."""
         await self._session.transact(lambda c: catalog.put_group(c, tenant_id, guid=guid, name=name, members=members))
 
-    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> None:
+    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:
         """Switch a notification type on or off for the tenant."""
-        await self._session.transact(
+        return await self._session.transact(
             lambda c: catalog.set_type_enabled(c, tenant_id, event_type, enabled=enabled, actor=actor)
         )
 
-    async def put_api_key(self, key: ApiKey, *, actor: str) -> None:
+    async def put_api_key(self, key: ApiKey, *, actor: str) -> bool:
         """Store a new key."""
-        await self._session.transact(lambda c: catalog.put_api_key(c, key, actor=actor))
+        return await self._session.transact(lambda c: catalog.put_api_key(c, key, actor=actor))
 
     async def find_api_key(self, key_id: str) -> ApiKey | None:
         """Return a key by its public id."""
@@ -273,16 +273,6 @@ class PostgresStore:
         """Open → Resolved."""
         return await self._session.transact(
             lambda c: catalog.resolve_support_case(c, tenant_id, case_id, actor=actor, resolution=resolution)
-        )
-
-    async def append_audit(
-        self, tenant_id: str, *, actor: str, act: str, subject: str, reason: str | None = None, details: str = "{}"
-    ) -> None:
-        """Add one entry to the tenant's chain."""
-        await self._session.transact(
-            lambda c: audit.append_audit(
-                c, tenant_id, actor=actor, act=act, subject=subject, reason=reason, details=details
-            )
         )
 
     async def list_audit(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[AuditEntry]:

@@ -49,6 +49,8 @@ async def find_job_story(connection: "Connection", tenant_id: str, guid: UUID) -
         created_at=found["created_at"],
         scheduler=None if scheduler is None else _read_scheduler(scheduler),
         scheduler_at=None if scheduler is None else scheduler["created_at"],
+        scheduled_at=None if scheduler is None else scheduler["scheduled_at"],
+        moved_at=None if scheduler is None else scheduler["moved_at"],
         inbox=tuple((row["created_at"], _read_inbox(row)) for row in inbox),
         outgoing=await _outgoing(connection, tenant_id, sent),
     )
@@ -114,6 +116,8 @@ def _story(
         account=row["account"],
         provider_message_id=row["provider_message_id"],
         due_at=row["due_at"],
+        cancel_at=row["cancel_at"],
+        cancel_actor=row["cancel_actor"],
         created_at=row["created_at"],
         transitions=tuple(transitions),
         tries=tuple(tries),

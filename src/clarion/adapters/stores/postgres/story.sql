@@ -1,7 +1,8 @@
 -- name: read_job
 -- The job by its guid, and when it was stored.
 SELECT
-  id, partition_key, row_key, guid, event_type, operation, source_type, source, automation_key, run_key, template_key,
+  id, partition_key, row_key, guid, message_id, event_type, operation, source_type, source, automation_key, run_key,
+  template_key,
   asked_template_version, template_version, payload_hash, payload, recipients, source_at, bucket, key_version, actor,
   correlation_id, traceparent, created_at
 FROM notification_job
@@ -11,7 +12,7 @@ WHERE tenant_id = $1 AND guid = $2;
 -- The pending row of a job, found by the dispatch guard's index.
 SELECT
   id, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at, lease_until,
-  retry_count, rescue_count, reason, diagnostics, correlation_id, traceparent, created_at
+  retry_count, rescue_count, reason, diagnostics, correlation_id, traceparent, created_at, scheduled_at, moved_at
 FROM notification_scheduler
 WHERE tenant_id = $1 AND artifact_type = 'NotificationJob' AND artifact_pk = $2 AND artifact_rk = $3
 ORDER BY id
@@ -27,13 +28,24 @@ WHERE tenant_id = $1 AND job_row_key = $2
 ORDER BY id;
 
 -- name: read_messages_of_job
--- All outgoing rows of a job: one part of their unique index.
-SELECT
-  id, bucket, pk, rk, message_id, channel, status, version, attempts, reason, account, provider_message_id, due_at,
-  created_at
-FROM outgoing_message
-WHERE tenant_id = $1 AND bucket = $2 AND pk = $3
-ORDER BY id;
+-- All outgoing rows of a job: one part of the index of their keys.
+SELECT o.*
+FROM (
+  SELECT found.outgoing_id
+  FROM outgoing_key AS found
+  WHERE found.tenant_id = $1 AND found.bucket = $2 AND found.pk = $3
+  OFFSET 0
+) AS k
+CROSS JOIN LATERAL (
+  SELECT
+    found.id, found.bucket, found.pk, found.rk, found.message_id, found.channel, found.status, found.version,
+    found.attempts, found.reason, found.account, found.provider_message_id, found.due_at, found.cancel_at,
+    found.cancel_actor, found.created_at
+  FROM outgoing_message AS found
+  WHERE found.bucket = $2 AND found.id = k.outgoing_id
+  LIMIT 1
+) AS o
+ORDER BY o.id;
 
 -- name: read_transitions
 -- The lines of these rows, each row's in their order.

@@ -35,8 +35,8 @@ FROM (
 LEFT JOIN LATERAL (
   SELECT c.bucket, c.id
   FROM (
-    SELECT found.bucket, found.id
-    FROM outgoing_message AS found
+    SELECT found.bucket, found.outgoing_id AS id
+    FROM outgoing_key AS found
     WHERE
       found.tenant_id = e.tenant_id AND found.message_id = e.message_id AND left(found.rk, 32) = e.recipient_key_hash
     UNION ALL

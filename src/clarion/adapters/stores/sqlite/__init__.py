@@ -4,8 +4,8 @@
 thread of the connection (a writer thread in production, inline in a simulation), and `core` runs them as transactions,
 one for itself or several in one commit. The works live by port: `ensure/`, `queue/`, `track`, `facts`, `catalog` with
 `audit`, `insights` with `story`, each with its SQL beside it. `session` keeps the connection, `clock` the store's time,
-`location` the address and the file, `failure` says what SQLite's errors mean, `codec` turns records into parameters and
-rows into records.
+`location` the address and the file, `damage` looks through the file when asked to, `failure` says what SQLite's errors
+mean, `codec` turns records into parameters and rows into records.
 
 A store opens a database that `migration` has prepared and refuses one that it may not use.
 """
@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from clarion.adapters.stores.migration import migrate_sqlite
 from clarion.adapters.stores.sqlite.core import SqliteCore
+from clarion.adapters.stores.sqlite.damage import require_sound
 from clarion.adapters.stores.sqlite.location import Location
 from clarion.adapters.stores.sqlite.runner import InlineRunner, Runner, WriterThread
 from clarion.adapters.stores.sqlite.session import BUSY_TIMEOUT, Session
@@ -21,7 +22,7 @@ from clarion.adapters.stores.sqlite.store import SqliteStore
 from clarion.ports.clock import Clock
 from clarion.ports.store import Migrated
 
-__all__ = ["InlineRunner", "Runner", "SqliteStore", "WriterThread", "migrate", "open_store"]
+__all__ = ["InlineRunner", "Runner", "SqliteStore", "WriterThread", "inspect", "migrate", "open_store"]
 
 
 async def open_store(
@@ -35,6 +36,15 @@ async def open_store(
     store = SqliteStore(SqliteCore(session), runner=runner or WriterThread())
     await store.open()
     return store
+
+
+async def inspect(url: str) -> None:
+    """Read the whole file at `url` and raise where it is damaged; beside others that use it."""
+    location, runner = Location.parse(url), WriterThread()
+    try:
+        await runner.run(lambda: require_sound(location))
+    finally:
+        await runner.close()
 
 
 async def migrate(url: str) -> Migrated:

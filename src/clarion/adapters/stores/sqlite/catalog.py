@@ -13,6 +13,8 @@ from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.audit import append_audit
 from clarion.adapters.stores.sqlite.session import Transaction
+from clarion.domain import act
+from clarion.domain.ensured import Ensured, Outcome
 from clarion.ports.catalog import ApiKey, Person
 from clarion.ports.ensure import bounded, unknown_address
 from clarion.ports.facts import TemplateRow
@@ -21,14 +23,14 @@ _SQL: Final = load(__package__, "catalog.sql")
 
 
 def publish_template(
-    transaction: Transaction, tenant_id: str, *, template_key: str, content_hash: str, bundle: str
-) -> TemplateRow:
-    """Store a new version unless the latest one has this content; return the version that stands."""
+    transaction: Transaction, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+) -> Ensured[TemplateRow]:
+    """Store a new version, audited, unless the latest one has this content; answer with the version that stands."""
     latest = transaction.records(
         TemplateRow, _SQL["read_latest_template"], tenant_id=tenant_id, template_key=template_key
     )
     if latest and latest[0].content_hash == content_hash:
-        return latest[0]
+        return Ensured(outcome=Outcome.FOUND, record=latest[0])
     row = TemplateRow(
         template_key=template_key,
         version=latest[0].version + 1 if latest else 1,
@@ -36,7 +38,9 @@ def publish_template(
         bundle=bundle,
     )
     transaction.rows(_SQL["insert_template"], tenant_id=tenant_id, **msgspec.structs.asdict(row))
-    return row
+    done = act.publish(template_key, version=row.version, content_hash=content_hash, actor=actor)
+    append_audit(transaction, tenant_id, done)
+    return Ensured(outcome=Outcome.CREATED, record=row)
 
 
 def list_templates(transaction: Transaction, tenant_id: str) -> list[TemplateRow]:
@@ -74,17 +78,22 @@ def put_group(transaction: Transaction, tenant_id: str, *, guid: UUID, name: str
     transaction.rows(_SQL["insert_members"], tenant_id=tenant_id, guid=str(guid), members=codec.as_json(members))
 
 
-def set_type_enabled(transaction: Transaction, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> None:
-    """Switch a notification type on or off for the tenant; audited."""
-    transaction.rows(_SQL["set_type_enabled"], tenant_id=tenant_id, event_type=event_type, enabled=enabled, actor=actor)
-    act = "enable" if enabled else "disable"
-    append_audit(transaction, tenant_id, actor=actor, act=act, subject=f"type {event_type}")
+def set_type_enabled(transaction: Transaction, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:
+    """Switch a notification type on or off for the tenant; audited; False where it is so already."""
+    switched = transaction.rows(
+        _SQL["set_type_enabled"], tenant_id=tenant_id, event_type=event_type, enabled=enabled, actor=actor
+    )
+    if switched:
+        append_audit(transaction, tenant_id, act.switch(event_type, enabled=enabled, actor=actor))
+    return bool(switched)
 
 
-def put_api_key(transaction: Transaction, key: ApiKey, *, actor: str) -> None:
-    """Store a new key; audited."""
-    transaction.rows(_SQL["insert_api_key"], items=codec.parameter([key]))
-    append_audit(transaction, key.tenant_id, actor=actor, act="mint", subject=f"key {key.key_id}")
+def put_api_key(transaction: Transaction, key: ApiKey, *, actor: str) -> bool:
+    """Store a new key; audited; False where its id is taken."""
+    made = transaction.rows(_SQL["insert_api_key"], items=codec.parameter([key]))
+    if made:
+        append_audit(transaction, key.tenant_id, act.mint(key.key_id, actor=actor))
+    return bool(made)
 
 
 def find_api_key(transaction: Transaction, key_id: str) -> ApiKey | None:
@@ -100,19 +109,19 @@ def list_api_keys(transaction: Transaction, tenant_id: str) -> list[ApiKey]:
 
 def revoke_api_key(transaction: Transaction, tenant_id: str, key_id: str, *, actor: str) -> bool:
     """Revoke a key from now on; audited; False where there is none to revoke."""
-    if not transaction.rows(_SQL["revoke_api_key"], tenant_id=tenant_id, key_id=key_id):
-        return False
-    append_audit(transaction, tenant_id, actor=actor, act="revoke", subject=f"key {key_id}")
-    return True
+    revoked = transaction.rows(_SQL["revoke_api_key"], tenant_id=tenant_id, key_id=key_id)
+    if revoked:
+        append_audit(transaction, tenant_id, act.revoke(key_id, actor=actor))
+    return bool(revoked)
 
 
 def resolve_support_case(
     transaction: Transaction, tenant_id: str, case_id: UUID, *, actor: str, resolution: str
 ) -> bool:
-    """Open → Resolved; audited; False where the case is not open."""
+    """Open → Resolved; audited with the resolution; False where the case is not open."""
     resolved = transaction.rows(
         _SQL["resolve_support_case"], tenant_id=tenant_id, case_id=str(case_id), actor=actor, resolution=resolution
     )
     if resolved:
-        append_audit(transaction, tenant_id, actor=actor, act="resolve", subject=f"case {case_id}", reason=resolution)
+        append_audit(transaction, tenant_id, act.resolve(case_id, resolution=resolution, actor=actor))
     return bool(resolved)

@@ -66,19 +66,27 @@ WHERE true
 ON CONFLICT (tenant_id, group_guid, recipient_id_hash) DO NOTHING;
 
 -- name: set_type_enabled
--- One row once anybody has switched it.
+-- One row once anybody has switched it off; what is so already stays, with the name of who made it so.
 INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by, changed_at)
-VALUES (:tenant_id, :event_type, :enabled, :actor, clarion_now())
+SELECT :tenant_id, :event_type, :enabled, :actor, clarion_now()
+WHERE
+  NOT :enabled
+  OR EXISTS (SELECT 1 FROM type_setting AS s WHERE s.tenant_id = :tenant_id AND s.event_type = :event_type)
 ON CONFLICT (tenant_id, event_type) DO UPDATE
-SET enabled = excluded.enabled, changed_by = excluded.changed_by, changed_at = excluded.changed_at;
+SET enabled = excluded.enabled, changed_by = excluded.changed_by, changed_at = excluded.changed_at
+WHERE type_setting.enabled <> excluded.enabled
+RETURNING event_type;
 
 -- name: insert_api_key
--- A key id that is taken is refused by the primary key: it is random, so that is a defect.
+-- A key id is random: one that is taken was minted by the same request before.
 INSERT INTO api_key (key_id, tenant_id, secret_hash, actor, role, created_at, expires_at, revoked_at)
 SELECT
   g.value ->> 'key_id', g.value ->> 'tenant_id', g.value ->> 'secret_hash', g.value ->> 'actor', g.value ->> 'role',
   coalesce(g.value ->> 'created_at', clarion_now()), g.value ->> 'expires_at', g.value ->> 'revoked_at'
-FROM json_each(:items) AS g;
+FROM json_each(:items) AS g
+WHERE true
+ON CONFLICT (key_id) DO NOTHING
+RETURNING key_id;
 
 -- name: find_api_key
 -- For every request that comes in.

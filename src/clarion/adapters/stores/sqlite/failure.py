@@ -13,7 +13,13 @@ from clarion.adapters.stores.migration.failure import SQLITE, Row
 from clarion.adapters.stores.sqlite.codec import unstorable
 from clarion.errors import BrokenInvariant, ClarionError, StoreBusy, StoreFull, StoreUnreachable
 
-# By primary result code, which extended codes carry in their low byte.
+_NO_SPACE: Final[Row] = (
+    StoreFull,
+    "has no space left",
+    "make space on its disk; nothing of this work was stored, so try again",
+)
+
+# By primary result code, which extended codes carry in their low byte; by the extended code where it says more.
 AT_WORK: Final[dict[int, Row]] = {
     **SQLITE,
     sqlite3.SQLITE_BUSY: (
@@ -21,11 +27,8 @@ AT_WORK: Final[dict[int, Row]] = {
         "was locked by another process for longer than we wait",
         "end what holds it (another Clarion, a backup, a shell with an open transaction), then try again",
     ),
-    sqlite3.SQLITE_FULL: (
-        StoreFull,
-        "has no space left",
-        "make space on its disk; nothing of this work was stored, so try again",
-    ),
+    sqlite3.SQLITE_FULL: _NO_SPACE,
+    sqlite3.SQLITE_IOERR_SHMSIZE: _NO_SPACE,
     sqlite3.SQLITE_NOTADB: (StoreUnreachable, "is no SQLite database", "name another file; this one is as it was"),
     sqlite3.SQLITE_CORRUPT: (StoreUnreachable, "is damaged", "stop all that use it and restore it from a backup"),
 }
@@ -51,7 +54,7 @@ def _meaning(error: sqlite3.Error, store: str) -> ClarionError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     if code == _DATATYPE:
         return unstorable("a value that its column cannot hold")
-    row = AT_WORK.get(code & 0xFF)
+    row = AT_WORK.get(code) or AT_WORK.get(code & 0xFF)
     if row is None:
         return BrokenInvariant(f"{store} refused a statement ({error})")  # SQLite names constraints, never values
     kind, what, hint = row

@@ -3,7 +3,8 @@
 SELECT tenant_id FROM tenant WHERE tenant_id > :after ORDER BY tenant_id LIMIT :limit;
 
 -- name: find_job_of_message
--- By the outgoing rows of the message, else by its line in an inbox: each leads to its job by the job's row key.
+-- By the outgoing rows of the message, by its line in an inbox, or by the job that was answered with it: each leads to
+-- its job by the job's row key.
 SELECT j.guid
 FROM (
   SELECT o.pk AS row_key, 1 AS place
@@ -13,6 +14,10 @@ FROM (
   SELECT u.job_row_key, 2 AS place
   FROM user_message AS u
   WHERE u.tenant_id = :tenant_id AND u.message_id = :message_id
+  UNION ALL
+  SELECT a.row_key, 3 AS place
+  FROM notification_job AS a
+  WHERE a.tenant_id = :tenant_id AND a.message_id = :message_id
 ) AS parent
 CROSS JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = parent.row_key
 ORDER BY parent.place
@@ -35,10 +40,19 @@ ORDER BY j.row_key
 LIMIT :limit;
 
 -- name: list_doubts
--- Pages by the partial index of doubts; since when it is one stands on the line of its last move.
-SELECT o.id, o.message_id, o.channel, o.account, o.version, o.reason, coalesce(t.at, o.created_at) AS since_at
+-- Pages by the partial index of doubts; since when it is one stands on the line of the last move into it, after which
+-- there may be one of the decision to leave it there.
+SELECT
+  o.id, o.message_id, o.channel, o.account, o.version, o.reason,
+  coalesce(
+    (
+      SELECT max(t.at)
+      FROM transition AS t
+      WHERE t.bucket = o.bucket AND t.outgoing_id = o.id AND t.to_status = 'Uncertain' AND t.from_status <> 'Uncertain'
+    ),
+    o.created_at
+  ) AS since_at
 FROM outgoing_message AS o
-LEFT JOIN transition AS t ON t.bucket = o.bucket AND t.outgoing_id = o.id AND t.version = o.version
 WHERE o.tenant_id = :tenant_id AND o.status = 'Uncertain' AND o.id > :after
 ORDER BY o.id
 LIMIT :limit;

@@ -183,7 +183,6 @@ class SqliteStore:
     list_api_keys = _reads(catalog.list_api_keys)
     revoke_api_key = _writes(Urgency.SOON, catalog.revoke_api_key)
     resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
-    append_audit = _writes(Urgency.SOON, audit.append_audit)
     list_audit = _reads(audit.list_audit)
 
     list_tenants = _reads(insights.list_tenants)

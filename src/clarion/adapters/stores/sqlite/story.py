@@ -41,6 +41,8 @@ class _Sent(msgspec.Struct, frozen=True, kw_only=True):
     account: str | None
     provider_message_id: str | None
     due_at: datetime | None
+    cancel_at: datetime | None
+    cancel_actor: str | None
     created_at: datetime
 
 
@@ -50,24 +52,31 @@ def find_job_story(transaction: Transaction, tenant_id: str, guid: UUID) -> JobS
     if not jobs:
         return None
     ((made_at, job),) = jobs
-    schedulers = _with_times(
-        transaction,
-        NotificationScheduler,
-        _SQL["read_scheduler"],
-        tenant_id=tenant_id,
-        partition_key=job.partition_key,
-        row_key=job.row_key,
-    )
-    scheduler_at, scheduler = schedulers[0] if schedulers else (None, None)
+    scheduler, (scheduler_at, scheduled_at, moved_at) = _scheduler(transaction, tenant_id, job)
     inbox = _with_times(transaction, UserMessage, _SQL["read_inbox"], tenant_id=tenant_id, row_key=job.row_key)
     return JobStory(
         job=job,
         created_at=made_at,
         scheduler=scheduler,
         scheduler_at=scheduler_at,
+        scheduled_at=scheduled_at,
+        moved_at=moved_at,
         inbox=tuple(inbox),
         outgoing=_outgoing(transaction, tenant_id, job),
     )
+
+
+def _scheduler(
+    transaction: Transaction, tenant_id: str, job: NotificationJob
+) -> tuple[NotificationScheduler | None, list[datetime | None]]:
+    """Read the pending row of a job, and its times, which stand in the last three columns."""
+    columns, rows = transaction.table(
+        _SQL["read_scheduler"], tenant_id=tenant_id, partition_key=job.partition_key, row_key=job.row_key
+    )
+    if not rows:
+        return None, [None, None, None]
+    times = [None if at is None else instant(at) for at in rows[0][-3:]]
+    return codec.record(NotificationScheduler, columns[:-3], rows[0][:-3]), times
 
 
 def _outgoing(transaction: Transaction, tenant_id: str, job: NotificationJob) -> tuple[OutgoingStory, ...]:

@@ -1,8 +1,8 @@
 -- name: read_job
 -- By guid; the row as it is, and when it was made.
 SELECT
-  j.id, j.partition_key, j.row_key, j.guid, j.event_type, j.operation, j.source_type, j.source, j.automation_key,
-  j.run_key, j.template_key, j.asked_template_version, j.template_version, j.payload_hash, j.payload, j.recipients,
+  j.id, j.partition_key, j.row_key, j.guid, j.message_id, j.event_type, j.operation, j.source_type, j.source,
+  j.automation_key, j.run_key, j.template_key, j.asked_template_version, j.template_version, j.payload_hash, j.payload, j.recipients,
   j.source_at, j.bucket, j.key_version, j.actor, j.correlation_id, j.traceparent, j.created_at AS made_at
 FROM notification_job AS j
 WHERE j.tenant_id = :tenant_id AND j.guid = :guid;
@@ -12,7 +12,7 @@ WHERE j.tenant_id = :tenant_id AND j.guid = :guid;
 SELECT
   s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version, s.due_at,
   s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent,
-  s.created_at AS made_at
+  s.created_at, s.scheduled_at, s.moved_at
 FROM notification_scheduler AS s
 WHERE
   s.tenant_id = :tenant_id AND s.artifact_type = 'NotificationJob' AND s.artifact_pk = :partition_key
@@ -31,7 +31,7 @@ ORDER BY u.id;
 -- By the first parts of the unique key.
 SELECT
   o.id, o.bucket, o.pk, o.rk, o.message_id, o.channel, o.status, o.version, o.attempts, o.reason, o.account,
-  o.provider_message_id, o.due_at, o.created_at
+  o.provider_message_id, o.due_at, o.cancel_at, o.cancel_actor, o.created_at
 FROM outgoing_message AS o
 WHERE o.tenant_id = :tenant_id AND o.bucket = :bucket AND o.pk = :row_key
 ORDER BY o.id;

@@ -33,6 +33,14 @@ ALTER TABLE outgoing_message
   ADD COLUMN has_source   boolean NOT NULL DEFAULT false,
   ADD COLUMN reason_class text NOT NULL DEFAULT '' CHECK (reason_class IN ('', 'throttled', 'recipient-not-found'));
 
+-- message_id: the one that a direct send to one recipient is answered with, before any row has it.
+ALTER TABLE notification_job ADD COLUMN message_id uuid;
+
+-- scheduled_at: when the first stage passed it on. moved_at: when it last changed its state.
+ALTER TABLE notification_scheduler
+  ADD COLUMN scheduled_at timestamptz,
+  ADD COLUMN moved_at     timestamptz;
+
 ALTER TABLE support_case
   ADD COLUMN resolved_at timestamptz,
   ADD COLUMN resolved_by text,

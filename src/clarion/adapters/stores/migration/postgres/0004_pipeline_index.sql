@@ -16,6 +16,8 @@ DROP INDEX CONCURRENTLY IF EXISTS outgoing_message_cancel;
 CREATE INDEX CONCURRENTLY outgoing_message_cancel ON outgoing_message (cancel_at) WHERE cancel_at IS NOT NULL AND due_at IS NOT NULL;
 DROP INDEX CONCURRENTLY IF EXISTS outgoing_message_failed;
 CREATE INDEX CONCURRENTLY outgoing_message_failed ON outgoing_message (tenant_id, id) WHERE status = 'FailedFinal';
+DROP INDEX CONCURRENTLY IF EXISTS notification_job_message;
+CREATE INDEX CONCURRENTLY notification_job_message ON notification_job (tenant_id, message_id) WHERE message_id IS NOT NULL;
 DROP INDEX CONCURRENTLY IF EXISTS user_message_job;
 CREATE INDEX CONCURRENTLY user_message_job ON user_message (tenant_id, job_row_key);
 DROP INDEX CONCURRENTLY IF EXISTS webhook_event_message;

@@ -32,6 +32,13 @@ ALTER TABLE outgoing_message ADD COLUMN cancel_actor text;
 ALTER TABLE outgoing_message ADD COLUMN has_source   integer NOT NULL DEFAULT 0 CHECK (has_source IN (0, 1));
 ALTER TABLE outgoing_message ADD COLUMN reason_class text NOT NULL DEFAULT '' CHECK (reason_class IN ('', 'throttled', 'recipient-not-found'));
 
+-- message_id: the one that a direct send to one recipient is answered with, before any row has it.
+ALTER TABLE notification_job ADD COLUMN message_id text;
+
+-- scheduled_at: when the first stage passed it on. moved_at: when it last changed its state.
+ALTER TABLE notification_scheduler ADD COLUMN scheduled_at integer;
+ALTER TABLE notification_scheduler ADD COLUMN moved_at     integer;
+
 ALTER TABLE support_case ADD COLUMN resolved_at integer;
 ALTER TABLE support_case ADD COLUMN resolved_by text;
 ALTER TABLE support_case ADD COLUMN resolution  text CHECK (length(CAST(resolution AS blob)) <= 4096);

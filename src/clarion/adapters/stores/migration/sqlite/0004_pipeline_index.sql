@@ -8,6 +8,7 @@ CREATE INDEX api_key_tenant ON api_key (tenant_id);
 CREATE INDEX outgoing_message_uncertain ON outgoing_message (tenant_id, id) WHERE status = 'Uncertain';
 CREATE INDEX outgoing_message_cancel ON outgoing_message (cancel_at) WHERE cancel_at IS NOT NULL AND due_at IS NOT NULL;
 CREATE INDEX outgoing_message_failed ON outgoing_message (tenant_id, id) WHERE status = 'FailedFinal';
+CREATE INDEX notification_job_message ON notification_job (tenant_id, message_id) WHERE message_id IS NOT NULL;
 CREATE INDEX user_message_job ON user_message (tenant_id, job_row_key);
 CREATE INDEX webhook_event_message ON webhook_event (tenant_id, message_id) WHERE message_id IS NOT NULL;
 CREATE INDEX webhook_event_provider_message ON webhook_event (tenant_id, account, provider_message_id) WHERE provider_message_id IS NOT NULL;

@@ -47,17 +47,18 @@ WHERE ctid = ANY (ARRAY(
 -- name: insert_notification_jobs
 -- The look-up by row key (unique per tenant by itself), the order and ON CONFLICT as in every insert of an ensure.
 INSERT INTO notification_job (
-  tenant_id, partition_key, row_key, guid, event_type, operation, source_type, source, automation_key, run_key,
+  tenant_id, partition_key, row_key, guid, message_id, event_type, operation, source_type, source, automation_key, run_key,
   template_key, asked_template_version, template_version, payload_hash, payload, recipients, source_at, bucket,
   key_version, actor, correlation_id, traceparent
 )
 SELECT
-  $1, g.partition_key, g.row_key, g.guid, g.event_type, g.operation, g.source_type, g.source, g.automation_key,
-  g.run_key, g.template_key, g.asked_template_version, g.template_version, g.payload_hash,
+  $1, g.partition_key, g.row_key, g.guid, g.message_id, g.event_type, g.operation, g.source_type, g.source,
+  g.automation_key, g.run_key, g.template_key, g.asked_template_version, g.template_version, g.payload_hash,
   decode(g.payload, 'base64'), g.recipients, g.source_at, g.bucket, g.key_version, g.actor, g.correlation_id,
   g.traceparent
 FROM json_to_recordset($2::json) AS g (
-  partition_key text, row_key text, guid uuid, event_type text, operation text, source_type text, source text,
+  partition_key text, row_key text, guid uuid, message_id uuid, event_type text, operation text, source_type text,
+  source text,
   automation_key text, run_key text, template_key text, asked_template_version integer, template_version integer,
   payload_hash text, payload text, recipients text, source_at timestamptz, bucket integer, key_version integer,
   actor text, correlation_id text, traceparent text
@@ -73,7 +74,7 @@ SELECT j.*
 FROM json_to_recordset($2::json) AS g (row_key text)
 CROSS JOIN LATERAL (
   SELECT
-    id, partition_key, row_key, guid, event_type, operation, source_type, source, automation_key, run_key,
+    id, partition_key, row_key, guid, message_id, event_type, operation, source_type, source, automation_key, run_key,
     template_key, asked_template_version, template_version, payload_hash, payload, recipients, source_at, bucket,
     key_version, actor, correlation_id, traceparent
   FROM notification_job AS found

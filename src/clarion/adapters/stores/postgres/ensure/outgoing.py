@@ -1,12 +1,13 @@
 """Ensuring outgoing messages: the hot path of every campaign, two statements a set, and more only for what was there.
 
 The rows are made on the server from parents, address versions and flows; what travels is the set, and what its items
-share travels once. Writes `source`, `flow`, `outgoing_message`, `flow_count` and `support_case`, and holds scheduler
-rows while it inserts.
+share travels once. Writes `source`, `flow`, `outgoing_message`, `outgoing_key`, `flow_count` and `support_case`, and
+holds scheduler rows while it inserts.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -17,6 +18,7 @@ import msgspec
 from clarion.adapters.stores import answer
 from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.postgres.ensure.record import write_cases
+from clarion.adapters.stores.postgres.session import Overtaken
 from clarion.adapters.stores.query import load
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
@@ -37,7 +39,10 @@ async def ensure_outgoing_messages(
     connection: "Connection", tenant_id: str, items: Sequence[OutgoingItem]
 ) -> list[Ensured[OutgoingMessage]]:
     """Insert the rows that are absent while their holds hold, and compare those that are there."""
-    made = await _insert(connection, tenant_id, items)
+    try:
+        made = await _insert(connection, tenant_id, items)
+    except asyncpg.UniqueViolationError:
+        raise Overtaken from None  # somebody has made one of the keys since we looked; the server's words quote it
     rows = await _with_stored(connection, tenant_id, items, made)
     known = [number for number, row in enumerate(rows) if row.id is not None]
     verdicts = answer.compare(
@@ -74,18 +79,18 @@ async def _insert(
         sources,
         [hold_id for hold_id, _ in holds],
         [version for _, version in holds],
-        [parents[_parent(item)] for item in items],
-        [road_places[item.lane.value, item.route, item.source] for item in items],
-        [hold_places.get(item.hold) for item in items],
-        [item.address_id for item in items],
-        [item.recipient_id_hash for item in items],
-        [item.channel for item in items],
-        [item.message_id for item in items],
-        [item.attempt_no for item in items],
-        [item.order_key for item in items],
-        [item.due_at for item in items],
-        [item.expires_at for item in items],
-        [item.doubt_policy for item in items],
+        codec.array([parents[_parent(item)] for item in items]),
+        codec.array([road_places[item.lane.value, item.route, item.source] for item in items]),
+        codec.array([hold_places.get(item.hold) for item in items]),
+        codec.array([item.address_id for item in items]),
+        codec.array([item.recipient_id_hash for item in items]),
+        codec.array([item.channel for item in items]),
+        codec.array([str(item.message_id) for item in items]),
+        codec.array([item.attempt_no for item in items]),
+        codec.array([item.order_key for item in items]),
+        codec.array([_instant(item.due_at) for item in items]),
+        codec.array([_instant(item.expires_at) for item in items]),
+        codec.array([item.doubt_policy for item in items]),
     )
     rows = [_message(row, status=OutgoingStatus.CREATED, version=1) for row in made]
     return {(row.pk, row.address_id, row.attempt_no): row for row in rows}
@@ -167,6 +172,10 @@ def _given(item: OutgoingItem, found: OutgoingMessage) -> OutgoingMessage:
     if (found.message_id, found.address_id) == (item.message_id, item.address_id):
         return found
     return msgspec.structs.replace(found, message_id=item.message_id, address_id=item.address_id)
+
+
+def _instant(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
 
 
 def _parents(items: Sequence[OutgoingItem]) -> dict[Parent, int]:

@@ -26,8 +26,10 @@ ON CONFLICT DO NOTHING;
 -- holds) comes once and is looked up once; a row refers to it by its place. The parent gives bucket and correlation,
 -- the address version gives channel and key hash (so no cryptography per row). A scheduler row is locked FOR SHARE only
 -- if a row of its is missing: a repeat must write nothing and a lock is a write, while a cancel must wait for those who
--- insert and be seen by those who come after it. The conflict's target spares a probe of the primary key for each row.
--- Row keys as in domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a source.
+-- insert and be seen by those who come after it. A key that another transaction has made since then is a violation, which
+-- the caller answers by looking again: that is rare, and to be ready for it in every row is not free. Row keys as in
+-- domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a source; they ask for the keys, so that
+-- nobody waits for a key who has a counter.
 WITH parent AS MATERIALIZED (
   SELECT
     array_agg(j.bucket ORDER BY g.place) AS buckets,
@@ -60,8 +62,9 @@ WITH parent AS MATERIALIZED (
     a.channel, g.*, ($2::text[])[g.parent] AS pk, ((SELECT buckets FROM parent))[g.parent] AS bucket,
     concat_ws('_', a.key_hash, a.channel, g.attempt_no) AS rk
   FROM unnest(
-    $9::integer[], $10::integer[], $11::integer[], $12::bigint[], $13::text[], $14::text[], $15::uuid[],
-    $16::smallint[], $17::text[], $18::timestamptz[], $19::timestamptz[], $20::text[]
+    $9::text::integer[], $10::text::integer[], $11::text::integer[], $12::text::bigint[], $13::text::text[],
+    $14::text::text[], $15::text::uuid[], $16::text::smallint[], $17::text::text[], $18::text::timestamptz[],
+    $19::text::timestamptz[], $20::text::text[]
   ) WITH ORDINALITY AS g (
     parent, road, hold, address_id, recipient_id_hash, road_channel, message_id, attempt_no, order_key, due_at,
     expires_at, doubt_policy, place
@@ -78,9 +81,9 @@ WITH parent AS MATERIALIZED (
   SELECT w.*
   FROM wanted AS w
   WHERE w.bucket IS NOT NULL AND (
-    SELECT o.id
-    FROM outgoing_message AS o
-    WHERE o.tenant_id = $1 AND o.bucket = w.bucket AND o.pk = w.pk AND o.rk = w.rk
+    SELECT k.outgoing_id
+    FROM outgoing_key AS k
+    WHERE k.tenant_id = $1 AND k.bucket = w.bucket AND k.pk = w.pk AND k.rk = w.rk
   ) IS NULL
 ), held AS MATERIALIZED (
   SELECT array_agg(s.id IS NOT NULL ORDER BY g.place) AS stands
@@ -103,16 +106,23 @@ WITH parent AS MATERIALIZED (
     $1, m.bucket, m.pk, m.rk, m.message_id, m.address_id, m.channel, m.attempt_no,
     ((SELECT flows FROM road))[m.road], m.order_key, coalesce(m.due_at, now()), m.expires_at, m.doubt_policy,
     ($6::text[])[m.road] <> '', ((SELECT correlations FROM parent))[m.parent], ((SELECT traces FROM parent))[m.parent]
-  FROM missing AS m
-  WHERE m.hold IS NULL OR ((SELECT stands FROM held))[m.hold]
-  ORDER BY m.bucket, m.pk, m.rk, m.place
-  ON CONFLICT (tenant_id, bucket, pk, rk) DO NOTHING
+  FROM (
+    SELECT DISTINCT ON (d.bucket, d.pk, d.rk) d.*
+    FROM missing AS d
+    WHERE d.hold IS NULL OR ((SELECT stands FROM held))[d.hold]
+    ORDER BY d.bucket, d.pk, d.rk, d.place
+  ) AS m
   RETURNING id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id, flow_id, has_source
+), keyed AS (
+  INSERT INTO outgoing_key (tenant_id, bucket, pk, rk, message_id, outgoing_id)
+  SELECT $1, m.bucket, m.pk, m.rk, m.message_id, m.id
+  FROM made AS m
+  RETURNING outgoing_id
 ), counted AS (
   INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
   SELECT $1, m.flow_id, 'Created', '', count(*)
   FROM made AS m
-  WHERE m.has_source
+  WHERE m.has_source AND (SELECT count(*) FROM keyed) > 0
   GROUP BY m.flow_id
   ORDER BY m.flow_id
   ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
@@ -158,11 +168,17 @@ SELECT
   o.version, o.correlation_id
 FROM wanted AS w
 LEFT JOIN LATERAL (
+  SELECT found.outgoing_id
+  FROM outgoing_key AS found
+  WHERE found.tenant_id = $1 AND found.bucket = w.bucket AND found.pk = w.pk AND found.rk = w.rk
+  LIMIT 1
+) AS k ON true
+LEFT JOIN LATERAL (
   SELECT
     found.id, found.message_id, found.address_id, found.channel, found.attempt_no, found.status, found.version,
     found.correlation_id
   FROM outgoing_message AS found
-  WHERE found.tenant_id = $1 AND found.bucket = w.bucket AND found.pk = w.pk AND found.rk = w.rk
+  WHERE found.bucket = w.bucket AND found.id = k.outgoing_id
   LIMIT 1
 ) AS o ON true
 ORDER BY w.place;

@@ -1,14 +1,16 @@
 """Pausing and canceling: gates of sources, cancels of direct jobs, and the sweep that carries both out.
 
-Writes `source`, `notification_scheduler`, `outgoing_message`, `transition` and `flow_count`. That nothing is sent after
-a pause or a cancel is the claim's part.
+Writes `source`, `notification_scheduler`, `outgoing_message`, `transition`, `flow_count` and, for what a person does,
+`audit_log`. That nothing is sent after a pause or a cancel is the claim's part.
 """
 
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from clarion.adapters.stores.postgres.audit import append_audit
 from clarion.adapters.stores.postgres.queue.move import Move, Step, read_locked, write_moves
 from clarion.adapters.stores.query import load
+from clarion.domain import act
 from clarion.domain.claim import Gate
 from clarion.domain.machine import Cause
 from clarion.domain.notification import NOTIFICATION_SCHEDULER
@@ -21,9 +23,13 @@ _SQL: Final = load(__package__, "cancel.sql")
 _CANCELED: Final = Step(to=OutgoingStatus.CANCELED, reason="canceled before it was sent")
 
 
-async def set_gate(connection: "Connection", tenant_id: str, source: str, gate: Gate) -> None:
-    """Open, pause or cancel a source: one update, after which no claim of its rows begins."""
-    await connection.execute(_SQL["set_gate"].sql, tenant_id, source, gate)
+async def set_gate(connection: "Connection", tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
+    """Open, pause or cancel a source: one update, after which no claim of its rows begins; audited."""
+    changed = await connection.fetchrow(_SQL["set_gate"].sql, tenant_id, source, gate)
+    if changed is None:
+        return False
+    await append_audit(connection, tenant_id, act.gate(source, gate, actor=actor))
+    return True
 
 
 async def sweep_canceled(connection: "Connection", *, limit: int) -> int:
@@ -35,7 +41,7 @@ async def sweep_canceled(connection: "Connection", *, limit: int) -> int:
 
 
 async def cancel_job(connection: "Connection", tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
-    """Cancel a direct job: its scheduler row unless finished, its waiting rows, and whatever may still come back."""
+    """Cancel a direct job: its scheduler row unless finished, its waiting rows, what may still come back; audited."""
     schedulers = await connection.fetch(
         _SQL["cancel_schedulers"].sql,
         tenant_id,
@@ -53,4 +59,7 @@ async def cancel_job(connection: "Connection", tenant_id: str, job_guid: UUID, *
         await connection.execute(
             _SQL["call_off_messages"].sql, [row.bucket for row in away], [row.id for row in away], actor
         )
-    return bool(schedulers or rows)
+    if not (schedulers or rows):
+        return False
+    await append_audit(connection, tenant_id, act.cancel(job_guid, actor=actor))
+    return True

@@ -1,8 +1,12 @@
 -- name: set_gate
--- One update, whatever hangs on it: it waits for the claims that hold the row, and those that come after it see it.
+-- One update, whatever hangs on it: it waits for the claims that hold the row, and those that come after it see it. No
+-- row is given where the gate stands so already.
 INSERT INTO source AS s (tenant_id, source, gate)
-VALUES ($1, $2, $3)
-ON CONFLICT (tenant_id, source) DO UPDATE SET gate = excluded.gate;
+SELECT $1, $2, $3
+WHERE $3 <> 'Open' OR EXISTS (SELECT FROM source AS found WHERE found.tenant_id = $1 AND found.source = $2)
+ON CONFLICT (tenant_id, source) DO UPDATE SET gate = excluded.gate
+WHERE s.gate <> excluded.gate
+RETURNING s.source;
 
 -- name: lock_canceled_messages
 -- Waiting rows that were called off, one by one or with their source, at most so many of either; what somebody holds is
@@ -50,7 +54,7 @@ LIMIT $1;
 UPDATE notification_scheduler AS s
 SET
   status = 'Canceled', due_at = NULL, lease_until = NULL, version = s.version + 1,
-  reason = format('canceled by %s', $3::text)
+  reason = format('canceled by %s', $3::text), moved_at = now()
 WHERE
   s.status = ANY ($4::text[]) AND s.id = ANY (ARRAY(
     SELECT f.id
@@ -83,12 +87,18 @@ FROM (
   LIMIT 1
 ) AS j
 CROSS JOIN LATERAL (
+  SELECT found.outgoing_id
+  FROM outgoing_key AS found
+  WHERE found.tenant_id = $1 AND found.bucket = j.bucket AND found.pk = j.row_key
+  ORDER BY found.outgoing_id
+) AS k
+CROSS JOIN LATERAL (
   SELECT found.*
   FROM outgoing_message AS found
   WHERE
-    found.tenant_id = $1 AND found.bucket = j.bucket AND found.pk = j.row_key AND found.cancel_at IS NULL
+    found.bucket = j.bucket AND found.id = k.outgoing_id AND found.cancel_at IS NULL
     AND found.status <> ALL ($3::text[])
-  ORDER BY found.bucket, found.id
+  LIMIT 1
   FOR UPDATE
 ) AS o;
 

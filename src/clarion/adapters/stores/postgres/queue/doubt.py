@@ -1,7 +1,7 @@
 """Messages in doubt: claims that nobody reported about, decisions about them, and a person's word to try again.
 
-Writes `outgoing_message`, `transition`, `delivery_attempt`, `flow` and `flow_count`. Who decides about a doubt is in
-the pipeline; whoever takes a person's word writes it into the audit log.
+Writes `outgoing_message`, `transition`, `delivery_attempt`, `flow`, `flow_count` and, for a person's word, `audit_log`.
+Who decides about a doubt is in the pipeline.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clarion.adapters.stores.postgres import codec
+from clarion.adapters.stores.postgres.audit import append_audit
 from clarion.adapters.stores.postgres.queue.move import Move, Step, read_locked, write_moves
 from clarion.adapters.stores.postgres.queue.record import lock_and_pin
 from clarion.adapters.stores.query import load
+from clarion.domain import act
 from clarion.domain.claim import Doubt, DoubtVerdict
 from clarion.domain.outgoing import OutgoingStatus
 
@@ -68,23 +70,14 @@ async def settle_doubts(connection: "Connection", verdicts: Sequence[DoubtVerdic
     moves = [
         Move(
             row=row,
-            steps=(Step(to=OutgoingStatus.RETRY_READY, reason=verdict.reason),),
+            steps=(Step(to=verdict.to, reason=verdict.reason),),
             delay=verdict.delay,
             authorised=verdict.counts_as_duplicate,  # else the window is looked at again right before the call
             replays=int(verdict.counts_as_duplicate),
         )
         for verdict, row in settled
-        if verdict.replay
     ]
     await write_moves(connection, moves, actor=actor)
-    resting = [verdict for verdict, _ in settled if not verdict.replay]
-    if resting:
-        await connection.execute(
-            _SQL["let_doubts_rest"].sql,
-            [verdict.bucket for verdict in resting],
-            [verdict.id for verdict in resting],
-            [verdict.reason for verdict in resting],
-        )
     return {row.id for _, row in settled}
 
 
@@ -98,4 +91,5 @@ async def retry_outgoing(
     step = Step(to=OutgoingStatus.RETRY_READY, reason=reason)
     move = Move(row=read_locked(found), steps=(step,), delay=timedelta(), authorised=True, forgiven=True)
     await write_moves(connection, [move], actor=actor)
+    await append_audit(connection, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
     return True

@@ -55,13 +55,6 @@ CROSS JOIN LATERAL (
   FOR UPDATE
 ) AS o;
 
--- name: let_doubts_rest
--- No change of state: the decision is kept on the row, and nobody is asked again.
-UPDATE outgoing_message AS o
-SET settle_at = NULL, reason = g.reason
-FROM unnest($1::integer[], $2::bigint[], $3::text[]) AS g (bucket, id, reason)
-WHERE o.bucket = g.bucket AND o.id = g.id;
-
 -- name: lock_failed_message
 -- A person names a row by its id alone, so it is found among the few of its tenant that can be tried again; by version,
 -- so that a double click is one retry.

@@ -66,22 +66,24 @@ async def lock_and_pin(connection: "Connection", rows: Sequence[tuple[int, int]]
 async def _record(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> Found:
     """Record results of different rows."""
     ordered = sorted(results, key=lambda result: (result.bucket, result.id))
+    tokens = {result.claim_token: str(result.claim_token) for result in ordered}
+    outcomes = [result.outcome for result in ordered]
     rows = await connection.fetch(
         _SQL["record_outgoing"].sql,
-        [result.bucket for result in ordered],
-        [result.id for result in ordered],
-        [result.claim_token for result in ordered],
-        [result.attempt for result in ordered],
-        [type(result.outcome).__name__ for result in ordered],
-        [_provider_message_id(result.outcome) for result in ordered],
-        [_reason(result.outcome) for result in ordered],
-        [_reason_class(result) for result in ordered],
-        [result.delay for result in ordered],
-        [result.content_hash for result in ordered],
-        [_milliseconds(result.latency) for result in ordered],
+        codec.array([result.bucket for result in ordered]),
+        codec.array([result.id for result in ordered]),
+        codec.array([tokens[result.claim_token] for result in ordered]),
+        codec.array([result.attempt for result in ordered]),
+        codec.array([type(outcome).__name__ for outcome in outcomes]),
+        codec.array(map(_provider_message_id, outcomes)),
+        codec.array(map(_reason, outcomes)),
+        codec.array(map(_reason_class, ordered)),
+        codec.array([_seconds(result.delay) for result in ordered]),
+        codec.array([result.content_hash for result in ordered]),
+        codec.array([result.latency_ms for result in ordered]),
         NOT_CALLED_MAX,
         actor,
-        [_destination(result) for result in ordered],
+        codec.array(map(_destination, ordered)),
         list(EVIDENCE_ORDER),
     )
     return {(row["bucket"], row["id"]): row for row in rows}
@@ -169,5 +171,6 @@ def _reason_class(result: CallResult) -> str:
             return ""
 
 
-def _milliseconds(latency: timedelta | None) -> int | None:
-    return None if latency is None else round(latency / timedelta(milliseconds=1))
+def _seconds(delay: timedelta) -> str:
+    """Write a length of time as an interval."""
+    return f"PT{delay.total_seconds()}S" if delay else "PT0S"

@@ -50,8 +50,9 @@ ON CONFLICT DO NOTHING;
 WITH locked AS MATERIALIZED (
   SELECT g.*, o.*, o.claim_token = g.token AS own, coalesce(array_position($15::text[], o.status), 0) AS rank
   FROM unnest(
-    $1::integer[], $2::bigint[], $3::uuid[], $4::smallint[], $5::text[], $14::text[], $6::text[], $7::text[],
-    $8::text[], $9::interval[], $10::text[], $11::integer[]
+    $1::text::integer[], $2::text::bigint[], $3::text::uuid[], $4::text::smallint[], $5::text::text[],
+    $14::text::text[], $6::text::text[], $7::text::text[], $8::text::text[], $9::text::interval[], $10::text::text[],
+    $11::text::integer[]
   ) AS g (
     bucket, id, token, attempt, outcome, given, given_pid, given_reason, given_class, delay, given_hash, latency_ms
   )

@@ -19,7 +19,8 @@ WITH pick AS MATERIALIZED (
   LIMIT $3
 ), moved AS (
   UPDATE notification_scheduler AS s
-  SET status = 'Processing', due_at = NULL, lease_until = now() + $4::interval, version = s.version + 1
+  SET
+    status = 'Processing', due_at = NULL, lease_until = now() + $4::interval, version = s.version + 1, moved_at = now()
   FROM (
     SELECT p.id, was.due_at AS was_due_at
     FROM pick AS p
@@ -33,6 +34,7 @@ WITH pick AS MATERIALIZED (
 )
 SELECT
   m.*, j.id AS job_id, j.partition_key AS job_partition_key, j.row_key AS job_row_key, j.guid AS job_guid,
+  j.message_id AS job_message_id,
   j.event_type AS job_event_type, j.operation AS job_operation, j.source_type AS job_source_type,
   j.source AS job_source, j.automation_key AS job_automation_key, j.run_key AS job_run_key,
   j.template_key AS job_template_key, j.asked_template_version AS job_asked_template_version,
@@ -72,7 +74,9 @@ SET
   lease_until = NULL,
   retry_count = s.retry_count + h.retries,
   reason = h.reason,
-  diagnostics = coalesce(h.diagnostics, s.diagnostics)
+  diagnostics = coalesce(h.diagnostics, s.diagnostics),
+  scheduled_at = CASE WHEN h.stage <> s.stage THEN now() ELSE s.scheduled_at END,
+  moved_at = now()
 FROM held AS h
 WHERE s.id = h.id
 RETURNING s.id;
@@ -126,7 +130,8 @@ SET
   reason = CASE
     WHEN e.rescues > $2::integer THEN format('rescued %s times: every worker that took it was lost', e.rescues)
     ELSE s.reason
-  END
+  END,
+  moved_at = now()
 FROM expired AS e
 WHERE s.id = e.id
 RETURNING

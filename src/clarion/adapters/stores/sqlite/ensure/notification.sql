@@ -30,13 +30,13 @@ ON CONFLICT (tenant_id, operation, key_hash) DO NOTHING;
 -- The look-up by row key (unique per tenant by itself), the order and ON CONFLICT as in every insert of an ensure. The
 -- conflict target leaves the guid out: one guid under two row keys is a defect and must not pass in silence.
 INSERT INTO notification_job (
-  tenant_id, partition_key, row_key, guid, event_type, operation, source_type, source, automation_key, run_key,
+  tenant_id, partition_key, row_key, guid, message_id, event_type, operation, source_type, source, automation_key, run_key,
   template_key, asked_template_version, template_version, payload_hash, payload, recipients, source_at, bucket,
   key_version, actor, correlation_id, traceparent, created_at
 )
 SELECT
-  :tenant_id, g.value ->> 'partition_key', g.value ->> 'row_key', g.value ->> 'guid', g.value ->> 'event_type',
-  g.value ->> 'operation', g.value ->> 'source_type', g.value ->> 'source', g.value ->> 'automation_key',
+  :tenant_id, g.value ->> 'partition_key', g.value ->> 'row_key', g.value ->> 'guid', g.value ->> 'message_id',
+  g.value ->> 'event_type', g.value ->> 'operation', g.value ->> 'source_type', g.value ->> 'source', g.value ->> 'automation_key',
   g.value ->> 'run_key', g.value ->> 'template_key', g.value ->> 'asked_template_version',
   g.value ->> 'template_version', g.value ->> 'payload_hash', clarion_bytes(g.value ->> 'payload'),
   g.value ->> 'recipients', g.value ->> 'source_at', g.value ->> 'bucket', g.value ->> 'key_version',
@@ -52,8 +52,8 @@ RETURNING id;
 -- name: read_notification_jobs
 -- In this order, by CROSS JOIN, so that each row is looked up.
 SELECT
-  j.id, j.partition_key, j.row_key, j.guid, j.event_type, j.operation, j.source_type, j.source, j.automation_key,
-  j.run_key, j.template_key, j.asked_template_version, j.template_version, j.payload_hash, j.payload, j.recipients,
+  j.id, j.partition_key, j.row_key, j.guid, j.message_id, j.event_type, j.operation, j.source_type, j.source,
+  j.automation_key, j.run_key, j.template_key, j.asked_template_version, j.template_version, j.payload_hash, j.payload, j.recipients,
   j.source_at, j.bucket, j.key_version, j.actor, j.correlation_id, j.traceparent
 FROM json_each(:items) AS g
 CROSS JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = g.value ->> 'row_key';

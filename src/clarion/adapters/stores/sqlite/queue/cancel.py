@@ -1,14 +1,17 @@
 """Gates and cancels: one update for a source, a mark on every open row of a direct job, and the sweep that follows.
 
-Writes `source` and scheduler rows; outgoing rows change through `move`.
+Writes `source` and scheduler rows; outgoing rows change through `move`. What a person does is audited by the same
+transaction.
 """
 
 from typing import Final
 from uuid import UUID
 
 from clarion.adapters.stores.query import load
+from clarion.adapters.stores.sqlite.audit import append_audit
 from clarion.adapters.stores.sqlite.queue.move import Moves, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
+from clarion.domain import act
 from clarion.domain.claim import Gate
 from clarion.domain.outgoing import DUE, OutgoingStatus
 from clarion.ports.ensure import ITEMS_MAX
@@ -18,9 +21,12 @@ _SQL: Final = load(__package__, "cancel.sql")
 CANCELED: Final = "canceled before it was sent"
 
 
-def set_gate(transaction: Transaction, tenant_id: str, source: str, gate: Gate) -> None:
-    """Open, pause or cancel a source: one update, after which no claim of its rows begins."""
-    transaction.rows(_SQL["set_gate"], tenant_id=tenant_id, source=source, gate=gate.value)
+def set_gate(transaction: Transaction, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
+    """Open, pause or cancel a source: one update, after which no claim of its rows begins; audited."""
+    changed = transaction.rows(_SQL["set_gate"], tenant_id=tenant_id, source=source, gate=gate.value)
+    if changed:
+        append_audit(transaction, tenant_id, act.gate(source, gate, actor=actor))
+    return bool(changed)
 
 
 def sweep_canceled(transaction: Transaction, *, limit: int) -> int:
@@ -36,7 +42,7 @@ def sweep_canceled(transaction: Transaction, *, limit: int) -> int:
 
 
 def cancel_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
-    """Cancel a direct job: its scheduler row unless finished, its waiting rows, and whatever may still come back."""
+    """Cancel a direct job: its scheduler row unless finished, its waiting rows, what may still come back; audited."""
     jobs = transaction.rows(_SQL["find_job"], tenant_id=tenant_id, guid=str(job_guid))
     if not jobs:
         return False
@@ -57,4 +63,7 @@ def cancel_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, acto
         else:
             moves.change(row)
     moves.write()
-    return bool(schedulers or rows)
+    if not (schedulers or rows):
+        return False
+    append_audit(transaction, tenant_id, act.cancel(job_guid, actor=actor))
+    return True

@@ -1,8 +1,12 @@
 -- name: set_gate
--- One row, however many messages stand behind it.
+-- One row, however many messages stand behind it; none is given where it stands so already.
 INSERT INTO source (tenant_id, source, gate)
-VALUES (:tenant_id, :source, :gate)
-ON CONFLICT (tenant_id, source) DO UPDATE SET gate = excluded.gate;
+SELECT :tenant_id, :source, :gate
+WHERE
+  :gate <> 'Open' OR EXISTS (SELECT 1 FROM source AS s WHERE s.tenant_id = :tenant_id AND s.source = :source)
+ON CONFLICT (tenant_id, source) DO UPDATE SET gate = excluded.gate
+WHERE source.gate <> excluded.gate
+RETURNING source;
 
 -- name: find_called_off
 -- Waiting rows of canceled sources (a partial index holds only those), flow by flow, and waiting rows that were called
@@ -37,7 +41,8 @@ SET
   version = version + 1,
   due_at = NULL,
   lease_until = NULL,
-  reason = :reason
+  reason = :reason,
+  moved_at = clarion_now()
 WHERE
   tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
   AND artifact_rk = :row_key AND status IN ('Ready', 'Processing')

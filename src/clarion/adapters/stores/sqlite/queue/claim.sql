@@ -42,8 +42,8 @@ WITH quota AS MATERIALIZED (
   FROM json_each(:quotas) AS g
 )
 SELECT
-  o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.rk, o.message_id, o.channel, o.attempt_no, o.attempts, o.version,
-  q.account, o.due_at AS was_due_at, :now AS claimed_at, a.recipient_id_hash, a.key_hash, a.serial AS address_serial,
+  o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.rk, o.message_id, o.channel, o.attempt_no, o.attempts, o.not_called,
+  o.version, q.account, o.due_at AS was_due_at, :now AS claimed_at, a.recipient_id_hash, a.key_hash, a.serial AS address_serial,
   a.ciphertext,
   coalesce(m.guid, j.guid) AS job_guid,
   CASE WHEN m.id IS NULL THEN j.event_type ELSE m.kind END AS event_type,

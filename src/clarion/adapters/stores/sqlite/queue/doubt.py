@@ -1,4 +1,4 @@
-"""Doubts: rows whose worker is gone, the verdicts about them, and a person's retry.
+"""Doubts: rows whose worker is gone, the verdicts about them, and a person's retry, which is audited.
 
 Reads by the heads of partial indexes, changes through `move`.
 """
@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from clarion.adapters.stores.query import load
+from clarion.adapters.stores.sqlite.audit import append_audit
 from clarion.adapters.stores.sqlite.clock import MICROSECOND
 from clarion.adapters.stores.sqlite.queue.move import Moves, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
+from clarion.domain import act
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.claim import Doubt, DoubtVerdict
 from clarion.domain.outgoing import OutgoingStatus
@@ -49,14 +51,11 @@ def settle_doubts(transaction: Transaction, verdicts: Sequence[DoubtVerdict], *,
         if row is None or row.settle_at is None or row.version != verdict.version:
             continue
         settled.add(row.id)
+        moves.move(row, verdict.to, reason=verdict.reason)
         if verdict.replay:
-            moves.move(row, OutgoingStatus.RETRY_READY, reason=verdict.reason)
             row.due_at = transaction.now + verdict.delay // MICROSECOND
             row.replay_authorised = int(verdict.counts_as_duplicate)
             row.replays += verdict.counts_as_duplicate
-        else:
-            row.settle_at, row.reason = None, verdict.reason
-            moves.change(row)
     moves.write()
     return settled
 
@@ -72,4 +71,5 @@ def retry_outgoing(
     moves.move(row, OutgoingStatus.RETRY_READY, reason=reason)
     row.due_at, row.replay_authorised, row.not_called = transaction.now, 1, 0
     moves.write()
+    append_audit(transaction, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
     return True

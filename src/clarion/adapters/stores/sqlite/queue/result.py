@@ -209,8 +209,8 @@ def _add_details(attempt: Attempt, result: CallResult) -> None:
     else:
         attempt.reason = attempt.reason or result.outcome.reason
     attempt.content_hash = attempt.content_hash or result.content_hash
-    if result.latency is not None:
-        attempt.latency_ms = round(result.latency.total_seconds() * 1000)
+    if result.latency_ms is not None:
+        attempt.latency_ms = result.latency_ms
 
 
 def _attempt_status(outcome: CallOutcome) -> AttemptStatus | None:

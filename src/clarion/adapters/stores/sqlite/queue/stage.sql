@@ -5,8 +5,8 @@
 SELECT
   s.tenant_id, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version,
   s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent,
-  j.id, j.partition_key, j.row_key, j.guid, j.event_type, j.operation, j.source_type, j.source, j.automation_key,
-  j.run_key, j.template_key, j.asked_template_version, j.template_version, j.payload_hash, j.payload, j.recipients,
+  j.id, j.partition_key, j.row_key, j.guid, j.message_id, j.event_type, j.operation, j.source_type, j.source,
+  j.automation_key, j.run_key, j.template_key, j.asked_template_version, j.template_version, j.payload_hash, j.payload, j.recipients,
   j.source_at, j.bucket, j.key_version, j.actor, j.correlation_id, j.traceparent
 FROM json_each(:lanes) AS g
 CROSS JOIN json_each(
@@ -32,7 +32,8 @@ LIMIT :limit;
 -- name: take_stages
 -- Ready → Processing, by those who were found a statement before: nobody else could write since.
 UPDATE notification_scheduler
-SET status = 'Processing', version = version + 1, due_at = NULL, lease_until = :lease_until
+SET
+  status = 'Processing', version = version + 1, due_at = NULL, lease_until = :lease_until, moved_at = clarion_now()
 FROM json_each(:ids) AS g
 WHERE notification_scheduler.id = +g.value AND status = 'Ready';
 
@@ -48,7 +49,9 @@ SET
   lease_until = NULL,
   retry_count = retry_count + (g.value ->> 5),
   reason = g.value ->> 6,
-  diagnostics = coalesce(nullif(g.value ->> 7, ''), diagnostics)
+  diagnostics = coalesce(nullif(g.value ->> 7, ''), diagnostics),
+  scheduled_at = CASE WHEN g.value ->> 3 <> stage THEN clarion_now() ELSE scheduled_at END,
+  moved_at = clarion_now()
 FROM json_each(:results) AS g
 WHERE notification_scheduler.id = +(g.value ->> 0) AND version = g.value ->> 1 AND status = 'Processing'
 RETURNING id;
@@ -72,7 +75,8 @@ SET
   due_at = CASE WHEN g.value ->> 1 = 'Ready' THEN clarion_now() END,
   lease_until = NULL,
   rescue_count = rescue_count + 1,
-  reason = coalesce(g.value ->> 2, reason)
+  reason = coalesce(g.value ->> 2, reason),
+  moved_at = clarion_now()
 FROM json_each(:rows) AS g
 WHERE notification_scheduler.id = +(g.value ->> 0) AND status = 'Processing';
 

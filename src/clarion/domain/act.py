@@ -1,0 +1,70 @@
+"""Acts of people and support tools, in the words of the audit log.
+
+A store appends the act in the transaction that carries it out; how entries are chained is in `audit`. Pure.
+"""
+
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.claim import Gate
+from clarion.errors import InvalidInput
+
+_GATE_ACTS: Final = {Gate.OPEN: "open", Gate.PAUSED: "pause", Gate.CANCELED: "cancel"}
+
+
+class Act(msgspec.Struct, frozen=True, kw_only=True):
+    """Who did what to what, and why; `details` is JSON."""
+
+    actor: str
+    act: str
+    subject: str
+    reason: str | None = None
+    details: str = "{}"
+
+    def __post_init__(self) -> None:
+        """Refuse what nobody did."""
+        if not self.actor.strip():
+            raise InvalidInput("it names nobody", field="actor", hint="say who does it; the audit log shows it")
+
+
+def publish(template_key: str, *, version: int, content_hash: str, actor: str) -> Act:
+    """Word the making of a template's version."""
+    details = msgspec.json.encode({"version": version, "content_hash": content_hash}).decode()
+    return Act(actor=actor, act="publish", subject=f"template {template_key}", details=details)
+
+
+def switch(event_type: str, *, enabled: bool, actor: str) -> Act:
+    """Word the switching of a notification type."""
+    return Act(actor=actor, act="enable" if enabled else "disable", subject=f"type {event_type}")
+
+
+def mint(key_id: str, *, actor: str) -> Act:
+    """Word the making of an API key."""
+    return Act(actor=actor, act="mint", subject=f"key {key_id}")
+
+
+def revoke(key_id: str, *, actor: str) -> Act:
+    """Word the end of an API key."""
+    return Act(actor=actor, act="revoke", subject=f"key {key_id}")
+
+
+def resolve(case_id: UUID, *, resolution: str, actor: str) -> Act:
+    """Word the closing of a support case."""
+    return Act(actor=actor, act="resolve", subject=f"case {case_id}", reason=resolution)
+
+
+def retry(outgoing_id: int, *, reason: str, actor: str) -> Act:
+    """Word a retry by hand."""
+    return Act(actor=actor, act="retry", subject=f"outgoing {outgoing_id}", reason=reason)
+
+
+def cancel(job_guid: UUID, *, actor: str) -> Act:
+    """Word the cancel of a direct job."""
+    return Act(actor=actor, act="cancel", subject=f"job {job_guid}")
+
+
+def gate(source: str, gate: Gate, *, actor: str) -> Act:
+    """Word the opening, pausing or canceling of a source."""
+    return Act(actor=actor, act=_GATE_ACTS[gate], subject=f"source {source}")
