@@ -79,13 +79,14 @@ class FlowQuota(msgspec.Struct, frozen=True, kw_only=True):
     low: LowMark | None = None
 
 
-class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     """One row in `Sending` under this worker's token, with all that its call needs.
 
     `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
     address version). `was_due_at` and `id` make the flow's next low mark.
     `not_called` says how often it was claimed before and never called.
     `claimed_at` is the store's time, by which the window of a replay is judged: a worker's own clock may be wrong.
+    The order of the fields is that of the columns in PostgreSQL's claim: it makes these by the thousand.
     """
 
     id: int
@@ -100,10 +101,14 @@ class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     not_called: int
     version: int
-    claim_token: UUID
     account: str
     was_due_at: datetime
     claimed_at: datetime
+    content_hash: str | None
+    replay_authorised: bool
+    first_unproven_at: datetime | None
+    correlation_id: str
+    traceparent: str | None
     recipient_id_hash: str
     key_hash: str
     address_serial: int
@@ -113,14 +118,10 @@ class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     template_key: str | None
     template_version: int | None
     payload: bytes | None
-    content_hash: str | None
-    replay_authorised: bool
-    first_unproven_at: datetime | None
-    correlation_id: str
-    traceparent: str | None
+    claim_token: UUID
 
 
-class CallResult(msgspec.Struct, frozen=True, kw_only=True):
+class CallResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came of one claimed row's call. `delay` is for outcomes that lead to `RetryReady`."""
 
     id: int

@@ -10,6 +10,7 @@ Blind indexes and keyed hashes, which use the other keys of a tenant, live in `d
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -51,10 +52,9 @@ def seal(
         raise BrokenInvariant(f"a key serial must lie between 1 and {SERIAL_MAX}, got {key_serial}")
     if len(nonce) != NONCE_BYTES:
         raise BrokenInvariant(f"a nonce must have {NONCE_BYTES} bytes, got {len(nonce)}")
-    _check_key(key)
     header = bytes([_FORMAT]) + key_serial.to_bytes(_SERIAL_BYTES, "big") + nonce
     place = _place(tenant_id=tenant_id, table=table, column=column, row_key=row_key)
-    return header + AESGCM(key).encrypt(nonce, plaintext, header + place)
+    return header + _cipher(key).encrypt(nonce, plaintext, header + place)
 
 
 def unseal(
@@ -68,11 +68,10 @@ def unseal(
 ) -> bytes:
     """Decrypt a value found in a place, or raise SealBroken if it was not sealed there with this key."""
     serial = key_serial_of(sealed)
-    _check_key(key)
     header = sealed[:_HEADER_BYTES]
     place = _place(tenant_id=tenant_id, table=table, column=column, row_key=row_key)
     try:
-        return AESGCM(key).decrypt(header[-NONCE_BYTES:], sealed[_HEADER_BYTES:], header + place)
+        return _cipher(key).decrypt(header[-NONCE_BYTES:], sealed[_HEADER_BYTES:], header + place)
     except InvalidTag:
         # `from None`: InvalidTag says nothing more, and a longer traceback would only show more of the key's frames.
         raise SealBroken(
@@ -164,6 +163,13 @@ def wrap_context(*, tenant_id: str, purpose: Purpose, serial: int) -> bytes:
 def _place(*, tenant_id: str, table: str, column: str, row_key: str) -> bytes:
     """Frame the place as a JSON array, so that no character in one part can be taken for a boundary."""
     return canonical_json(["seal", tenant_id, table, column, row_key])
+
+
+@lru_cache(maxsize=1000)  # a cipher prepares its key, which takes longer than to open a destination
+def _cipher(key: bytes) -> AESGCM:
+    """Return the cipher of a key."""
+    _check_key(key)
+    return AESGCM(key)
 
 
 def _check_key(key: bytes) -> None:

@@ -56,8 +56,7 @@ CONTENTS_MAX: Final = 200
 """Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
 
 NOT_CALLED_FOR: Final = timedelta(milliseconds=200)
-"""What was missing is fetched at the next step. What still is missing then comes back after twice as long each time,
-and the tenth time, after more than a minute and a half, the store ends the row."""
+"""What was missing is fetched at the next step; what still is waits twice as long, and the tenth time is the end."""
 
 CallObserver = Callable[[ClaimedMessage, CallOutcome, float], None]
 """Hears of every outcome and how many seconds it took, for those who count; it must not fail."""
@@ -88,8 +87,7 @@ class Distribute:
     ) -> None:
         """Serve the routes in `accounts` (route → account) with at most `slots` calls at once.
 
-        `spawn` starts a call beside the others; `wake` is set whenever an outcome has come in, and `observe` hears of
-        it.
+        `spawn` starts a call beside the others, `wake` is set when outcomes have come in, and `observe` hears of each.
         """
         self._observe = observe
         self._queue = queue
@@ -157,10 +155,7 @@ class Distribute:
 
     async def _record(self) -> int:
         """Record outcomes that have waited long enough, or all of them when nothing else is under way."""
-        if not self._done:
-            return 0
-        few = len(self._done) < self._slots * RECORD_AT_ONCE
-        if few and self._until_record() and self._in_flight and not self._stopping:
+        if not self._done or not self._is_worth_recording():
             return 0
         results, self._done = self._done[:RECORD_MAX], self._done[RECORD_MAX:]
         try:
@@ -171,6 +166,11 @@ class Distribute:
         if not self._heads:
             self._discovered = float("-inf")  # what was closed may have made the next of its order key due
         return len(results)
+
+    def _is_worth_recording(self) -> bool:
+        """Tell whether outcomes have waited long enough for others to share their statement."""
+        many = len(self._done) >= self._slots * RECORD_AT_ONCE
+        return many or self._stopping or not self._in_flight or not self._until_record()
 
     async def _claim(self) -> int:
         """Claim as many rows as there are free slots, and start their calls."""
@@ -348,7 +348,8 @@ class Distribute:
             )
         )
         self._in_flight -= 1
-        self._wake.set()
+        if len(self._done) == 1 or self._is_worth_recording():
+            self._wake.set()  # the first one sets the time until all are recorded, those that follow change nothing
 
 
 def _data(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:

@@ -27,6 +27,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import DetailedPyreqwestError, PyreqwestError
+from pyreqwest.http import Url
 
 from clarion import errors
 from clarion.domain.call import (
@@ -74,7 +75,7 @@ class RemoteSandbox:
 
     def __init__(self, url: str, *, options: Options, timeout: timedelta) -> None:
         """Connect to nothing yet: that is for the first call."""
-        self._url = url
+        self._url = Url(url)
         self._options = options
         self._client: Client = (
             ClientBuilder()

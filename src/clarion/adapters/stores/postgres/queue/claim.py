@@ -15,11 +15,15 @@ from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.query import load
 from clarion.domain.claim import ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
 from clarion.domain.identity import Channel, Lane
+from clarion.errors import BrokenInvariant
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
 
 _SQL: Final = load(__package__, "claim.sql")
+
+_COLUMNS: Final = ClaimedMessage.__struct_fields__[:-1]
+_CHANNEL: Final = _COLUMNS.index("channel")
 
 SOON: Final = timedelta(seconds=60)
 """How near an earlier row's retry must be for later ones of its order key to wait for it."""
@@ -72,6 +76,8 @@ async def find_claimed(
 
 def _in_order(rows: Sequence[asyncpg.Record], quotas: Sequence[FlowQuota], *, token: UUID) -> list[ClaimedMessage]:
     """Read claims, in the order of the quotas and of each flow's queue."""
+    if rows and tuple(rows[0].keys()) != _COLUMNS:
+        raise BrokenInvariant("the columns of a claim are not in the order of its fields")
     places = {quota.flow_id: place for place, quota in enumerate(quotas)}
     claimed = [_claimed(row, token) for row in rows]
     claimed.sort(key=lambda message: (places[message.flow_id], message.was_due_at, message.id))
@@ -90,7 +96,8 @@ def _head(row: asyncpg.Record) -> FlowHead:
 
 
 def _claimed(row: asyncpg.Record, token: UUID) -> ClaimedMessage:
-    """Read one claim: all its columns are named like the fields, but for the two that need a type of ours."""
-    values = dict(row)
-    channel = codec.member(Channel, values.pop("channel"))
-    return ClaimedMessage(channel=channel, claim_token=token, **values)
+    """Read one claim: its columns are the fields in their order, but for the channel, which has a type of ours."""
+    values = list(row)
+    values[_CHANNEL] = codec.member(Channel, values[_CHANNEL])
+    values.append(token)
+    return ClaimedMessage(*values)
