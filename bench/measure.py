@@ -3,6 +3,7 @@
 import asyncio
 import statistics
 import time
+from collections import Counter
 from pathlib import Path
 
 import asyncpg
@@ -11,24 +12,25 @@ import msgspec
 from bench.stage import SET, TENANT, TRACE, addresses, job, publish, sends
 from clarion.bootstrap import Platform
 from clarion.catalog.definition import load_definition
-from clarion.domain.call import Accepted, Call, CallOutcome, Replay
+from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay
 from clarion.domain.identity import Channel
 from clarion.pipeline.distribute import Distribute
 from clarion.producers.direct import Recipient, SendCommand
+from clarion.workers import loop
 from clarion.workers.bell import Bell, Topic
 from clarion.workers.supervisor import Supervisor
 
 DEFINITIONS = Path(__file__).parent.parent / "definitions"
 
 SLOTS = 1000
-"""Calls open at once, as in the sketch that components.md measured; a slot is also taken while its record waits."""
+"""Call slots of the pump: one is also taken while its record waits, and bulk may use three quarters of them."""
 
 
-async def enqueue(platform: Platform, *, count: int) -> float:
-    """Ensure so many messages of one job in sets, and return how many a second."""
+async def enqueue(platform: Platform, *, key: str, count: int) -> float:
+    """Ensure so many messages of one new job in sets, and return how many a second."""
     version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
     people = await addresses(platform, Channel.SMS, count=count)
-    parent = await job(platform, "bench-sms", version, key="enqueue")
+    parent = await job(platform, "bench-sms", version, key=key)
     wanted = sends(parent, people)
     started = time.perf_counter()
     for start in range(0, count, SET):
@@ -37,7 +39,7 @@ async def enqueue(platform: Platform, *, count: int) -> float:
 
 
 async def copy(url: str) -> float:
-    """COPY the same rows into one table with all their indexes, and return how many a second: the limit of enqueue.
+    """COPY the rows that wait into one table with all its indexes, and return how many a second: the limit of enqueue.
 
     One table is less than what enqueue writes, for the keys of messages stand in a table of their own.
     """
@@ -46,7 +48,7 @@ async def copy(url: str) -> float:
         "CREATE TABLE copied (LIKE outgoing_message INCLUDING ALL, UNIQUE (tenant_id, bucket, pk, rk))"
     )
     await connection.execute("CREATE INDEX ON copied (tenant_id, message_id)")
-    rows = await connection.fetch("SELECT * FROM outgoing_message")
+    rows = await connection.fetch("SELECT * FROM outgoing_message WHERE due_at IS NOT NULL")
     columns = [name for name in rows[0].keys() if name != "id"]  # noqa: SIM118  (a Record iterates over its values)
     records = [tuple(row[name] for name in columns) for row in rows]
     started = time.perf_counter()
@@ -59,8 +61,15 @@ async def copy(url: str) -> float:
 
 
 async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
-    """Send so many waiting messages through the channel's provider, and return how many a second."""
-    wake = asyncio.Event()
+    """Send so many waiting messages through the channel's provider, in the workers' loop; return how many a second."""
+    wake, stop = asyncio.Event(), asyncio.Event()
+    outcomes: Counter[type] = Counter()
+
+    def stop_when_done() -> None:
+        assert all(issubclass(kind, Accepted | NotCalled) for kind in outcomes), outcomes
+        if outcomes[Accepted] >= count and pump.idle:
+            stop.set()
+
     async with asyncio.TaskGroup() as tasks:
         pump = Distribute(
             queue=platform.store,
@@ -74,29 +83,16 @@ async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
             clock=platform.clock,
             ids=platform.ids,
             wake=wake,
+            observe=lambda _message, outcome, _took: outcomes.update((type(outcome),)),
         )
-        done, started = 0, time.perf_counter()
-        while done < 2 * count:  # each message is claimed once and recorded once
-            wake.clear()
-            touched = await pump.step()
-            done += touched
-            if not touched:
-                try:
-                    async with asyncio.timeout(min(1.0, pump.rest)):
-                        await wake.wait()
-                except TimeoutError:
-                    pump.hint()
+        started = time.perf_counter()
+        await loop.run("distribute", pump.step, wake=wake, stop=stop, rest=lambda: pump.rest, worked=stop_when_done)
         return count / (time.perf_counter() - started)
 
 
 async def drain_null(platform: Platform, *, count: int) -> float:
     """Drain new messages through a provider that does nothing: what claim, merge and record cost by themselves."""
-    version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
-    people = await addresses(platform, Channel.SMS, count=count)
-    parent = await job(platform, "bench-sms", version, key="null")
-    wanted = sends(parent, people)
-    for start in range(0, count, SET):
-        await platform.dispatcher.ensure_outgoing_messages(TENANT, wanted[start : start + SET])
+    await enqueue(platform, key="null", count=count)
     return await drain(platform, channel=Channel.SMS, count=count)
 
 

@@ -15,7 +15,6 @@ from typing import Any, Final, Protocol, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
-import uvloop
 
 from clarion.adapters.host import HostClock, HostIds, random_bytes
 from clarion.catalog.library import Library
@@ -284,6 +283,8 @@ def _adapter(group: str, url: str, *, setting: str) -> object:
 
 def run_service(work: Coroutine[Any, Any, T]) -> T:
     """Run a process that serves or sends until it ends, on the faster event loop and with few sweeps for garbage."""
+    import uvloop  # late: short commands do without it
+
     gc.freeze()
     gc.set_threshold(SWEEP_EVERY)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -54,11 +54,11 @@ def sms(text: str, tenant_id: str = TENANT) -> tuple[Content, str, str]:
 class Page(HTMLParser):
     """Reads a page: its tags with their attributes, and its text."""
 
-    def __init__(self, answer: httpx.Response) -> None:
+    def __init__(self, answer: httpx.Response, *, status: int = 200) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
-        assert answer.status_code == 200, answer.text
+        assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         self.feed(answer.text)
 
@@ -168,7 +168,31 @@ async def test_a_page_is_named_says_its_language_and_labels_what_has_no_words(tm
 async def test_a_number_that_no_message_has_is_not_found(tmp_path: Path) -> None:
     async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None) as client:
         for number in ("2", "0", "99999999999999999999", "x"):
-            assert (await client.get(f"/sandbox/outbox/{number}")).status_code == 404
+            answer = await client.get(f"/sandbox/outbox/{number}")
+            assert (answer.status_code, problem(answer)["code"]) == (404, "not-found")
+
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+async def test_a_browser_is_told_on_a_page_what_a_program_is_told_as_a_problem(tmp_path: Path) -> None:
+    async with desk_with(tmp_path) as desk, desk.client(None) as client:
+        for path, status in (("/2", 404), ("/x", 404), ("/2/content", 404), ("?channel=pigeon", 422)):
+            answer = await client.get(f"/sandbox/outbox{path}", headers=BROWSER)
+            page = Page(answer, status=status)
+            assert problem(await client.get(f"/sandbox/outbox{path}"))["detail"] in page.text
+            assert [link["href"] for link in page.all("a")] == ["/sandbox/outbox"]
+            assert "style-src 'sha256-" in answer.headers["content-security-policy"]
+        problem(await client.get("/sandbox/outboxes", headers=BROWSER))
+        problem(await client.get("/v1/types", headers=BROWSER))
+        far = await client.get("/sandbox/outbox", headers=BROWSER | {"via": "1.1 proxy"})
+        assert "API key" in Page(far, status=401).text
+        assert far.headers["www-authenticate"].startswith("Basic ")
+
+
+async def test_where_there_is_no_outbox_a_browser_is_sent_to_none() -> None:
+    async with running_desk() as desk, desk.client(None) as client:
+        assert problem(await client.get("/sandbox/outbox", headers=BROWSER))["code"] == "not-found"
 
 
 @pytest.mark.parametrize(

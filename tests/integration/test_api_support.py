@@ -1,6 +1,9 @@
 """What people look after: uncertain messages and their retry, support cases, types on and off, the audit log."""
 
+import json
+import unicodedata
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from clarion.domain.call import Refused, Unknown
 from clarion.ports.catalog import Role
 from tests.integration.api_desk import WELCOME, ApiDesk, problem, seeded_desk
+from tests.unit.pipeline_line import TENANT
 
 
 @pytest.fixture
@@ -106,6 +110,10 @@ async def test_a_conflict_is_a_case_with_its_differing_fields_until_somebody_res
         path = f"/v1/support-cases/{case_id}/resolve"
         resolved = await client.post(path, json={"resolution": "the shop fixed its keys"})
         assert (resolved.status_code, resolved.json()["status"]) == (200, "Resolved")
+        shown = (await client.get(f"/v1/support-cases/{case_id}")).json()
+        assert (shown["resolved_by"], shown["resolution"]) == ("support of school", "the shop fixed its keys")
+        assert case["resolved_at"] is None
+        assert shown["resolved_at"] == desk.clock.now().isoformat().replace("+00:00", "Z")
         again = await client.post(path, json={"resolution": "again"})
         assert (again.status_code, problem(again)["code"]) == (409, "conflict")
         assert (await client.get("/v1/support-cases?status=Open")).json()["items"] == []
@@ -189,3 +197,29 @@ async def test_the_audit_log_is_read_in_order_page_by_page(desk: ApiDesk) -> Non
     numbers = [entry["seq"] for entry in first["items"] + rest["items"]]
     assert numbers == list(range(1, len(numbers) + 1))
     assert len(first["items"]) == 4
+
+
+async def test_an_auditor_computes_every_hash_again_from_what_is_shown(desk: ApiDesk) -> None:
+    """As docs/reference/api.md says it, and without a line of ours (X-31)."""
+    desk.clock.advance(timedelta(milliseconds=120))
+    async with desk.client(Role.ADMIN) as client:
+        await client.put("/v1/types/welcome/enabled", json={"enabled": False})
+        items = (await client.get("/v1/audit?limit=100")).json()["items"]
+    assert {entry["act"] for entry in items} >= {"publish", "mint", "disable"}
+    assert {tuple(entry["details"]) for entry in items if entry["act"] == "publish"} == {("content_hash", "version")}
+    previous = ""
+    for entry in items:
+        assert entry["hash"] == recomputed(entry, previous=previous)
+        assert recomputed(entry | {"details": {"version": 9}}, previous=previous) != entry["hash"]
+        previous = entry["hash"]
+
+
+def recomputed(entry: dict[str, Any], *, previous: str) -> str:
+    def plain(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+    whole, _, fraction = entry["at"].removesuffix("Z").partition(".")
+    at = f"{whole}.{fraction}".rstrip("0").rstrip(".") + "Z" if fraction else entry["at"]
+    did = (entry["actor"], entry["act"], entry["subject"], entry["reason"], plain(entry["details"]))
+    text = unicodedata.normalize("NFC", plain([previous, TENANT, entry["seq"], at, *did]))
+    return f"h1:{sha256(text.encode()).hexdigest()}"

@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
-from clarion.adapters.stores.postgres.session import Plans
+from clarion.adapters.stores.postgres.session import Plans, Session
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationType
 from clarion.domain.ensured import Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.seal import Purpose
-from clarion.errors import InvalidInput, ProgramTooOld
+from clarion.errors import InvalidInput, ProgramTooOld, StoreUnreachable
 from clarion.testing import factories as make
 from clarion.testing.clock import ManualClock
 from tests.integration.watched_connection import Connection, watched
@@ -256,3 +256,13 @@ async def test_plans_that_were_made_for_small_tables_are_forgotten(migrated_post
         await store.find_tenant_keys(TENANT)
     await store.close()
     assert sent.count("DISCARD PLANS") >= 2
+
+
+async def test_what_is_known_of_a_connections_plans_ends_with_it(migrated_postgres_url: str) -> None:
+    session = await Session.open(migrated_postgres_url, patience=Patience(), connection_class=asyncpg.Connection)
+    for _ in range(3):
+        pid = await session.read(lambda c: c.fetchval("SELECT pg_backend_pid()"))
+        assert list(session._plans) == [pid]  # nothing else shows it
+        with pytest.raises(StoreUnreachable):
+            await session.read(lambda c: c.execute("SELECT pg_terminate_backend(pg_backend_pid())"))
+    await session.close()

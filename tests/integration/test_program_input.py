@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from clarion.cli import main
+from clarion.cli.desk import user_name
 
 PROGRAM = Path(sys.executable).with_name("clarion")
 ROOT = Path(__file__).parents[2]
@@ -195,6 +196,28 @@ def test_a_used_key_with_other_content_names_its_support_case(home: Path) -> Non
     assert "support case" in said
     (case,) = msgspec.json.decode(clarion("support", "list", "--json", home=home).stdout)["items"]
     assert list(case["details"]["differing"]) == ["payload_hash"]
+
+
+def test_a_resolved_case_shows_by_whom_when_and_with_which_words(home: Path) -> None:
+    for name in ("Sam", "Kim"):
+        clarion(*WELCOME[:-1], f'{{"name": "{name}"}}', "--key", "one", home=home)
+    (case,) = msgspec.json.decode(clarion("support", "list", "--json", home=home).stdout)["items"]
+    assert "resol" not in clarion("support", "show", case["case_id"], home=home).stdout
+    assert clarion("support", "resolve", case["case_id"], "-m", "told them", home=home).returncode == 0
+    shown = msgspec.json.decode(clarion("support", "show", case["case_id"], "--json", home=home).stdout)
+    assert (shown["resolved_by"], shown["resolution"]) == (f"cli:{user_name()}", "told them")
+    words = clarion("support", "show", case["case_id"], home=home).stdout
+    assert f"by          {shown['resolved_by']}\n" in words
+    assert "resolution  told them\n" in words
+    assert f"resolved    {shown['resolved_at'][:10]} " in words
+
+
+def test_the_audit_log_begins_with_the_tenant_and_its_details_are_objects(home: Path) -> None:
+    assert clarion("tenants", "create", "school", home=home).returncode == 0  # it is there: nothing was done
+    made, published = msgspec.json.decode(clarion("audit", "--json", home=home).stdout)["items"]
+    assert (made["act"], made["subject"], made["actor"]) == ("create", "tenant school", f"cli:{user_name()}")
+    assert made["details"] == {}
+    assert (published["act"], published["details"]["version"]) == ("publish", 1)
 
 
 def test_results_are_on_standard_output_and_hints_beside_them(home: Path) -> None:

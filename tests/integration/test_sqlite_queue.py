@@ -1,4 +1,4 @@
-"""The queue on SQLite beyond the contract: what comes from outside, the order of a set, and claims against gates."""
+"""The queue on SQLite beyond the contract: the order of a set, and claims against gates."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ import pytest
 
 from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.adapters.stores.sqlite.clock import microseconds
-from clarion.domain.call import Accepted, CallOutcome, Refused, Unknown
+from clarion.domain.call import Unknown
 from clarion.domain.claim import DoubtVerdict, Gate
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BrokenInvariant, StoreBusy
@@ -33,29 +33,6 @@ async def store(migrated_sqlite_path: Path, clock: ManualClock) -> AsyncIterator
     opened = await open_store(url, clock=clock, runner=InlineRunner(), busy_timeout=timedelta())
     yield opened
     await opened.close()
-
-
-RUDE: dict[str, tuple[CallOutcome, str]] = {
-    "an id with NUL": (Accepted(provider_message_id="a\0b"), "ab"),
-    "an id with half a character": (Accepted(provider_message_id="a\ud83d"), "a?"),
-    "an id as long as a book": (Accepted(provider_message_id="ä" * 5000), "ä" * 256),
-    "a reason with NUL": (Refused(reason="no\0pe"), "nope"),
-    "a reason as long as a book": (Refused(reason="x" * 100_000), "x" * 4096),
-}
-
-
-@pytest.mark.parametrize("outcome, stored", RUDE.values(), ids=RUDE)
-async def test_whatever_a_provider_says_the_batch_is_recorded(
-    store: SqliteStore, outcome: CallOutcome, stored: str
-) -> None:
-    await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, 3))
-    one, *others = await claim(store, quota=3)
-    recorded = await store.record_outgoing([*results([one], outcome), *results(others)], actor="worker")
-    assert None not in [answer.status for answer in recorded]
-    columns = "provider_message_id, reason"
-    sql = f"SELECT {columns} FROM delivery_attempt WHERE outgoing_id = ?"  # noqa: S608  the columns are ours
-    (kept,) = connection_of(store).execute(sql, (one.id,)).fetchall()
-    assert stored in kept
 
 
 async def test_rows_of_one_recipient_in_one_set_go_out_in_the_order_of_the_set(store: SqliteStore) -> None:

@@ -151,7 +151,7 @@ class Line:
                 pump.hint()
             done = sum([await step() for step in steps])
             if self.tasks:
-                await asyncio.wait(self.tasks)
+                await asyncio.gather(*self.tasks, return_exceptions=True)  # as the supervisor's guard, which logs them
                 self.tasks.clear()
             elif not done:
                 return

@@ -22,7 +22,6 @@ from clarion.api.desk import Desk, Ring
 from clarion.api.door import Door
 from clarion.api.guard import Guard, trace_of
 from clarion.api.metrics import Metrics
-from clarion.api.pulse import Pulse
 from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError
@@ -90,7 +89,7 @@ def _door(desk: Desk, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[
         routes,
         guards=[Guard(desk.access)],
         dependencies={"desk": Provide(lambda: desk, sync_to_thread=False)},
-        exception_handlers={Exception: _answering(desk.pulse), HTTPException: _answering(desk.pulse)},
+        exception_handlers={Exception: _answering(desk), HTTPException: _answering(desk)},
         request_max_body_size=BODY_BYTES_MAX,
         lifespan=lifespan,
         openapi_config=None,  # ours is in `description`
@@ -99,17 +98,18 @@ def _door(desk: Desk, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[
     return Door(app, metrics=desk.metrics, clock=desk.platform.clock, ids=desk.platform.ids)
 
 
-def _answering(pulse: Pulse) -> Callable[[AnyRequest, Exception], Response[bytes]]:
+def _answering(desk: Desk) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
     """Make the handler that turns every error into its answer, and tells operators of those that are theirs or ours."""
 
-    def answer(request: AnyRequest, error: Exception) -> Response[bytes]:
+    def answer(request: AnyRequest, error: Exception) -> Response[bytes] | Response[str]:
         said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)
         if isinstance(error, ClarionError) and not isinstance(error, Bug | CallerError):
-            pulse.note(error)
+            desk.pulse.note(error)
             log.warning("a request failed", code=error.code, error=str(error))
         elif said.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("a request failed by a defect", code=said.code, exc_info=error)
-        return Response(
+        page = None if desk.open_outbox is None else outbox.as_page(request, said, headers)
+        return page or Response(
             msgspec.json.encode(said), status_code=said.status, media_type=problem.MEDIA_TYPE, headers=headers
         )
 

@@ -114,6 +114,9 @@ CASE: Final = wire.SupportCase(
     correlation_id=_REQUEST,
     first_seen_at=_AT,
     last_seen_at=_AT + timedelta(minutes=5),
+    resolved_at=None,
+    resolved_by=None,
+    resolution=None,
 )
 CASES: Final = wire.SupportCasePage(items=(CASE,), next_cursor=None)
 RESOLVE: Final = wire.ResolveRequest(resolution="The caller reused a key by mistake and has corrected it.")
@@ -126,6 +129,7 @@ AUDIT: Final = wire.AuditPage(
             act="disable",
             subject="type newsletter",
             reason=None,
+            details={},
             hash="h1:2f0c5d5f6e6d4a4f8f0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60",
         ),
     ),

@@ -22,7 +22,7 @@ from clarion.api.problem import Refusal, not_found
 from clarion.api.reading import AnyRequest, read_query
 from clarion.bootstrap import Settings
 from clarion.catalog.access import Grant
-from clarion.client.wire import ROW_ID_MAX
+from clarion.client.wire import ROW_ID_MAX, Problem
 from clarion.domain.identity import Channel
 from clarion.sandbox import view
 from clarion.sandbox.ledger import SandboxMessage
@@ -65,6 +65,17 @@ async def show_message(number: MessageNumber, request: AnyRequest, desk: AtDesk)
 async def show_content(number: MessageNumber, request: AnyRequest, desk: AtDesk) -> Response[str]:
     """Show the message alone, for the frame in its page."""
     return _html(view.as_page(await _find(request, desk, number)), csp=view.CSP)
+
+
+def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Response[str] | None:
+    """Give an error as a page where a browser asks for one of the outbox's."""
+    asked = request.url.path == outbox_page.PATH or request.url.path.startswith(f"{outbox_page.PATH}/")
+    if not asked or MediaType.HTML not in request.headers.get("accept", ""):
+        return None
+    page = _html(outbox_page.problem_page(title=said.title, detail=said.detail), csp=outbox_page.CSP)
+    page.status_code = said.status
+    page.headers.update(headers)
+    return page
 
 
 def sandbox_url(settings: Settings) -> str | None:

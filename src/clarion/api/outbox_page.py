@@ -112,6 +112,15 @@ def message_page(message: SandboxMessage) -> str:
     )
 
 
+def problem_page(*, title: str, detail: str) -> str:
+    """Write why there is nothing to see."""
+    return _page(
+        title=title,
+        head=f'<p><a href="{PATH}">All messages</a></p><h1>{escape(title)}</h1>',
+        body=f'<div class="empty"><p>{escape(detail)}</p></div>',
+    )
+
+
 def summary(content: Content) -> str:
     """Give what a recipient reads first."""
     match content:

@@ -195,6 +195,7 @@ async def list_audit(request: AnyRequest, desk: AtDesk) -> wire.AuditPage:
                 act=one.act,
                 subject=one.subject,
                 reason=one.reason,
+                details=_details(one.details),
                 hash=one.hash,
             )
             for one in page
@@ -232,6 +233,9 @@ def _case(case: SupportCase) -> wire.SupportCase:
         correlation_id=case.correlation_id,
         first_seen_at=case.first_seen_at,
         last_seen_at=case.last_seen_at,
+        resolved_at=case.resolved_at,
+        resolved_by=case.resolved_by,
+        resolution=case.resolution,
     )
 
 

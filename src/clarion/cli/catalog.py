@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from clarion.bootstrap import open_platform
 from clarion.catalog.publish import Published, Publisher
 from clarion.catalog.switch import TypeLine, Types
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, settings_with
-from clarion.cli.output import print_json, print_table, progress, say
+from clarion.cli.desk import Desk, acting, at_desk, settings_with
+from clarion.cli.output import as_object, print_json, print_table, progress, say
 from clarion.ports.catalog import AuditEntry
 
 types = typer.Typer()
@@ -122,7 +123,7 @@ def create(
 
     async def work() -> None:
         async with open_platform(settings_with(store)) as platform:
-            await platform.dispatcher.ensure_tenant(name)
+            await platform.dispatcher.ensure_tenant(name, actor=acting())
 
     asyncio.run(work())
     if as_json:
@@ -146,7 +147,8 @@ def audit(
     entries = at_desk(work, store=store, tenant=tenant)
     following = entries[-1].seq if len(entries) == limit else None
     if as_json:
-        print_json({"items": entries, "next": following})
+        items = [{**msgspec.structs.asdict(one), "details": as_object(one.details)} for one in entries]
+        print_json({"items": items, "next": following})
         return
     print_table(
         ("no", "time", "who", "did", "to", "why"),

@@ -19,7 +19,7 @@ from clarion.catalog.people import People
 from clarion.catalog.publish import Publisher
 from clarion.cli import option, school
 from clarion.cli.access import grant
-from clarion.cli.desk import Desk, take_place
+from clarion.cli.desk import Desk, acting, take_place
 from clarion.cli.output import called_as, print_json, print_pairs, progress
 from clarion.cli.serve import HOST, PORT, SLOTS, Host, Port, serve_platform
 from clarion.errors import InvalidInput, Misconfigured
@@ -83,7 +83,7 @@ async def seed(settings: Settings, definitions: Path) -> str | None:
         async with open_platform(settings) as platform:
             if await _is_seeded(platform, key_path(settings)):
                 return None
-            await platform.dispatcher.ensure_tenant(school.TENANT)
+            await platform.dispatcher.ensure_tenant(school.TENANT, actor=acting())
             desk = await take_place(platform, tenant=school.TENANT)
             publisher = Publisher(catalog=desk.store, renderer=platform.renderer)
             await publisher.publish(school.TENANT, folder=definitions, actor=desk.actor, progress=step)

@@ -46,7 +46,7 @@ async def take_place(platform: Platform, *, tenant: str | None) -> Desk:
     return Desk(
         platform=platform,
         tenant_id=await _tenant(platform, tenant or platform.settings.tenant),
-        actor=f"cli:{user_name()}",
+        actor=acting(),
         trace=Trace(correlation_id=str(platform.ids.new_guid())),
     )
 
@@ -55,6 +55,11 @@ def settings_with(store: str | None) -> Settings:
     """Take the settings of the environment, and the store that the command names."""
     settings = load_settings()
     return settings if store is None else msgspec.structs.replace(settings, store=store)
+
+
+def acting() -> str:
+    """Say who acts, as the audit log shows it."""
+    return f"cli:{user_name()}"
 
 
 def user_name() -> str:

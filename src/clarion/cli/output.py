@@ -24,6 +24,14 @@ def print_json(value: object) -> None:
     typer.echo(msgspec.json.encode(value).decode())
 
 
+def as_object(details: str) -> object:
+    """Give stored details as an object, as the API does, and not as text that has to be read once more."""
+    try:
+        return msgspec.json.decode(details)
+    except msgspec.DecodeError:
+        return {"text": details}
+
+
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
     """Print rows in columns, or a sentence where there are none."""
     shown = [[_cell(value) for value in row] for row in rows]

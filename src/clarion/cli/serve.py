@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 PORT = 8025
 
 SLOTS = 32
-"""Calls at once for each channel: with a provider that answers in 100 ms, some 300 messages a second."""
+"""Calls at once for each channel, and the most that a kill leaves in doubt; slow providers and stores want more."""
 
 Host = Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 for every one of this machine.")]
 Port = Annotated[int, typer.Option(help="The port to serve on; 0 for any that is free.", min=0, max=65535)]

@@ -9,7 +9,7 @@ import typer
 
 from clarion.cli import option
 from clarion.cli.desk import Desk, at_desk, guid
-from clarion.cli.output import print_json, print_pairs, print_table, say
+from clarion.cli.output import as_object, print_json, print_pairs, print_table, say
 from clarion.domain.support import DETAILS_BYTES_MAX, SupportCase, SupportStatus
 from clarion.errors import Conflict, InvalidInput
 
@@ -69,6 +69,9 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
             ("first", found.first_seen_at),
             ("last", found.last_seen_at),
             ("request", found.correlation_id),
+            ("resolved", found.resolved_at),
+            ("by", found.resolved_by),
+            ("resolution", found.resolution),
         ]
     )
     typer.echo(f"\n{_pretty(found.details)}")
@@ -117,12 +120,7 @@ def _case_id(text: str, *, field: str) -> UUID:
 
 
 def _shown(case: SupportCase) -> dict[str, object]:
-    """Give a case with its details as an object, as the API does, and not as text that has to be read once more."""
-    try:
-        details: object = msgspec.json.decode(case.details)
-    except msgspec.DecodeError:
-        details = {"text": case.details}
-    return {**msgspec.structs.asdict(case), "details": details}
+    return {**msgspec.structs.asdict(case), "details": as_object(case.details)}
 
 
 def _pretty(details: str) -> str:

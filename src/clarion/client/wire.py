@@ -250,6 +250,9 @@ class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: str
     first_seen_at: At | None
     last_seen_at: At | None
+    resolved_at: Annotated[datetime, msgspec.Meta(tz=True, description="last; it may be open again")] | None
+    resolved_by: str | None
+    resolution: str | None
 
 
 class SupportCaseQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -280,7 +283,8 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     act: str
     subject: str
     reason: str | None
-    hash: Annotated[str, msgspec.Meta(description="of this entry and the one before it")]
+    details: Mapping[str, object]
+    hash: Annotated[str, msgspec.Meta(description="of this entry and the hash of the one before it")]
 
 
 class AuditPage(msgspec.Struct, frozen=True, kw_only=True):

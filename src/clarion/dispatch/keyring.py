@@ -25,10 +25,10 @@ class Keyring:
         self._vault = vault
         self._known: dict[str, TenantKeys] = {}
 
-    async def ensure(self, tenant_id: str) -> TenantKeys:
-        """Make the tenant with fresh keys unless it exists, and return the keys that it has."""
+    async def ensure(self, tenant_id: str, *, actor: str | None = None) -> TenantKeys:
+        """Make the tenant with fresh keys unless it exists, and return the keys that it has; audited with an actor."""
         if await self._store.find_tenant_keys(require_tenant(tenant_id)) is None:
-            await self._store.ensure_tenant(tenant_id, await self._fresh(tenant_id))
+            await self._store.ensure_tenant(tenant_id, await self._fresh(tenant_id), actor=actor)
         return await self.get(tenant_id)
 
     async def get(self, tenant_id: str) -> TenantKeys:

@@ -9,13 +9,14 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.claim import Gate
+from clarion.domain.hashing import canonical_json
 from clarion.errors import InvalidInput
 
 _GATE_ACTS: Final = {Gate.OPEN: "open", Gate.PAUSED: "pause", Gate.CANCELED: "cancel"}
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
-    """Who did what to what, and why; `details` is JSON."""
+    """Who did what to what, and why; `details` is canonical JSON, so that whoever reads it as an object can hash it."""
 
     actor: str
     act: str
@@ -31,8 +32,13 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
 def publish(template_key: str, *, version: int, content_hash: str, actor: str) -> Act:
     """Word the making of a template's version."""
-    details = msgspec.json.encode({"version": version, "content_hash": content_hash}).decode()
+    details = canonical_json({"version": version, "content_hash": content_hash}).decode()
     return Act(actor=actor, act="publish", subject=f"template {template_key}", details=details)
+
+
+def create(tenant_id: str, *, actor: str) -> Act:
+    """Word the making of a tenant."""
+    return Act(actor=actor, act="create", subject=f"tenant {tenant_id}")
 
 
 def switch(event_type: str, *, enabled: bool, actor: str) -> Act:

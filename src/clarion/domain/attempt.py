@@ -4,7 +4,9 @@ Nothing here reads or writes anything. A claim that is known to have ended witho
 """
 
 from enum import StrEnum
+from typing import assert_never
 
+from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.machine import Cause, Machine, by
 
 
@@ -32,6 +34,25 @@ DELIVERY_ATTEMPT = Machine(
         },
     },
 )
+
+
+def attempt_status(outcome: CallOutcome) -> AttemptStatus | None:
+    """Say what an outcome makes of its attempt; None where no byte left."""
+    match outcome:
+        case Accepted():
+            return AttemptStatus.ACCEPTED
+        case Refused():
+            return AttemptStatus.REFUSED
+        case Deferred():
+            return AttemptStatus.DEFERRED
+        case Misconfigured():
+            return AttemptStatus.MISCONFIGURED
+        case Unknown():
+            return AttemptStatus.UNKNOWN
+        case NotCalled():
+            return None
+        case _:
+            assert_never(outcome)
 
 
 def is_told_of(*, accepted_id: str | None, told_id: str | None) -> bool:

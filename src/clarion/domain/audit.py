@@ -49,7 +49,7 @@ class Link(Protocol):
 
     @property
     def details(self) -> str:
-        """More about it, as JSON."""
+        """More about it, as canonical JSON."""
         ...
 
     @property

@@ -6,14 +6,19 @@ A claim carries everything that its call needs, so that no I/O and no wait stand
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final, Self
 from uuid import UUID
 
 import msgspec
 
-from clarion.domain.call import CallOutcome
+from clarion.domain import reply
+from clarion.domain.call import Accepted, CallOutcome
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import DoubtPolicy, OutgoingStatus
+
+SOON: Final = timedelta(seconds=60)
+"""How near an earlier row's retry must be for later ones of its order key to wait for it."""
 
 
 class Gate(StrEnum):
@@ -133,6 +138,19 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     final: bool = False  # a deferral whose attempts are used up ends in FailedFinal
     content_hash: str | None = None
     latency_ms: int | None = None
+
+    def storable(self) -> Self:
+        """Keep of what the provider said what can be stored."""
+        said: str | None
+        if isinstance(self.outcome, Accepted):
+            field, said = "provider_message_id", self.outcome.provider_message_id
+            kept = reply.storable_id(said)
+        else:
+            field, said = "reason", self.outcome.reason
+            kept = reply.storable(said, bytes_max=reply.REASON_BYTES_MAX)
+        if kept == said:
+            return self
+        return msgspec.structs.replace(self, outcome=msgspec.structs.replace(self.outcome, **{field: kept}))
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,8 +20,8 @@ _SLOTS_WORTH_SHARING: Final = 4
 T = TypeVar("T")
 
 
-def allot(heads: Iterable[FlowHead], *, slots: int, busy: int, turn: int) -> dict[int, int]:
-    """Give flows their quotas of the free slots; `turn` is a number that grows by one from round to round."""
+def allot(heads: Iterable[FlowHead], *, slots: int, busy: int, turns: Mapping[Lane, int]) -> dict[int, int]:
+    """Give flows their quotas of the free slots; a lane's turn grows by one with every round that dealt it any."""
     waiting: dict[Lane, dict[str, list[int]]] = {lane: {} for lane in Lane}
     for head in heads:
         waiting[head.lane].setdefault(head.tenant_id, []).append(head.flow_id)
@@ -29,10 +29,10 @@ def allot(heads: Iterable[FlowHead], *, slots: int, busy: int, turn: int) -> dic
     for lane, tenants in waiting.items():  # most urgent first, as the enum lists them
         free = max(0, _ceiling(lane, slots) - busy)
         names = sorted(tenants) if free else []
-        for name, part in _dealt(names, free, first=turn):
+        for name, part in _dealt(names, free, first=turns[lane]):
             # A tenant is first once in as many turns as there are tenants; only then does its next flow come first,
             # or tenants and flows could turn in step and one flow would never be met.
-            quotas.update(_dealt(sorted(tenants[name]), part, first=turn // len(names)))
+            quotas.update(_dealt(sorted(tenants[name]), part, first=turns[lane] // len(names)))
             busy += part
     return quotas
 

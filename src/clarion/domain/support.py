@@ -51,7 +51,7 @@ class SupportKind(StrEnum):
 
 
 class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
-    """One cause that a person should look at, and how often it was seen."""
+    """One cause that a person should look at, how often it was seen, and how it was last resolved."""
 
     case_id: UUID
     kind: SupportKind
@@ -63,6 +63,9 @@ class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: str
     first_seen_at: datetime | None = None
     last_seen_at: datetime | None = None
+    resolved_at: datetime | None = None
+    resolved_by: str | None = None
+    resolution: str | None = None
 
 
 class Keyed(Protocol):

@@ -4,13 +4,17 @@ Pure values, shared by every store, so that the same trouble is the same case wh
 the one of a conflict are in `support`.
 """
 
+from typing import Final
 from uuid import UUID
 
 import msgspec
 
-from clarion.domain import derived_id
+from clarion.domain import derived_id, reply
 from clarion.domain.notification import NotificationScheduler
 from clarion.domain.support import SupportCase, SupportKind
+
+_REASON_BYTES_MAX: Final = 600
+"""Of a reason in a case, whose details have 4096 bytes: JSON may write each of its bytes as six."""
 
 
 def poisoned_job(tenant_id: str, scheduler: NotificationScheduler, *, rescues: int) -> SupportCase:
@@ -34,7 +38,7 @@ def never_called(
         tenant_id,
         record="OutgoingMessage",
         key=(pk, rk),
-        details={"message_id": str(message_id), "reason": reason},
+        details={"message_id": str(message_id), "reason": _shortened(reason)},
         correlation_id=correlation_id,
     )
 
@@ -46,9 +50,13 @@ def faulty_account(tenant_id: str, *, account: str, reason: str, correlation_id:
         tenant_id,
         record="ProviderAccount",
         key=(account,),
-        details={"reason": reason},
+        details={"reason": _shortened(reason)},
         correlation_id=correlation_id,
     )
+
+
+def _shortened(reason: str) -> str:
+    return reply.storable(reason, bytes_max=_REASON_BYTES_MAX)
 
 
 def _case(

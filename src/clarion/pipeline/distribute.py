@@ -6,19 +6,18 @@ bundles are in memory before the claim, and a message whose bundle is not goes b
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
-from typing import Final, assert_never
+from typing import Final
 from uuid import UUID
 
 import msgspec
+import structlog
 
+from clarion.dispatch.calling import call_of, merge_data
 from clarion.dispatch.keyring import Keyring
-from clarion.dispatch.sealed import destination_place, payload_place
-from clarion.domain import key
-from clarion.domain.backoff import ATTEMPTS_MAX, retry_delay
-from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.backoff import ATTEMPTS_MAX, MISCONFIGURED_FOR, delay_after
+from clarion.domain.call import Call, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
 from clarion.domain.content import Content
@@ -26,8 +25,9 @@ from clarion.domain.hashing import keyed_digest
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.seal import TenantKeys
 from clarion.domain.share import allot
-from clarion.errors import ClarionError, RenderFailed
+from clarion.errors import ClarionError, OperatorError, RenderFailed, SealBroken
 from clarion.ports.clock import Clock, Ids
+from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.provider import Provider
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import Bundle, Renderer
@@ -39,30 +39,22 @@ RECORD_AFTER: Final = 0.02
 RECORD_AT_ONCE: Final = 0.25
 """The share of the slots whose outcomes are worth a statement without waiting."""
 
-RECORD_MAX: Final = 1000
-"""Rows of one transaction, as everywhere in the store."""
-
 DISCOVER_EVERY: Final = 0.25
-"""Seconds after which the known flows are looked up again even without a hint."""
+"""Seconds between two looks for flows, unless a hint asks for one at once."""
+
+SHORTEST_WATCH: Final = 0.001
+"""Seconds until the oldest call is looked at again: an event loop's timer may fire that much too early."""
 
 LOW_MARKS_FOR: Final = 10.0
 """Seconds a low mark is trusted: a row that was pushed behind it is found after that at the latest."""
 
-MISCONFIGURED_FOR: Final = timedelta(minutes=5)
-"""A faulty account is asked again only after somebody had time to mend it."""
-
-
 CONTENTS_MAX: Final = 200
 """Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
 
-NOT_CALLED_FOR: Final = timedelta(milliseconds=200)
-"""What was missing is fetched at the next step; what still is waits twice as long, and the tenth time is the end."""
+log = structlog.get_logger("clarion.pipeline")
 
 CallObserver = Callable[[ClaimedMessage, CallOutcome, float], None]
 """Hears of every outcome and how many seconds it took, for those who count; it must not fail."""
-
-
-_NO_DELAY: Final = timedelta()
 
 
 class Distribute:
@@ -87,7 +79,8 @@ class Distribute:
     ) -> None:
         """Serve the routes in `accounts` (route → account) with at most `slots` calls at once.
 
-        `spawn` starts a call beside the others, `wake` is set when outcomes have come in, and `observe` hears of each.
+        `spawn` starts a call beside the others, `wake` is set when there is something to record, and `observe` hears of
+        every outcome.
         """
         self._observe = observe
         self._queue = queue
@@ -104,7 +97,8 @@ class Distribute:
         self._times = times
         self._timeout = times.timeout.total_seconds()
         self._in_flight = 0
-        self._open: deque[tuple[float, asyncio.Task[object] | None]] = deque()
+        self._open: dict[asyncio.Task[object], float] = {}  # until when, the oldest first
+        self._timer: asyncio.TimerHandle | None = None
         self._done: list[CallResult] = []
         self._oldest_done = 0.0
         self._heads: dict[int, FlowHead] = {}
@@ -114,7 +108,7 @@ class Distribute:
         self._wanted: set[TemplateName] = set()
         self._contents: dict[tuple[UUID, Channel], tuple[Content, str]] = {}
         self._resting: dict[str, float] = {}
-        self._turn = 0
+        self._turns = dict.fromkeys(Lane, 0)
         self._stopping = False
         self._next_due = float("inf")
 
@@ -138,9 +132,8 @@ class Distribute:
         if self._done:
             return self._until_record()
         if self._stopping or self._busy >= self._slots:
-            return self._until_given_up()  # a due time that has passed meanwhile is no reason to look
-        until_due = max(0.0, self._next_due - self._clock.monotonic(), self._until_discovery())
-        return min(until_due, self._until_given_up())
+            return float("inf")  # an outcome must come first; a due time that has passed meanwhile is no reason to look
+        return max(0.0, self._next_due - self._clock.monotonic(), self._until_discovery())
 
     def hint(self) -> None:
         """Look for flows at once instead of waiting for the next round."""
@@ -154,21 +147,37 @@ class Distribute:
         return done if self._stopping else done + await self._claim()
 
     async def _record(self) -> int:
-        """Record outcomes that have waited long enough, or all of them when nothing else is under way."""
+        """Record the outcomes that came in, if it is worth a statement; they are kept until they are recorded."""
         if not self._done or not self._is_worth_recording():
             return 0
-        results, self._done = self._done[:RECORD_MAX], self._done[RECORD_MAX:]
+        results = self._done[:ITEMS_MAX]
         try:
             await self._queue.record_outgoing(results, actor="distribute")
+        except OperatorError:
+            raise  # the store will be asked again; should a lease run out before, its row is in doubt
         except ClarionError:
-            self._done = results + self._done  # kept until it can be recorded, or the lease runs out and says so
-            raise
-        if not self._heads:
-            self._discovered = float("-inf")  # what was closed may have made the next of its order key due
+            await self._record_apart(results)
+        now = self._clock.monotonic()
+        del self._done[: len(results)]
+        self._oldest_done = now  # of what came in meanwhile
+        if self._heads:
+            self._next_due = now  # what was closed may have made the next of its order key due
+        else:
+            self._discovered = float("-inf")
         return len(results)
 
+    async def _record_apart(self, results: Sequence[CallResult]) -> None:
+        """Record outcomes one by one, so that one which cannot be stored costs no other; its row will be in doubt."""
+        for result in results:
+            try:
+                await self._queue.record_outgoing([result], actor="distribute")
+            except OperatorError:
+                raise
+            except ClarionError:
+                log.exception("an outcome cannot be recorded", outgoing_id=result.id)
+
     def _is_worth_recording(self) -> bool:
-        """Tell whether outcomes have waited long enough for others to share their statement."""
+        """Tell whether outcomes are many, have waited long enough for others, or have none to wait for."""
         many = len(self._done) >= self._slots * RECORD_AT_ONCE
         return many or self._stopping or not self._in_flight or not self._until_record()
 
@@ -194,30 +203,41 @@ class Distribute:
         if now - self._lows_since > LOW_MARKS_FOR:
             self._lows, self._lows_since = {}, now
         if not self._until_discovery():
+            self._discovered = now
             found = await self._queue.discover_flows(routes=tuple(self._accounts), lows=self._lows)
             self._heads = {head.flow_id: head for head in found.heads}
-            self._discovered = now
-            self._next_due = now + (float("inf") if found.next_due_in is None else found.next_due_in.total_seconds())
+            until_due = float("inf") if found.next_due_in is None else found.next_due_in.total_seconds()
+            self._next_due = self._clock.monotonic() + until_due
         for tenant_id in {head.tenant_id for head in self._heads.values()}:
-            await self._keyring.get(tenant_id)
+            await self._open_tenant(tenant_id)
         if self._wanted:
-            await self._templates.load(self._wanted)
-            self._wanted = set()
+            wanted, self._wanted = self._wanted, set()
+            await self._templates.load(wanted)
+
+    async def _open_tenant(self, tenant_id: str) -> None:
+        """Bring a tenant's keys into memory; one whose keys do not open is passed over, and keeps nobody waiting."""
+        try:
+            await self._keyring.get(tenant_id)
+        except SealBroken as error:
+            log.warning("a tenant's keys do not open", tenant_id=tenant_id, error=str(error))
+            self._heads = {flow_id: head for flow_id, head in self._heads.items() if head.tenant_id != tenant_id}
 
     def _give_up(self) -> None:
-        """End the calls that got no reply in time: one look at the oldest, instead of a timer for each."""
+        """End the calls that got no reply in time. One timer, for the oldest call, instead of one for each."""
         now = self._clock.monotonic()
         while self._open:
-            until, task = self._open[0]
-            if task is not None and not task.done():
-                if until > now:
-                    return
-                task.cancel()
-            self._open.popleft()
+            task, until = next(iter(self._open.items()))
+            if until > now:
+                self._watch(until - now)
+                return
+            del self._open[task]
+            task.cancel()
 
-    def _until_given_up(self) -> float:
-        """Say how long until the oldest call must end."""
-        return max(0.0, self._open[0][0] - self._clock.monotonic()) if self._open else float("inf")
+    def _watch(self, seconds: float) -> None:
+        """Look at the oldest call again after so long, also while a step waits for the store."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(max(seconds, SHORTEST_WATCH), self._give_up)
 
     def _until_record(self) -> float:
         """Say how long outcomes may still wait for others to share their statement."""
@@ -231,8 +251,9 @@ class Distribute:
         """Share the free slots out among the flows whose account is at work."""
         now = self._clock.monotonic()
         heads = [head for head in self._heads.values() if self._is_at_work(self._account(head), now)]
-        self._turn += 1
-        shares = allot(heads, slots=self._slots, busy=self._busy, turn=self._turn)
+        shares = allot(heads, slots=self._slots, busy=self._busy, turns=self._turns)
+        for lane in {self._heads[flow_id].lane for flow_id in shares}:
+            self._turns[lane] += 1
         return [
             FlowQuota(
                 flow_id=flow_id,
@@ -265,21 +286,28 @@ class Distribute:
 
     async def _call(self, message: ClaimedMessage, asked_at: float) -> None:
         """Merge and make one call; whatever happens, one result comes of it. The claim was asked for at `asked_at`."""
-        started = self._clock.monotonic()
-        self._open.append((started + self._timeout, asyncio.current_task()))
+        started, task = self._clock.monotonic(), asyncio.current_task()
         content_hash: str | None = None
-        outcome: CallOutcome = Unknown(reason="the adapter broke in the middle of the call")
+        outcome: CallOutcome = NotCalled(reason="it could not be prepared")
         try:
             ready = self._ready(message)
             if isinstance(ready, tuple):
                 call, content_hash = ready
+                outcome = Unknown(reason="the adapter broke in the middle of the call")
+                if task is not None:
+                    self._open[task] = started + self._timeout
+                if len(self._open) == 1:
+                    self._watch(self._timeout)
                 outcome = await self._send(message, call, asked_at)
             else:
                 outcome = ready
         except asyncio.CancelledError:
-            outcome = Unknown(reason=f"no reply within {self._timeout:g} s")
+            if task not in self._open:  # we gave it up
+                outcome = Unknown(reason=f"no reply within {self._timeout:g} s")
             raise
         finally:
+            if task is not None:
+                self._open.pop(task, None)
             self._finish(message, outcome, content_hash=content_hash, started=started)
 
     def _ready(self, message: ClaimedMessage) -> tuple[Call, str] | NotCalled | Refused:
@@ -287,12 +315,14 @@ class Distribute:
         keys = self._keyring.held(message.tenant_id)
         name = message.template_key or message.event_type
         bundle = self._templates.held(message.tenant_id, name, message.template_version or 0)
-        if keys is None or bundle is None:
+        if keys is None:
+            return NotCalled(reason="the tenant's keys were not in memory yet")
+        if bundle is None:
             self._wanted.add((message.tenant_id, name, message.template_version))
             return NotCalled(reason="the template was not in memory yet")
         try:
             content, content_hash = self._merged(keys, bundle, message)
-            call = _built(keys, message, content)
+            call = call_of(keys, message, content)
         except RenderFailed as error:
             return Refused(reason=str(error))
         except ClarionError as error:
@@ -306,7 +336,7 @@ class Distribute:
         place = (message.job_guid, message.channel)
         merged = self._contents.get(place)
         if merged is None:
-            content = self._renderer.render(bundle, message.channel, _data(keys, message))
+            content = self._renderer.render(bundle, message.channel, merge_data(keys, message))
             merged = content, keyed_digest(keys.identity_key, msgspec.to_builtins(content))
             if len(self._contents) >= CONTENTS_MAX:
                 del self._contents[next(iter(self._contents))]
@@ -328,12 +358,12 @@ class Distribute:
     ) -> None:
         """Put one outcome where the next step records it."""
         now = self._clock.monotonic()
+        self._in_flight -= 1
         if isinstance(outcome, Misconfigured):
             self._resting[message.account] = now + MISCONFIGURED_FOR.total_seconds()
         if not self._done:
             self._oldest_done = now
         called = not isinstance(outcome, NotCalled)
-        self._observe(message, outcome, now - started)
         self._done.append(
             CallResult(
                 id=message.id,
@@ -341,60 +371,12 @@ class Distribute:
                 claim_token=message.claim_token,
                 attempt=message.attempts,
                 outcome=outcome,
-                delay=_delay(message, outcome),
+                delay=delay_after(message, outcome),
                 final=isinstance(outcome, Deferred) and message.attempts >= ATTEMPTS_MAX,
                 content_hash=content_hash if called else None,
                 latency_ms=round((now - started) * 1000) if called else None,
             )
         )
-        self._in_flight -= 1
         if len(self._done) == 1 or self._is_worth_recording():
             self._wake.set()  # the first one sets the time until all are recorded, those that follow change nothing
-
-
-def _data(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:
-    """Open the merge data of a message's job."""
-    if message.payload is None:
-        return {}
-    opened = payload_place(message.job_guid).open(keys, message.payload)
-    data: dict[str, object] = msgspec.json.decode(opened)["data"]
-    return data
-
-
-def _built(keys: TenantKeys, message: ClaimedMessage, content: Content) -> Call:
-    """Put a call together."""
-    place = destination_place(
-        recipient_id_hash=message.recipient_id_hash, channel=message.channel, serial=message.address_serial
-    )
-    return Call(
-        idempotency_key=key.idempotency_key(
-            message_id=message.message_id,
-            channel=message.channel,
-            recipient_key_hash=message.key_hash,
-            attempt_no=message.attempt_no,
-        ),
-        message_id=message.message_id,
-        tenant_id=message.tenant_id,
-        channel=message.channel,
-        destination=place.open(keys, message.ciphertext).decode(),
-        content=content,
-        attempt=message.attempts,
-        correlation_id=message.correlation_id,
-        traceparent=message.traceparent,
-    )
-
-
-def _delay(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
-    """Say how long a row that comes back waits."""
-    match outcome:
-        case Accepted() | Refused() | Unknown():
-            return _NO_DELAY
-        case Deferred(retry_after=retry_after):
-            name = f"{message.message_id}:{message.channel}:{message.key_hash}"
-            return retry_delay(key=name, attempt=message.attempts, at_least=retry_after)
-        case Misconfigured():
-            return MISCONFIGURED_FOR
-        case NotCalled():
-            return NOT_CALLED_FOR * (1 << message.not_called)
-        case _:
-            assert_never(outcome)
+        self._observe(message, outcome, now - started)

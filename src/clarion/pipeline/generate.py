@@ -8,7 +8,7 @@ with a reason before anybody is written to.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, assert_never
 from uuid import UUID
 
 import msgspec
@@ -142,7 +142,10 @@ class Generate:
         failed: list[StageResult] = []
         for claim in claims:
             found = bundles.get(names[claim.job.guid])
-            if found is None or claim.job.payload is None:
+            if claim.job.payload is None:
+                failed.append(_failed(claim, "its recipients and data are not stored any more"))
+                continue
+            if found is None:
                 failed.append(_failed(claim, f"the notification type {claim.job.event_type!r} is not published"))
                 continue
             opened = payload_place(claim.job.guid).open(keys, claim.job.payload)
@@ -259,6 +262,8 @@ def _frozen(
                 address_id = None if target.channel is None else addresses.get((target.channel, identity.id))
                 decision = _decision(target.channel, address_id, channels)
                 frozen[one] = _address(one, decision, frozen.get(one))
+            case _:
+                assert_never(identity.domain)
     return frozen
 
 

@@ -36,8 +36,12 @@ WrappedKeys = Mapping[tuple[Purpose, int], bytes]
 class EnsureStore(Protocol):
     """Creation of records, and nothing else."""
 
-    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys) -> WrappedKeys:
-        """Make the tenant with these keys unless it exists; return the keys that it has."""
+    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys, *, actor: str | None = None) -> WrappedKeys:
+        """Make the tenant with these keys unless it exists; return the keys that it has.
+
+        The making is audited, in the new tenant's log and in one transaction with it, where a person is the actor.
+        Without one it is a program's that makes what it works with, such as a benchmark's.
+        """
         ...
 
     async def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:

@@ -78,7 +78,8 @@ class QueueStore(Protocol):
         `first_unproven_at` kept · NotCalled → RetryReady, the attempt not counted, the tenth FailedFinal. A row already
         rescued to Uncertain is settled by its own token's late reply; an Accepted under an older token is evidence and
         is merged by rank. After Unknown the row moves to the flow pinned to its account. Closing a row makes the next
-        of its order key due. Misconfigured opens a support case for the account.
+        of its order key due. Misconfigured opens a support case for the account. Of what a provider said, what can be
+        stored is kept, and the rest is no reason to lose the other results (X-30).
         """
         ...
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, Self
 from uuid import UUID
 
 import msgspec
 
+from clarion.domain import reply
 from clarion.domain.outgoing import OutgoingStatus
 
 
@@ -22,12 +23,26 @@ class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
     happened_at: datetime
     raw: str
 
+    def storable(self) -> Self:
+        """Keep of what the provider said what can be stored; its id as it was recorded, so that the two are one.
+
+        The event's own id is left as it is: events that become alike by cutting would be taken for one.
+        """
+        return msgspec.structs.replace(
+            self,
+            provider_message_id=reply.storable_id(self.provider_message_id),
+            raw=reply.storable(self.raw, bytes_max=reply.RAW_BYTES_MAX),
+        )
+
 
 class TrackStore(Protocol):
     """Receipts."""
 
     async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
-        """Store events that are new by (account, event id); return how many were."""
+        """Store events that are new by (account, event id); return how many were.
+
+        Of the provider's id and the raw text what can be stored is kept (X-30).
+        """
         ...
 
     async def apply_events(self, *, limit: int, actor: str) -> int:

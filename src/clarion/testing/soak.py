@@ -42,7 +42,7 @@ TYPE: Final = "notice"
 WORKERS: Final = 2
 SLOTS: Final = 2
 SLOTS_WITH_DEDUPE: Final = 50
-"""Rule 7: few where each call in flight at a kill stays uncertain, many where nothing does."""
+"""Few where what a kill leaves stays uncertain, for nine in ten messages must be delivered; many where nothing does."""
 
 LEASE: Final = timedelta(seconds=4)
 """Short enough that rescues happen during the soak, long enough for a call on a machine that is busy."""
@@ -196,12 +196,17 @@ class Soak:
 
     async def _find_open(self) -> tuple[int, int]:
         """Wait until a ledger has a call open; say whose, and how many."""
-        async with asyncio.timeout(OPEN_WITHIN):
-            while True:
-                for number, ledger in enumerate(self._ledgers):
-                    if (open_calls := (await ledger.get("/totals"))["open"]) > 0:
-                        return number, open_calls
-                await asyncio.sleep(0.002)
+        try:
+            async with asyncio.timeout(OPEN_WITHIN):
+                while True:
+                    for number, ledger in enumerate(self._ledgers):
+                        if (open_calls := (await ledger.get("/totals"))["open"]) > 0:
+                            return number, open_calls
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            raise TimeoutError(
+                f"after {len(self._kills)} kills no worker had a call open for {OPEN_WITHIN:g} s: none to kill"
+            ) from None
 
     async def _wait_until_settled(self, platform: Platform) -> None:
         """Wait until nothing is left to do; what is then still open is judged as what it is."""

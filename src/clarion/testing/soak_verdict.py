@@ -44,8 +44,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     uncertain: int
     delivered: int
     in_flight: int  # rows that were `Sending` at a kill, over all kills
-    was_uncertain: int  # rows that were `Uncertain` at some time
-    without_call: int  # of those, the ones that were killed between claim and call
+    was_uncertain: int  # times that a row became `Uncertain`, over all rows
+    without_call: int  # of those times, how often its worker was killed between claim and call
     violations: tuple[str, ...]
 
 
@@ -108,15 +108,15 @@ def _violations(
     *, unexplained: int, doubts: int, in_flight: int, uncertain: int, share: float, open_calls: Iterable[int]
 ) -> Iterator[str]:
     if unexplained:
-        yield f"I-12, I-14: {unexplained} messages became Uncertain that no killed worker's call slots explain"
+        yield f"I-12, I-14: {unexplained} times a message became Uncertain and no killed worker's call slots explain it"
     if doubts > in_flight:
-        yield f"I-12: {doubts} messages became Uncertain and only {in_flight} were in flight at a kill"
+        yield f"I-12: {doubts} times a message became Uncertain and only {in_flight} times was one in flight at a kill"
     if uncertain:
         yield f"I-10: {uncertain} messages rest in Uncertain though the provider de-duplicates"
     if share < DELIVERED_MIN:
-        yield f"rule 7: only {share:.0%} of the messages were delivered"
+        yield f"at least {DELIVERED_MIN:.0%} of the messages must be delivered: only {share:.0%} were"
     if any(count < 1 for count in open_calls):
-        yield "rule 7: a kill did not wait for an open call"
+        yield "every kill must meet an open call: one did not wait for it"
 
 
 def _doubts(row: OutgoingStory) -> Iterator[tuple[datetime, datetime]]:

@@ -6,6 +6,7 @@ was claimed comes back when its lease runs out.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -56,9 +57,9 @@ async def run(
 
 
 async def doze(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, but not for longer than this."""
+    """Wait for an event, but not for longer than this, in whole milliseconds: a timer may fire that much too early."""
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(math.ceil(seconds * 1000) / 1000):
             await event.wait()
     except TimeoutError:
         return

@@ -16,6 +16,7 @@ from clarion.domain.audit import broken_link
 from clarion.domain.call import Accepted, Refused
 from clarion.domain.claim import Gate
 from clarion.domain.ensured import Outcome
+from clarion.domain.seal import Purpose
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import AuditEntry
 from clarion.ports.insights import PAGE_MAX
@@ -42,9 +43,19 @@ class Deed(NamedTuple):
     details: str = "{}"
 
 
+async def creating(harness: StoreHarness) -> Deed:
+    """Make the tenant; whose keys it has tells who did."""
+
+    async def do(store: Store, actor: str) -> bool:
+        keys = {(Purpose.DATA, 1): actor.encode()}
+        return await store.ensure_tenant(harness.tenant_id, keys, actor=actor) == keys
+
+    return Deed(do, "create", f"tenant {harness.tenant_id}")
+
+
 async def publishing(harness: StoreHarness) -> Deed:
     """Publish a first version."""
-    return Deed(_publish(harness), "publish", "template welcome", details='{"version":1,"content_hash":"h1:a"}')
+    return Deed(_publish(harness), "publish", "template welcome", details='{"content_hash":"h1:a","version":1}')
 
 
 def _publish(harness: StoreHarness) -> Do:
@@ -158,6 +169,7 @@ def _set_gate(harness: StoreHarness, source: str, gate: Gate) -> Do:
 Arrange = Callable[[StoreHarness], Awaitable[Deed]]
 
 DEEDS: Final[tuple[Arrange, ...]] = (
+    creating,
     publishing,
     disabling,
     enabling,

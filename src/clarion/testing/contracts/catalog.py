@@ -246,10 +246,13 @@ class KeyContract:
         stored = await harness.store.find_support_case(harness.tenant_id, case.case_id)
         assert stored is not None
         assert stored.status is SupportStatus.RESOLVED
+        assert (stored.resolved_by, stored.resolution) == ("sam", "mended")
+        assert near(stored.resolved_at, await harness.now())
+        assert await harness.store.list_support_cases(harness.tenant_id, status=stored.status) == [stored]
         (entry,) = await harness.store.list_audit(harness.tenant_id)
         assert entry.actor == "sam"
         assert "mended" in f"{entry.reason} {entry.details}"
         await harness.store.open_support_cases(harness.tenant_id, [case])
-        stored = await harness.store.find_support_case(harness.tenant_id, case.case_id)
-        assert stored is not None
-        assert (stored.status, stored.seen_count) == (SupportStatus.OPEN, 2)
+        (again,) = await harness.store.list_support_cases(harness.tenant_id)
+        assert (again.status, again.seen_count) == (SupportStatus.OPEN, 2)
+        assert (again.resolved_at, again.resolved_by, again.resolution) == (stored.resolved_at, "sam", "mended")

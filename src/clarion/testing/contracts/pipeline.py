@@ -18,6 +18,7 @@ from clarion.testing.contracts.late_replies import LateReplyContract
 from clarion.testing.contracts.ordering import OrderContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
+from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
 from clarion.testing.contracts.stories import GaugeContract, HistoryContract, StoryContract
 
@@ -29,6 +30,7 @@ class PipelineContract(
     OrderContract,
     RecordContract,
     LateReplyContract,
+    RudeReplyContract,
     DoubtContract,
     RetryContract,
     GateContract,

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from clarion.domain.attempt import AttemptStatus
+from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.outgoing import OutgoingStatus, ReasonClass
 from clarion.domain.support import SupportKind, SupportStatus
@@ -21,7 +22,6 @@ from clarion.testing.memory import FlowCount
 DELAY: Final = timedelta(seconds=40)
 LATENCY_MS: Final = 1234
 HASH: Final = "k1:" + "ab" * 32
-NOT_CALLED_MAX: Final = 10
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -217,6 +217,16 @@ class SetContract:
         assert await harness.store.ensure_tenant(harness.tenant_id, {IDENTITY: b"another"}) == first
         assert await harness.store.find_tenant_keys(harness.tenant_id) == first
 
+    async def test_a_tenant_that_is_there_or_that_no_person_makes_leaves_no_entry(self, harness: StoreHarness) -> None:
+        """With keys and without."""
+        for tenant_id, keys in ((harness.tenant_id, {IDENTITY: b"ours"}), (f"{harness.tenant_id}-2", {})):
+            await harness.store.ensure_tenant(tenant_id, keys)
+            assert await harness.store.ensure_tenant(tenant_id, {IDENTITY: b"new"}, actor="sam") == keys
+            assert list(await harness.store.list_audit(tenant_id)) == []
+        await harness.store.ensure_tenant(f"{harness.tenant_id}-3", {}, actor="sam")
+        (entry,) = await harness.store.list_audit(f"{harness.tenant_id}-3")
+        assert (entry.actor, entry.act) == ("sam", "create")
+
     async def test_each_tenant_has_keys_of_its_own(self, harness: StoreHarness) -> None:
         """The second tenant of an installation is made as the first was."""
         theirs = f"{harness.tenant_id}-2"

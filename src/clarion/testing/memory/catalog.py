@@ -157,7 +157,9 @@ def resolve_support_case(tables: Tables, tenant_id: str, case_id: UUID, *, actor
     if case is None or not SUPPORT_CASE.may(from_=case.status, to=SupportStatus.RESOLVED):
         return False
     append_audit(tables, tenant_id, act.resolve(case_id, resolution=resolution, actor=actor))
-    cases[(str(case_id),)] = msgspec.structs.replace(case, status=SupportStatus.RESOLVED)
+    cases[(str(case_id),)] = msgspec.structs.replace(
+        case, status=SupportStatus.RESOLVED, resolved_at=tables.now(), resolved_by=actor, resolution=resolution
+    )
     return True
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
 from uuid import UUID
 
 from clarion.domain.address import AddressVersion
-from clarion.domain.claim import ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
+from clarion.domain.claim import SOON, ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import DUE, OutgoingStatus
@@ -14,9 +13,6 @@ from clarion.testing.memory import moving
 from clarion.testing.memory.moving import Row
 from clarion.testing.memory.record import Flow
 from clarion.testing.memory.tables import Tables
-
-SOON: Final = timedelta(seconds=60)
-"""How near an earlier row's retry must be for later ones to wait for it."""
 
 
 def discover_flows(tables: Tables, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:

@@ -6,13 +6,14 @@ otherwise than by evidence.
 """
 
 from collections.abc import Sequence
-from typing import Final, assert_never
+from typing import assert_never
 
 import msgspec
 
 from clarion.domain import trouble
-from clarion.domain.attempt import AttemptStatus
-from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.attempt import AttemptStatus, attempt_status
+from clarion.domain.backoff import NOT_CALLED_MAX
+from clarion.domain.call import Accepted, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, Recorded
 from clarion.domain.outgoing import RANK, OutgoingStatus, ReasonClass
 from clarion.testing.memory import moving
@@ -20,13 +21,10 @@ from clarion.testing.memory.moving import Row
 from clarion.testing.memory.record import DeliveryAttempt
 from clarion.testing.memory.tables import Tables
 
-NOT_CALLED_MAX: Final = 10
-"""A row that was claimed and not called this often will not be called the next time either."""
-
 
 def record_outgoing(tables: Tables, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
     """Record what came back, one result after the other."""
-    return [Recorded(id=result.id, status=_record(tables, result, actor=actor)) for result in results]
+    return [Recorded(id=result.id, status=_record(tables, result.storable(), actor=actor)) for result in results]
 
 
 def _record(tables: Tables, result: CallResult, *, actor: str) -> OutgoingStatus | None:
@@ -141,7 +139,7 @@ def _unpin(tables: Tables, row: Row) -> Row:
 
 def _write_attempt(tables: Tables, row: Row, result: CallResult) -> None:
     """Write the attempt of a call, or settle the one that is there; a call that was never made leaves none."""
-    status = _attempt_status(result.outcome)
+    status = attempt_status(result.outcome)
     known = tables.of(row.tenant_id, DeliveryAttempt).get((str(row.id), str(result.attempt)))
     if known is not None and known.claim_token == result.claim_token:
         # What stood as unknown and was not accepted is proven refused; of how, the reason tells.
@@ -197,25 +195,6 @@ def _proof(row: Row, result: CallResult) -> dict[str, object]:
         "provider_message_id": row.entry.provider_message_id or pid,
         "content_hash": row.entry.content_hash or result.content_hash,
     }
-
-
-def _attempt_status(outcome: CallOutcome) -> AttemptStatus | None:
-    """Say what an outcome makes of its attempt; None where no byte left."""
-    match outcome:
-        case Accepted():
-            return AttemptStatus.ACCEPTED
-        case Refused():
-            return AttemptStatus.REFUSED
-        case Deferred():
-            return AttemptStatus.DEFERRED
-        case Misconfigured():
-            return AttemptStatus.MISCONFIGURED
-        case Unknown():
-            return AttemptStatus.UNKNOWN
-        case NotCalled():
-            return None
-        case _:
-            assert_never(outcome)
 
 
 def _report_account(tables: Tables, row: Row, reason: str) -> None:

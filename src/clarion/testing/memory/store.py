@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
+from clarion.domain import act
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.claim import (
@@ -60,8 +61,10 @@ class MemoryStore:
         """Give a tenant's counters, which are computed, not kept by key."""
         return self._tables.flow_counts(tenant_id)
 
-    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys) -> WrappedKeys:
-        """Make the tenant with these keys unless it exists; return the keys that it has."""
+    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys, *, actor: str | None = None) -> WrappedKeys:
+        """Make the tenant with these keys unless it exists, audited if by an actor; return the keys that it has."""
+        if tenant_id not in self._tables.keys and actor is not None:
+            catalog.append_audit(self._tables, tenant_id, act.create(tenant_id, actor=actor))
         return dict(self._tables.keys.setdefault(tenant_id, dict(keys)))
 
     async def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:

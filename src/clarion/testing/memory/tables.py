@@ -113,4 +113,7 @@ class Tables:
                 seen_count=known.seen_count + 1 if known else 1,
                 first_seen_at=known.first_seen_at if known else now,
                 last_seen_at=now,
+                resolved_at=known.resolved_at if known else None,
+                resolved_by=known.resolved_by if known else None,
+                resolution=known.resolution if known else None,
             )

@@ -19,7 +19,7 @@ def keep_events(tables: Tables, tenant_id: str, events: Sequence[ProviderEvent])
     kept = tables.of(tenant_id, WebhookEvent)
     before = len(kept)
     for event in events:
-        row = WebhookEvent(**msgspec.structs.asdict(event), received_at=tables.now())
+        row = WebhookEvent(**msgspec.structs.asdict(event.storable()), received_at=tables.now())
         kept.setdefault(row.key, row)
     return len(kept) - before
 

@@ -10,15 +10,13 @@ import msgspec
 
 from clarion.domain import recipient
 from clarion.domain.attempt import AttemptStatus
+from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import FINAL, OPEN, RANK, OutgoingStatus
 from clarion.testing.simulation.client import Clients, Promise, expected
 from clarion.testing.simulation.ledger import Fate
 from clarion.testing.simulation.scene import Books, JobRow, OutgoingRow, ReceiptRow, Scene
 from clarion.testing.simulation.verdict import Evidence, Violation
-
-NOT_CALLED_MAX = 10
-"""Claims without a call after which a message fails (claiming.md)."""
 
 UNFINISHED = (NotificationStatus.READY, NotificationStatus.PROCESSING)
 

@@ -5,7 +5,8 @@ SELECT tenant_id FROM tenant WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2;
 -- name: list_support_cases
 -- Pages by the primary key: a page costs the same wherever it lies, and a case that opens meanwhile moves none.
 SELECT
-  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
 FROM support_case
 WHERE tenant_id = $1 AND case_id > coalesce($2::uuid, '00000000-0000-0000-0000-000000000000'::uuid)
 ORDER BY case_id
@@ -14,7 +15,8 @@ LIMIT $3;
 -- name: list_support_cases_by_status
 -- A query of its own: `status = $2 OR $2 IS NULL` in one statement would keep the planner from any index on status.
 SELECT
-  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
 FROM support_case
 WHERE
   tenant_id = $1 AND status = $2 AND case_id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000'::uuid)
@@ -24,7 +26,8 @@ LIMIT $4;
 -- name: find_support_case
 -- By the primary key.
 SELECT
-  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
 FROM support_case
 WHERE tenant_id = $1 AND case_id = $2;
 

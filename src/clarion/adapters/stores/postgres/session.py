@@ -153,12 +153,7 @@ class Session:
 
     async def single(self, work: Callable[["Connection"], Awaitable[T]]) -> T:
         """Run `work`, one statement, which is a transaction by itself: to begin and to commit takes no round trips."""
-
-        async def once() -> T:
-            async with self._connection() as connection:
-                return await work(connection)
-
-        return await self._repeat(once)
+        return await self.read(work)
 
     async def transact(self, work: Callable[["Connection"], Awaitable[T]]) -> T:
         """Run `work` in one READ COMMITTED transaction.
@@ -200,7 +195,14 @@ class Session:
     async def _forget_old_plans(self, connection: "Connection") -> None:
         """Have plans made anew that were made when tables may have been much smaller."""
         now, pid = asyncio.get_running_loop().time(), connection.get_server_pid()
-        plans = self._plans.setdefault(pid, Plans(now=now, keep_max=self._patience.plans.total_seconds()))
+        plans = self._plans.get(pid)
+        if plans is None:
+            plans = self._plans[pid] = Plans(now=now, keep_max=self._patience.plans.total_seconds())
+
+            def forget(_: object) -> None:
+                self._plans.pop(pid, None)
+
+            connection.add_termination_listener(forget)
         if plans.are_old(now):
             await connection.execute(_SQL["forget_plans"].sql)
 

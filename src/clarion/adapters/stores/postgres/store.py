@@ -57,9 +57,9 @@ class PostgresStore:
         """Close every connection."""
         await self._session.close()
 
-    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys) -> WrappedKeys:
-        """Make the tenant with these keys unless it exists; return the keys that it has."""
-        return await self._session.transact(lambda c: tenant.ensure_tenant(c, tenant_id, keys))
+    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys, *, actor: str | None = None) -> WrappedKeys:
+        """Make the tenant with these keys unless it exists, audited if by an actor; return the keys that it has."""
+        return await self._session.transact(lambda c: tenant.ensure_tenant(c, tenant_id, keys, actor=actor))
 
     async def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:
         """Return the tenant's wrapped keys, or None where there is no such tenant."""

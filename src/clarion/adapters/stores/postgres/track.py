@@ -48,7 +48,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 async def keep_events(connection: "Connection", tenant_id: str, events: Sequence[ProviderEvent]) -> int:
     """Store events that are new by account and event id; return how many were."""
     first = {(event.account, event.event_id): event for event in reversed(events)}
-    kept = [event for event in events if first.pop((event.account, event.event_id), None) is not None]
+    kept = [event.storable() for event in events if first.pop((event.account, event.event_id), None) is not None]
     made = await connection.fetch(
         _SQL["insert_events"].sql,
         tenant_id,

@@ -59,13 +59,6 @@ def unpack_bytes(text: str | None) -> bytes | None:
     return None if text is None else b64decode(text, validate=True)
 
 
-def storable(text: str, *, bytes_max: int) -> str:
-    """Give what can be stored of a text that nobody checked: no NUL, no half of a surrogate pair, cut to size."""
-    if text.isascii() and len(text) <= bytes_max and "\0" not in text:
-        return text
-    return text.replace("\0", "").encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
-
-
 def unstorable(what: str) -> InvalidInput:
     """Refuse what no column can hold: the caller's value came to us unchecked."""
     return InvalidInput(

@@ -59,7 +59,9 @@ LIMIT :limit;
 
 -- name: list_support_cases
 -- Pages by the primary key: a page costs the same wherever it lies, and a case that opens meanwhile moves none.
-SELECT case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at
+SELECT
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
 FROM support_case
 WHERE tenant_id = :tenant_id AND case_id > :after
 ORDER BY case_id
@@ -67,7 +69,9 @@ LIMIT :limit;
 
 -- name: list_support_cases_by_status
 -- The same by an index that holds the status too, so that a page of open cases is not searched among resolved ones.
-SELECT case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at
+SELECT
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
 FROM support_case
 WHERE tenant_id = :tenant_id AND status = :status AND case_id > :after
 ORDER BY case_id
@@ -75,7 +79,9 @@ LIMIT :limit;
 
 -- name: find_support_case
 -- By the primary key.
-SELECT case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at
+SELECT
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
 FROM support_case
 WHERE tenant_id = :tenant_id AND case_id = :case_id;
 

@@ -38,7 +38,7 @@ class _Waiting(msgspec.Struct, frozen=True):
 
 def keep_events(transaction: Transaction, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
     """Store events that are new by (account, event id); return how many were."""
-    given = codec.parameter(bounded(events))
+    given = codec.parameter([event.storable() for event in bounded(events)])
     return len(transaction.rows(_SQL["insert_events"], tenant_id=tenant_id, events=given))
 
 

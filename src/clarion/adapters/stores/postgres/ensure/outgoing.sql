@@ -26,10 +26,10 @@ ON CONFLICT DO NOTHING;
 -- holds) comes once and is looked up once; a row refers to it by its place. The parent gives bucket and correlation,
 -- the address version gives channel and key hash (so no cryptography per row). A scheduler row is locked FOR SHARE only
 -- if a row of its is missing: a repeat must write nothing and a lock is a write, while a cancel must wait for those who
--- insert and be seen by those who come after it. A key that another transaction has made since then is a violation, which
--- the caller answers by looking again: that is rare, and to be ready for it in every row is not free. Row keys as in
--- domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a source; they ask for the keys, so that
--- nobody waits for a key who has a counter.
+-- insert and be seen by those who come after it. A key that another transaction has made since then is a violation,
+-- which the caller answers by looking again: that is rare, and to be ready for it in every row is not free. Row keys as
+-- in domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a source; they ask for the keys, so
+-- that nobody waits for a key who has a counter.
 WITH parent AS MATERIALIZED (
   SELECT
     array_agg(j.bucket ORDER BY g.place) AS buckets,

@@ -17,7 +17,8 @@ FROM (
   FROM (
     SELECT
       found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
-      found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id, found.traceparent
+      found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
+      found.traceparent
     FROM outgoing_message AS found
     WHERE found.cancel_at IS NOT NULL AND found.due_at IS NOT NULL
     ORDER BY found.cancel_at
@@ -35,7 +36,8 @@ FROM (
   CROSS JOIN LATERAL (
     SELECT
       found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
-      found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id, found.traceparent
+      found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
+      found.traceparent
     FROM outgoing_message AS found
     WHERE found.flow_id = f.id AND found.due_at IS NOT NULL
     ORDER BY found.due_at, found.id
@@ -78,8 +80,8 @@ RETURNING s.id;
 -- name: lock_messages_of_job
 -- All that are not final and not called off yet, in the common order.
 SELECT
-  o.tenant_id, o.bucket, o.id, o.status, o.version, o.flow_id, o.reason_class, o.order_key, o.attempts, o.cancel_actor, o.claim_token,
-  o.account, o.correlation_id, o.traceparent
+  o.tenant_id, o.bucket, o.id, o.status, o.version, o.flow_id, o.reason_class, o.order_key, o.attempts,
+  o.cancel_actor, o.claim_token, o.account, o.correlation_id, o.traceparent
 FROM (
   SELECT found.bucket, found.row_key
   FROM notification_job AS found

@@ -13,7 +13,7 @@ import asyncpg
 
 from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.query import load
-from clarion.domain.claim import ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
+from clarion.domain.claim import SOON, ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
 from clarion.domain.identity import Channel, Lane
 from clarion.errors import BrokenInvariant
 
@@ -24,9 +24,6 @@ _SQL: Final = load(__package__, "claim.sql")
 
 _COLUMNS: Final = ClaimedMessage.__struct_fields__[:-1]
 _CHANNEL: Final = _COLUMNS.index("channel")
-
-SOON: Final = timedelta(seconds=60)
-"""How near an earlier row's retry must be for later ones of its order key to wait for it."""
 
 
 async def discover_flows(

@@ -1,7 +1,7 @@
 -- name: discover_flows
--- One look per flow, at its first row behind the low mark: what was claimed before that is skipped even while somebody's
--- old snapshot keeps it in the index. Flows are few, so looking at each is cheaper than finding out which have rows.
--- OFFSET 0, like LIMIT elsewhere, keeps a look-up a look-up.
+-- One look per flow, at its first row behind the low mark: what was claimed before that is skipped even while
+-- somebody's old snapshot keeps it in the index. Flows are few, so looking at each is cheaper than finding out which
+-- have rows. OFFSET 0, like LIMIT elsewhere, keeps a look-up a look-up.
 WITH road AS MATERIALIZED (
   SELECT f.*, g.low_at, g.low_id
   FROM unnest($2::bigint[], $3::timestamptz[], $4::bigint[]) AS g (flow_id, low_at, low_id)
@@ -103,8 +103,9 @@ WITH asked AS MATERIALIZED (
             AND (
               SELECT
                 f.account = ''
-                AND coalesce((SELECT s.gate FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source), 'Open')
-                = 'Open'
+                AND coalesce(
+                  (SELECT s.gate FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source), 'Open'
+                ) = 'Open'
               FROM flow AS f
               WHERE f.id = e.flow_id
             )
@@ -235,11 +236,13 @@ WHERE m.next = 'Sending';
 -- name: find_claimed
 -- For whoever lost the connection while it claimed (F-24): what the claim of this token has taken, if it was committed.
 -- Few rows are in flight, so their index is walked. Only while half of the lease ($2) is left, for the call must end
--- before it. When a row was due is not known any more; it was not due before it was made, and a low mark may be too low.
+-- before it. When a row was due is not known any more; it was not due before it was made, and a low mark may be too
+-- low.
 SELECT
   o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.rk, o.message_id, o.channel, o.attempt_no, o.attempts, o.not_called,
-  o.version, o.account, o.created_at AS was_due_at, now() AS claimed_at, o.content_hash, o.replay_authorised, o.first_unproven_at,
-  o.correlation_id, o.traceparent, a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
+  o.version, o.account, o.created_at AS was_due_at, now() AS claimed_at, o.content_hash, o.replay_authorised,
+  o.first_unproven_at, o.correlation_id, o.traceparent, a.recipient_id_hash, a.key_hash, a.serial AS address_serial,
+  a.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload
 FROM (
   SELECT found.*

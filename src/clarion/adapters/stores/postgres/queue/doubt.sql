@@ -2,8 +2,8 @@
 -- Claims whose lease ran out, oldest first; what somebody is just recording is passed over. When a row was claimed is
 -- told by the line of its claim, which has the row's version: its call cannot have begun before.
 SELECT
-  e.tenant_id, e.bucket, e.id, e.status, e.version, e.flow_id, e.reason_class, e.order_key, e.attempts, e.cancel_actor, e.claim_token,
-  e.account, e.correlation_id, e.traceparent,
+  e.tenant_id, e.bucket, e.id, e.status, e.version, e.flow_id, e.reason_class, e.order_key, e.attempts,
+  e.cancel_actor, e.claim_token, e.account, e.correlation_id, e.traceparent,
   (
     SELECT t.at FROM transition AS t WHERE t.bucket = e.bucket AND t.outgoing_id = e.id AND t.version = e.version
   ) AS claimed_at
@@ -46,7 +46,8 @@ FROM unnest($1::integer[], $2::bigint[], $3::integer[]) WITH ORDINALITY AS g (bu
 CROSS JOIN LATERAL (
   SELECT
     found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
-    found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id, found.traceparent
+    found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
+    found.traceparent
   FROM outgoing_message AS found
   WHERE
     found.bucket = g.bucket AND found.id = g.id AND found.version = g.version AND found.status = 'Uncertain'
@@ -59,8 +60,8 @@ CROSS JOIN LATERAL (
 -- A person names a row by its id alone, so it is found among the few of its tenant that can be tried again; by version,
 -- so that a double click is one retry.
 SELECT
-  o.tenant_id, o.bucket, o.id, o.status, o.version, o.flow_id, o.reason_class, o.order_key, o.attempts, o.cancel_actor, o.claim_token,
-  o.account, o.correlation_id, o.traceparent
+  o.tenant_id, o.bucket, o.id, o.status, o.version, o.flow_id, o.reason_class, o.order_key, o.attempts,
+  o.cancel_actor, o.claim_token, o.account, o.correlation_id, o.traceparent
 FROM (
   SELECT found.bucket, found.id
   FROM outgoing_message AS found

@@ -16,6 +16,7 @@ from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.postgres.ensure.record import write_cases_of_tenants
 from clarion.adapters.stores.query import load
 from clarion.domain import trouble
+from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, Recorded
 from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingStatus, ReasonClass
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
 
 _SQL: Final = load(__package__, "record.sql")
-
-NOT_CALLED_MAX: Final = 10
-"""A row that was claimed and not called this often will not be called the next time either."""
 
 Found = dict[tuple[int, int], asyncpg.Record]
 
@@ -40,6 +38,7 @@ def is_one_statement(results: Sequence[CallResult]) -> bool:
 
 async def record_outgoing(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
     """Record results; those of one row, which late replies can bring together, one after the other."""
+    results = [result.storable() for result in results]
     if any(isinstance(result.outcome, Unknown | NotCalled) for result in results):
         await lock_and_pin(connection, sorted({(result.bucket, result.id) for result in results}))
     recorded: dict[int, Recorded] = {}

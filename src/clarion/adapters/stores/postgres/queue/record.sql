@@ -205,7 +205,8 @@ WITH locked AS MATERIALIZED (
     SELECT found.bucket, found.id
     FROM outgoing_message AS found
     WHERE
-      found.order_key = c.order_key AND found.due_at IS NOT NULL AND found.in_line AND found.id <> ALL ($2::bigint[])
+      found.order_key = c.order_key AND found.due_at IS NOT NULL AND found.in_line
+      AND found.id <> ALL (ARRAY(SELECT l.id FROM locked AS l))
       AND (
         SELECT
           coalesce((SELECT s.gate FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source), 'Open')

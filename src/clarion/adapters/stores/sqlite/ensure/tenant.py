@@ -1,4 +1,4 @@
-"""A tenant and its wrapped keys. Writes `tenant` and `tenant_key`; wraps and unwraps nothing."""
+"""A tenant and its wrapped keys. Writes `tenant`, `tenant_key` and `audit_log`; wraps and unwraps nothing."""
 
 from typing import Final
 
@@ -6,7 +6,9 @@ import msgspec
 
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite import codec
+from clarion.adapters.stores.sqlite.audit import append_audit
 from clarion.adapters.stores.sqlite.session import Transaction
+from clarion.domain import act
 from clarion.domain.seal import Purpose
 from clarion.errors import BrokenInvariant
 from clarion.ports.ensure import WrappedKeys
@@ -22,11 +24,15 @@ class _TenantKey(msgspec.Struct, frozen=True, kw_only=True):
     wrapped: bytes | None
 
 
-def ensure_tenant(transaction: Transaction, tenant_id: str, keys: WrappedKeys) -> WrappedKeys:
-    """Make the tenant with these keys unless it is there, and read the keys that it has."""
+def ensure_tenant(
+    transaction: Transaction, tenant_id: str, keys: WrappedKeys, *, actor: str | None = None
+) -> WrappedKeys:
+    """Make the tenant with these keys unless it is there, audited if by an actor, and read the keys that it has."""
     if transaction.rows(_SQL["insert_tenant"], tenant_id=tenant_id):
         rows = [_TenantKey(purpose=purpose, serial=serial, wrapped=key) for (purpose, serial), key in keys.items()]
         transaction.rows(_SQL["insert_tenant_keys"], tenant_id=tenant_id, items=codec.parameter(rows))
+        if actor is not None:
+            append_audit(transaction, tenant_id, act.create(tenant_id, actor=actor))
     stored = find_tenant_keys(transaction, tenant_id)
     if stored is None:
         raise BrokenInvariant("a tenant was neither made nor there")

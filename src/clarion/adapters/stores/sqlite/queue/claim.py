@@ -18,14 +18,11 @@ from clarion.adapters.stores.sqlite.clock import MICROSECOND, microseconds
 from clarion.adapters.stores.sqlite.queue.cancel import CANCELED
 from clarion.adapters.stores.sqlite.queue.move import wake_in_line, write_lines
 from clarion.adapters.stores.sqlite.session import Transaction
-from clarion.domain.claim import ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
+from clarion.domain.claim import SOON, ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
 from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus
 from clarion.ports.ensure import ITEMS_MAX
 
 _SQL: Final = load(__package__, "claim.sql")
-
-SOON: Final = timedelta(seconds=60)
-"""How near an earlier row's retry must be for later ones to wait for it."""
 
 EXPIRED: Final = "its time ran out before it was sent"
 

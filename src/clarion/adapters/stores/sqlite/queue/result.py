@@ -8,37 +8,25 @@ of it there is: support cases, attempts that were none, the first doubt about an
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, assert_never
+from typing import assert_never
 from uuid import UUID
 
-import msgspec
-
-from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import MICROSECOND
 from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain import trouble
-from clarion.domain.attempt import AttemptStatus
-from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.attempt import AttemptStatus, attempt_status
+from clarion.domain.backoff import NOT_CALLED_MAX
+from clarion.domain.call import Accepted, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, Recorded
 from clarion.domain.outgoing import RANK, OutgoingStatus, ReasonClass
 from clarion.ports.ensure import bounded
-
-NOT_CALLED_MAX: Final = 10
-"""A row that was claimed and not called this often will not be called the next time either."""
-
-
-PROVIDER_ID_BYTES_MAX: Final = 512
-"""As the column holds; a longer id than any provider's is cut, since a reply is no reason to lose the others (X-30)."""
-
-REASON_BYTES_MAX: Final = 4096
-"""As for every diagnostic (domain.md)."""
 
 
 def record_outgoing(transaction: Transaction, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
     """Record what came back, one result after the other, and write it at once."""
     moves = Moves(transaction, actor=actor)
-    given = [_storable(result) for result in bounded(results)]
+    given = [result.storable() for result in bounded(results)]
     recorder = _Recorder(moves, given)
     answers = [Recorded(id=result.id, status=recorder.record(result)) for result in given]
     moves.write()
@@ -150,7 +138,7 @@ class _Recorder:
 
     def _write_attempt(self, row: Row, result: CallResult) -> Attempt | None:
         """Write the attempt of a call, or settle the one that is there; a call that was never made leaves none."""
-        status, token = _attempt_status(result.outcome), self._tokens[result.claim_token]
+        status, token = attempt_status(result.outcome), self._tokens[result.claim_token]
         known = next((one for one in self._known.get(row.id, ()) if one.attempt == result.attempt), None)
         if known is None:
             if row.claim_token != token or status is None:
@@ -187,20 +175,6 @@ class _Recorder:
         self._moves.report(row.tenant_id, case)
 
 
-def _storable(result: CallResult) -> CallResult:
-    """Keep of what a provider said what can be stored."""
-    outcome = result.outcome
-    cleaned: CallOutcome
-    if isinstance(outcome, Accepted):
-        if outcome.provider_message_id is None:
-            return result
-        kept = codec.storable(outcome.provider_message_id, bytes_max=PROVIDER_ID_BYTES_MAX)
-        cleaned = Accepted(provider_message_id=kept)
-    else:
-        cleaned = msgspec.structs.replace(outcome, reason=codec.storable(outcome.reason, bytes_max=REASON_BYTES_MAX))
-    return result if cleaned == outcome else msgspec.structs.replace(result, outcome=cleaned)
-
-
 def _add_details(attempt: Attempt, result: CallResult) -> None:
     """Add to an attempt what a result knows of it and it does not yet say."""
     if isinstance(result.outcome, Accepted):
@@ -211,22 +185,3 @@ def _add_details(attempt: Attempt, result: CallResult) -> None:
     attempt.content_hash = attempt.content_hash or result.content_hash
     if result.latency_ms is not None:
         attempt.latency_ms = result.latency_ms
-
-
-def _attempt_status(outcome: CallOutcome) -> AttemptStatus | None:
-    """Say what an outcome makes of its attempt; None where no byte left."""
-    match outcome:
-        case Accepted():
-            return AttemptStatus.ACCEPTED
-        case Refused():
-            return AttemptStatus.REFUSED
-        case Deferred():
-            return AttemptStatus.DEFERRED
-        case Misconfigured():
-            return AttemptStatus.MISCONFIGURED
-        case Unknown():
-            return AttemptStatus.UNKNOWN
-        case NotCalled():
-            return None
-        case _:
-            assert_never(outcome)
