@@ -13,6 +13,7 @@ from bench.stage import SET, TENANT, TRACE, addresses, job, publish, sends
 from clarion.bootstrap import Platform
 from clarion.catalog.definition import load_definition
 from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay
+from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
 from clarion.pipeline.distribute import Distribute
 from clarion.producers.direct import Recipient, SendCommand
@@ -26,15 +27,26 @@ SLOTS = 1000
 """Call slots of the pump: one is also taken while its record waits, and bulk may use three quarters of them."""
 
 
+ENQUEUERS = 2
+"""Sets under way at once: one is written by the store while the next is prepared, as with two workers."""
+
+
 async def enqueue(platform: Platform, *, key: str, count: int) -> float:
     """Ensure so many messages of one new job in sets, and return how many a second."""
     version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
     people = await addresses(platform, Channel.SMS, count=count)
     parent = await job(platform, "bench-sms", version, key=key)
     wanted = sends(parent, people)
+    sets = iter([wanted[start : start + SET] for start in range(0, count, SET)])
+
+    async def work() -> None:
+        for one in sets:
+            await platform.dispatcher.ensure_outgoing_messages(TENANT, one)
+
     started = time.perf_counter()
-    for start in range(0, count, SET):
-        await platform.dispatcher.ensure_outgoing_messages(TENANT, wanted[start : start + SET])
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(ENQUEUERS):
+            tasks.create_task(work())
     return count / (time.perf_counter() - started)
 
 
@@ -65,6 +77,9 @@ async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
     wake, stop = asyncio.Event(), asyncio.Event()
     outcomes: Counter[type] = Counter()
 
+    def count_outcome(_message: ClaimedMessage, outcome: CallOutcome, _took: float) -> None:
+        outcomes[type(outcome)] += 1
+
     def stop_when_done() -> None:
         assert all(issubclass(kind, Accepted | NotCalled) for kind in outcomes), outcomes
         if outcomes[Accepted] >= count and pump.idle:
@@ -83,7 +98,7 @@ async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
             clock=platform.clock,
             ids=platform.ids,
             wake=wake,
-            observe=lambda _message, outcome, _took: outcomes.update((type(outcome),)),
+            observe=count_outcome,
         )
         started = time.perf_counter()
         await loop.run("distribute", pump.step, wake=wake, stop=stop, rest=lambda: pump.rest, worked=stop_when_done)

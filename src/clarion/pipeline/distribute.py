@@ -6,6 +6,7 @@ bundles are in memory before the claim, and a message whose bundle is not goes b
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
@@ -274,14 +275,13 @@ class Distribute:
 
     def _after_claim(self, quotas: list[FlowQuota], claimed: list[ClaimedMessage]) -> None:
         """Move low marks on, and forget the flows that gave less than they were asked for."""
-        got: dict[int, int] = {}
-        for message in claimed:
-            got[message.flow_id] = got.get(message.flow_id, 0) + 1
-            head = self._heads[message.flow_id]
-            if head.lane is not Lane.CRITICAL:
-                self._lows[message.flow_id] = LowMark(due_at=message.was_due_at, id=message.id)
+        got = Counter(message.flow_id for message in claimed)
+        last = {message.flow_id: message for message in claimed}
+        for flow_id, message in last.items():
+            if self._heads[flow_id].lane is not Lane.CRITICAL:
+                self._lows[flow_id] = LowMark(due_at=message.was_due_at, id=message.id)
         for quota in quotas:
-            if got.get(quota.flow_id, 0) < quota.quota:
+            if got[quota.flow_id] < quota.quota:
                 self._heads.pop(quota.flow_id, None)
 
     async def _call(self, message: ClaimedMessage, asked_at: float) -> None:

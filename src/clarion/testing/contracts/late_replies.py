@@ -141,6 +141,8 @@ class LateReplyContract:
         own = [one for one in seen.attempts if one.claim_token == present.claim_token]
         assert len(own) == (0 if isinstance(outcome, NotCalled) else 1)
         assert all(one.latency_ms == 5 for one in own)
+        accepted = [one for one in own if one.status is AttemptStatus.ACCEPTED]
+        assert len(accepted) == isinstance(outcome, Accepted)  # what was sent first says nothing of this call
 
     @pytest.mark.parametrize("outcome", NO_EVIDENCE, ids=repr)
     async def test_anything_else_under_an_older_token_only_settles_its_own_attempt(

@@ -147,7 +147,9 @@ def _write_attempt(tables: Tables, row: Row, result: CallResult) -> None:
         settled = moving.settle_attempt(tables, row, known, proven)
         _store_attempt(tables, row, msgspec.structs.replace(settled, **_details(settled, result)))
     elif known is None and row.entry.claim_token == result.claim_token and status is not None:
-        if status is AttemptStatus.UNKNOWN and row.status in RANK:
+        attempts = tables.of(row.tenant_id, DeliveryAttempt).values()
+        accepted = any(one.outgoing_id == row.id and one.status is AttemptStatus.ACCEPTED for one in attempts)
+        if status is AttemptStatus.UNKNOWN and row.status in RANK and not accepted:
             status = AttemptStatus.ACCEPTED  # a receipt has shown it already
         attempt = new_attempt(tables, row, status, number=result.attempt)
         _store_attempt(tables, row, msgspec.structs.replace(attempt, **_details(attempt, result)))

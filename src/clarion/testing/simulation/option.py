@@ -86,6 +86,10 @@ POISONED: Final = 0.3
 """The share of jobs that no worker survives, in a run that has such."""
 
 
+STORM: Final = 0.05
+"""Crashes a port call from which on they are a storm: of the ten calls of a stage, four in ten stages are cut short."""
+
+
 class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One notification that a client asks for, and what else it does about it."""
 
@@ -147,6 +151,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 for number in range(chance.randint(1, 4))
             ),
         )
+
+    @property
+    def stormy(self) -> bool:
+        """Whether workers crash at so many port calls that hardly a stage comes to its end."""
+        crashes = (self.rates.get(kind, 0.0) for kind in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER))
+        return sum(crashes) * self.port_share >= STORM
 
     def without(self, kind: Fault) -> Self:
         """Switch one kind off; the others strike as before, since each draws from a stream of its own."""

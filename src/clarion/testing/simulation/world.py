@@ -86,7 +86,9 @@ class World:
         self.outside = Outside(options, loop, weather=self.weather, ledger=self.ledger, host=self)
         self.scene = Scene()
         poison = frozenset(plan.correlation_id for plan in options.jobs if plan.poison)
-        self.evidence = Evidence(self.scene, self.ledger, self.coverage, self.outside.replay, poison)
+        self.evidence = Evidence(
+            self.scene, self.ledger, self.coverage, self.outside.replay, poison, stormy=options.stormy
+        )
         self.workers: dict[int, Worker] = {}
         self.doors: dict[int, Node] = {}
         self.away = False  # whether all workers are gone for long

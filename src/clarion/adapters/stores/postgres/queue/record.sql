@@ -161,7 +161,11 @@ WITH locked AS MATERIALIZED (
     r.tenant_id, r.bucket, r.id, r.attempt, r.token, coalesce(r.account, ''),
     CASE
       WHEN r.outcome = 'NotCalled' THEN 'Refused'
-      WHEN r.outcome = 'Unknown' AND r.own AND r.rank > 0 THEN 'Accepted'
+      WHEN r.outcome = 'Unknown' AND r.own AND r.rank > 0 AND (
+        SELECT count(*)
+        FROM delivery_attempt AS e
+        WHERE e.bucket = r.bucket AND e.outgoing_id = r.id AND e.status = 'Accepted'
+      ) = 0 THEN 'Accepted'
       ELSE r.outcome
     END,
     r.given_pid, r.given_reason, r.given_hash, r.latency_ms, r.correlation_id, r.traceparent

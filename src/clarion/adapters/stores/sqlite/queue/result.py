@@ -143,7 +143,7 @@ class _Recorder:
         if known is None:
             if row.claim_token != token or status is None:
                 return None
-            if status is AttemptStatus.UNKNOWN and row.status in RANK:
+            if status is AttemptStatus.UNKNOWN and row.status in RANK and not self._has_accepted(row):
                 status = AttemptStatus.ACCEPTED  # a receipt has shown it already
             known = self._moves.new_attempt(row, status, number=result.attempt)
             if row.id in self._known:
@@ -156,6 +156,10 @@ class _Recorder:
             return None
         _add_details(known, result)
         return known
+
+    def _has_accepted(self, row: Row) -> bool:
+        """Tell whether an earlier call of a row is known to be accepted, so that what is shown may be that one's."""
+        return any(one.status == AttemptStatus.ACCEPTED for one in self._known.get(row.id, ()))
 
     def _report_account(self, row: Row, reason: str) -> None:
         case = trouble.faulty_account(
