@@ -22,6 +22,7 @@ from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
+from clarion.ports.renderer import Renderer
 from clarion.producers.direct import DirectSends, Recipient, SendCommand, SendReceipt
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.memory import MemoryStore
@@ -57,10 +58,16 @@ class Line:
     """One process's stages over one store."""
 
     def __init__(
-        self, store: MemoryStore, clock: ManualClock, provider: Scripted, *, account: str = "scripted"
+        self,
+        store: MemoryStore,
+        clock: ManualClock,
+        provider: Scripted,
+        *,
+        account: str = "scripted",
+        renderer: Renderer | None = None,
     ) -> None:
         self.store, self.clock, self.provider, self.account = store, clock, provider, account
-        self.renderer = open_renderer()
+        self.renderer = renderer or open_renderer()
         self.keyring = Keyring(store, SeededVault())
         self.templates = Library(store)
         self.dispatcher = DeliveryDispatcher(store=store, blobs=open_blobs("memory://"), keyring=self.keyring)

@@ -1,16 +1,14 @@
 """When a doubtful call may be repeated (I-10): only where a second one is harmless, and only in time."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from clarion.domain.call import MARGIN, Replay
 
-FIRST_AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
 
 def allowed(replay: Replay, *, after: timedelta) -> bool:
-    return replay.allows(first_unproven_at=FIRST_AT, now_at=FIRST_AT + after)
+    return replay.allows(unproven_for=after)
 
 
 def test_without_de_duplication_nothing_is_repeated() -> None:

@@ -261,7 +261,7 @@ async def test_a_call_without_a_reply_is_given_up_and_in_doubt(line: Line) -> No
         await asyncio.sleep(0)
     line.clock.advance(CALL_TIMEOUT)
     await pump.step()
-    await asyncio.wait(line.tasks)
+    await asyncio.wait(line.tasks, timeout=10)
     await pump.step()
     (row,) = (await line.story(receipt)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.UNCERTAIN, "no reply within 20 s")

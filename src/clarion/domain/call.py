@@ -5,7 +5,7 @@ by a connection that never stood; *unknown* is everything that may have been acc
 left. Adapters translate, the pipeline decides. Pure values.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
@@ -84,12 +84,12 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     dedupe_window: timedelta | None = None
     replaces: bool = False
 
-    def allows(self, *, first_unproven_at: datetime, now_at: datetime) -> bool:
-        """Tell whether a replay that starts now is harmless."""
+    def allows(self, *, unproven_for: timedelta) -> bool:
+        """Tell whether a replay is harmless so long after the first call of which nobody knows."""
         if self.replaces:
             return True
         window = self.dedupe_window
-        return window is not None and window >= WINDOW_MIN and now_at < first_unproven_at + window - MARGIN
+        return window is not None and window >= WINDOW_MIN and unproven_for < window - MARGIN
 
 
 WINDOW_MIN: Final = timedelta(minutes=15)

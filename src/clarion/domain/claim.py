@@ -90,7 +90,8 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
     address version). `was_due_at` and `id` make the flow's next low mark.
     `not_called` says how often it was claimed before and never called.
-    `claimed_at` is the store's time, by which the window of a replay is judged: a worker's own clock may be wrong.
+    `unproven_for` is how long ago, by the store's clock when it was claimed, the first call was made of which nobody
+    knows; None where there is none such.
     The order of the fields is that of the columns in PostgreSQL's claim: it makes these by the thousand.
     """
 
@@ -98,20 +99,16 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     bucket: int
     tenant_id: str
     flow_id: int
-    pk: str
-    rk: str
     message_id: UUID
     channel: Channel
     attempt_no: int | None
     attempts: int
     not_called: int
-    version: int
     account: str
     was_due_at: datetime
-    claimed_at: datetime
     content_hash: str | None
     replay_authorised: bool
-    first_unproven_at: datetime | None
+    unproven_for: timedelta | None
     correlation_id: str
     traceparent: str | None
     recipient_id_hash: str
@@ -170,8 +167,7 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     doubt_policy: DoubtPolicy
     replays: int
-    first_unproven_at: datetime
-    now_at: datetime
+    unproven_for: timedelta
 
 
 class DoubtVerdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -52,8 +52,8 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     applied_at: datetime | None
 
 
-class OutgoingStory(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of a message and all that happened to it."""
+class OutgoingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a message as it stands."""
 
     id: int
     bucket: int
@@ -71,6 +71,11 @@ class OutgoingStory(msgspec.Struct, frozen=True, kw_only=True):
     cancel_at: datetime | None
     cancel_actor: str | None
     created_at: datetime
+
+
+class OutgoingStory(OutgoingRow, frozen=True, kw_only=True):
+    """One row of a message and all that happened to it."""
+
     transitions: tuple[TransitionLine, ...]
     tries: tuple[AttemptLine, ...]
     events: tuple[EventLine, ...]
@@ -206,6 +211,8 @@ _ORDER = {
             "called off",
             "perhaps called",
             "called",
+            "sent",
+            "receipt",
         )
     )
 }

@@ -346,10 +346,10 @@ class Distribute:
     async def _send(self, message: ClaimedMessage, call: Call, asked_at: float) -> CallOutcome:
         """Ask the provider once, unless an earlier call might be repeated that must not be."""
         provider = self._providers[message.account]
-        if message.first_unproven_at is not None and not message.replay_authorised:
+        if message.unproven_for is not None and not message.replay_authorised:
             # By the store's clock and what has passed since the claim was asked for: this host's own may be wrong.
-            now_at = message.claimed_at + timedelta(seconds=self._clock.monotonic() - asked_at)
-            if not provider.replay.allows(first_unproven_at=message.first_unproven_at, now_at=now_at):
+            since_claim = timedelta(seconds=self._clock.monotonic() - asked_at)
+            if not provider.replay.allows(unproven_for=message.unproven_for + since_claim):
                 return Unknown(reason="not repeated: the time in which the provider de-duplicates has passed")
         return await provider.send(call)
 

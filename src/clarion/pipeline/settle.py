@@ -43,7 +43,7 @@ class Settle:
 
 def _verdict(doubt: Doubt, replay: Replay) -> DoubtVerdict:
     """Judge one doubt."""
-    if replay.allows(first_unproven_at=doubt.first_unproven_at, now_at=doubt.now_at):
+    if replay.allows(unproven_for=doubt.unproven_for):
         return _judged(doubt, replay=True, reason="replayed: the provider makes a second one harmless")
     if doubt.doubt_policy is DoubtPolicy.PREFER_DUPLICATE and doubt.replays == 0:
         return _judged(

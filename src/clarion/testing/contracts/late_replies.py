@@ -10,7 +10,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.claim import ClaimedMessage, DoubtVerdict
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import SOURCE, Pump
+from clarion.testing.contracts.pump import SOURCE, Pump, near
 
 # What a reply that proves that nothing was sent makes of a row in doubt.
 PROVEN: Final[tuple[tuple[CallOutcome, bool, OutgoingStatus], ...]] = (
@@ -100,7 +100,7 @@ class LateReplyContract:
         await pump.rescue()
         await pump.record(outcome, claimed)
         again = await pump.claim_one()
-        assert (again.id, again.first_unproven_at) == (message.id, None)
+        assert (again.id, again.unproven_for) == (message.id, None)
         assert await pump.record(Accepted(), again) == [OutgoingStatus.SENT_TO_PROVIDER]
         seen = await pump.seen(message.id)
         assert [one.status for one in seen.attempts if one.claim_token == again.claim_token] == [AttemptStatus.ACCEPTED]
@@ -194,11 +194,12 @@ class LateReplyContract:
         pump = Pump(harness, source=SOURCE)
         message, _, present = await make_overtaken(harness, pump)
         first_unproven_at = (await pump.seen(message.id)).entry.first_unproven_at
-        assert first_unproven_at is not None
         await pump.record(Deferred(reason="later"), present)
         again = await pump.claim_one()
         assert (again.id, again.account) == (message.id, present.account)
-        assert again.first_unproven_at == first_unproven_at
+        assert again.unproven_for is not None
+        assert near(first_unproven_at, await harness.now() - again.unproven_for)
+        assert (await pump.seen(message.id)).entry.first_unproven_at == first_unproven_at
 
     @pytest.mark.parametrize("outcome", [Accepted(), *NO_EVIDENCE], ids=repr)
     async def test_a_canceled_row_that_was_never_sent_is_moved_by_no_reply(

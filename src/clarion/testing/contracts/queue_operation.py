@@ -107,7 +107,7 @@ class Claim(msgspec.Struct, frozen=True):
         ]
         token = guid(self.token, f"token-{len(side.claims)}")
         claimed = await side.store.claim_outgoing(quotas, token=token, lease=LEASE, actor="worker")
-        claimed.sort(key=lambda one: (one.pk, one.rk))
+        claimed.sort(key=lambda one: (one.message_id, one.key_hash, one.attempt_no or 0))
         side.claims += claimed
         heads = sorted((head.lane, head.source, head.account) for head in found.heads)
         return heads, found.next_due_in, [_without_ids(one) for one in claimed]

@@ -100,7 +100,7 @@ class RecordContract:
         assert (line.from_status, line.to_status, line.version) == (
             OutgoingStatus.SENDING,
             case.status,
-            claimed.version + 1,
+            3,
         )
         assert (line.actor, line.reason) == ("worker-1", reason)
         assert near(line.at, await harness.now())

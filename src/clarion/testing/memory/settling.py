@@ -41,8 +41,7 @@ def find_doubts(tables: Tables, *, limit: int) -> list[Doubt]:
             account=row.entry.account or "",
             doubt_policy=row.entry.doubt_policy,
             replays=row.entry.replays,
-            first_unproven_at=row.entry.first_unproven_at or settle_at,
-            now_at=tables.now(),
+            unproven_for=tables.now() - (row.entry.first_unproven_at or settle_at),
         )
         for settle_at, _, row in sorted(waiting, key=lambda one: one[:2])[:limit]
         if settle_at <= tables.now()

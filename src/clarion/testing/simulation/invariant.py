@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final, cast
 
-from clarion.adapters.stores.sqlite.clock import EPOCH_AT
 from clarion.domain.claim import CallResult, DoubtVerdict
 from clarion.domain.outgoing import DUE, OUTGOING_MESSAGE, RANK, DoubtPolicy, OutgoingStatus
 from clarion.testing.simulation.scene import Change, OutgoingRow, TransitionRow
@@ -217,7 +216,6 @@ def _may_be_replayed(
             yield Violation("I-10", f"row {old.id} is replayed as a duplicate that its type does not prefer, or again")
         return
     evidence.coverage.met("I-10: replay within the window")
-    first_at = EPOCH_AT + timedelta(microseconds=old.first_unproven_at or 0)
-    now_at = EPOCH_AT + timedelta(microseconds=change.at)
-    if not evidence.replay(old.account or "").allows(first_unproven_at=first_at, now_at=now_at):
+    unproven_for = timedelta(microseconds=change.at - (old.first_unproven_at or 0))
+    if not evidence.replay(old.account or "").allows(unproven_for=unproven_for):
         yield Violation("I-10", f"row {old.id} is replayed though its provider makes no promise")

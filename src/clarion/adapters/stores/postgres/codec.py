@@ -38,20 +38,28 @@ def as_json(rows: Iterable[Mapping[str, object]]) -> str:
     return msgspec.json.encode(list(rows)).decode()
 
 
-def array(values: Iterable[int | str | None]) -> str:
-    """Write plain values as the text of one array, which the statement casts.
-
-    The driver would ask of every element whether it is an array itself, which takes longer than all the rest.
-    """
-    return "{" + ",".join(map(_element, values)) + "}"
+# An array's text, which the statement casts. The driver would ask of every element whether it is an array itself, which
+# takes longer than all the rest.
 
 
-def _element(value: int | str | None) -> str:
-    """Write one element of an array."""
+def numbers(values: list[int | None]) -> str:
+    """Write whole numbers, plain ones and no members of an enumeration, as the text of one array."""
+    return "{" + repr(values)[1:-1].replace("None", "NULL") + "}"
+
+
+def words(values: Iterable[str | None]) -> str:
+    """Write words of ours, such as statuses, guids and instants, as the text of one array: none needs quotes."""
+    return "{" + ",".join("NULL" if value is None else value for value in values) + "}"
+
+
+def texts(values: Iterable[str | None]) -> str:
+    """Write any text as the text of one array."""
+    return "{" + ",".join(map(_quoted, values)) + "}"
+
+
+def _quoted(value: str | None) -> str:
     if value is None:
         return "NULL"
-    if not isinstance(value, str):
-        return int.__repr__(value)  # of an enumeration or a truth value too, whose own would be its name
     if '"' in value or "\\" in value:
         value = value.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + value + '"'

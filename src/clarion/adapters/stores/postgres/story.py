@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.query import load
-from clarion.domain.identity import Channel
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.story import AttemptLine, EventLine, JobStory, OutgoingStory, TransitionLine
+from clarion.domain.story import AttemptLine, EventLine, JobStory, OutgoingRow, OutgoingStory, TransitionLine
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
@@ -25,6 +24,7 @@ _SQL: Final = load(__package__, "story.sql")
 _read_job: Final = codec.reader(NotificationJob)
 _read_scheduler: Final = codec.reader(NotificationScheduler)
 _read_inbox: Final = codec.reader(UserMessage)
+_read_row: Final = codec.reader(OutgoingRow)
 _read_transition: Final = codec.reader(TransitionLine)
 _read_attempt: Final = codec.reader(AttemptLine)
 _read_event: Final = codec.reader(EventLine)
@@ -82,7 +82,13 @@ async def _outgoing(
         _by_row(events, _read_event),
     )
     return tuple(
-        _story(row, transitions=moves[row["id"]], tries=calls[row["id"]], events=receipts[row["id"]]) for row in rows
+        OutgoingStory(
+            **msgspec.structs.asdict(row),
+            transitions=tuple(moves[row.id]),
+            tries=tuple(calls[row.id]),
+            events=tuple(receipts[row.id]),
+        )
+        for row in map(_read_row, rows)
     )
 
 
@@ -92,34 +98,3 @@ def _by_row(lines: Sequence[asyncpg.Record], read: Callable[[asyncpg.Record], L]
     for line in lines:
         by_row[line["outgoing_id"]].append(read(line))
     return by_row
-
-
-def _story(
-    row: asyncpg.Record,
-    *,
-    transitions: Sequence[TransitionLine],
-    tries: Sequence[AttemptLine],
-    events: Sequence[EventLine],
-) -> OutgoingStory:
-    """Tell one row's part."""
-    return OutgoingStory(
-        id=row["id"],
-        bucket=row["bucket"],
-        pk=row["pk"],
-        rk=row["rk"],
-        message_id=row["message_id"],
-        channel=codec.member(Channel, row["channel"]),
-        status=codec.member(OutgoingStatus, row["status"]),
-        version=row["version"],
-        attempts=row["attempts"],
-        reason=row["reason"],
-        account=row["account"],
-        provider_message_id=row["provider_message_id"],
-        due_at=row["due_at"],
-        cancel_at=row["cancel_at"],
-        cancel_actor=row["cancel_actor"],
-        created_at=row["created_at"],
-        transitions=tuple(transitions),
-        tries=tuple(tries),
-        events=tuple(events),
-    )

@@ -1,13 +1,14 @@
 """Records as the one JSON parameter of a statement, and rows as records.
 
-Built from the types of a record's fields. Stored are instants as microseconds since 1970, fingerprints as their tagged
-text, guids and dates as text, enumerations by value, truth as 0 or 1, bytes as blobs. JSON knows no bytes: they travel
-in base64, and the SQL unpacks them with the function `clarion_bytes`. Reads and writes nothing.
+Built from the types of a record's fields. Stored are instants as microseconds since 1970, lengths of time as so many,
+fingerprints as their tagged text, guids and dates as text, enumerations by value, truth as 0 or 1, bytes as blobs. JSON
+knows no bytes: they travel in base64, and the SQL unpacks them with the function `clarion_bytes`. Reads and writes
+nothing.
 """
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any, TypeVar, get_args
@@ -15,7 +16,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.adapters.stores.sqlite.clock import instant, microseconds
+from clarion.adapters.stores.sqlite.clock import MICROSECOND, instant, microseconds
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import InvalidInput, ProgramTooOld
 
@@ -91,6 +92,7 @@ def _reading(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
     """Name the fields whose type is not the stored one, and how to make it."""
     known: dict[type, Convert] = {
         datetime: instant,
+        timedelta: lambda stored: stored * MICROSECOND,
         date: date.fromisoformat,
         Fingerprint: Fingerprint.stored,
         UUID: _guid,

@@ -14,36 +14,13 @@ from clarion.adapters.stores.query import Query, load
 from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import instant
 from clarion.adapters.stores.sqlite.session import Parameter, Transaction
-from clarion.domain.identity import Channel
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.story import AttemptLine, EventLine, JobStory, OutgoingStory, TransitionLine
+from clarion.domain.story import AttemptLine, EventLine, JobStory, OutgoingRow, OutgoingStory, TransitionLine
 
 _SQL: Final = load(__package__, "story.sql")
 
 S = TypeVar("S", bound=msgspec.Struct)
-
-
-class _Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """An outgoing row as a story shows it, without its lines."""
-
-    id: int
-    bucket: int
-    pk: str
-    rk: str
-    message_id: UUID
-    channel: Channel
-    status: OutgoingStatus
-    version: int
-    attempts: int
-    reason: str | None
-    account: str | None
-    provider_message_id: str | None
-    due_at: datetime | None
-    cancel_at: datetime | None
-    cancel_actor: str | None
-    created_at: datetime
 
 
 def find_job_story(transaction: Transaction, tenant_id: str, guid: UUID) -> JobStory | None:
@@ -82,7 +59,7 @@ def _scheduler(
 def _outgoing(transaction: Transaction, tenant_id: str, job: NotificationJob) -> tuple[OutgoingStory, ...]:
     """Gather the outgoing rows of a job, each with its lines."""
     sent = transaction.records(
-        _Sent, _SQL["read_outgoing"], tenant_id=tenant_id, bucket=job.bucket, row_key=job.row_key
+        OutgoingRow, _SQL["read_outgoing"], tenant_id=tenant_id, bucket=job.bucket, row_key=job.row_key
     )
     if not sent:
         return ()

@@ -174,7 +174,7 @@ WITH asked AS MATERIALIZED (
   FROM ruled AS r
   WHERE o.bucket = r.bucket AND o.id = r.id
   RETURNING
-    o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.rk, o.message_id, o.address_id, o.channel, o.attempt_no, o.attempts,
+    o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.message_id, o.address_id, o.channel, o.attempt_no, o.attempts,
     o.not_called, o.version, o.account, o.content_hash, o.first_unproven_at, o.correlation_id, o.traceparent, o.reason,
     r.status AS was, r.reason_class AS was_class, r.due_at AS was_due_at, r.replay_authorised, r.next, o.has_source,
     CASE WHEN r.next = 'Canceled' THEN r.cancel_actor END AS canceler
@@ -205,9 +205,9 @@ WITH asked AS MATERIALIZED (
   ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
 SELECT
-  m.id, m.bucket, m.tenant_id, m.flow_id, m.pk, m.rk, m.message_id, m.channel, m.attempt_no, m.attempts, m.not_called,
-  m.version, m.account, m.was_due_at, now() AS claimed_at, m.content_hash, m.replay_authorised, m.first_unproven_at,
-  m.correlation_id, m.traceparent,
+  m.id, m.bucket, m.tenant_id, m.flow_id, m.message_id, m.channel, m.attempt_no, m.attempts, m.not_called, m.account,
+  m.was_due_at, m.content_hash, m.replay_authorised, now() - m.first_unproven_at AS unproven_for, m.correlation_id,
+  m.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload
 FROM moved AS m
@@ -239,10 +239,10 @@ WHERE m.next = 'Sending';
 -- before it. When a row was due is not known any more; it was not due before it was made, and a low mark may be too
 -- low.
 SELECT
-  o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.rk, o.message_id, o.channel, o.attempt_no, o.attempts, o.not_called,
-  o.version, o.account, o.created_at AS was_due_at, now() AS claimed_at, o.content_hash, o.replay_authorised,
-  o.first_unproven_at, o.correlation_id, o.traceparent, a.recipient_id_hash, a.key_hash, a.serial AS address_serial,
-  a.ciphertext,
+  o.id, o.bucket, o.tenant_id, o.flow_id, o.message_id, o.channel, o.attempt_no, o.attempts, o.not_called, o.account,
+  o.created_at AS was_due_at, o.content_hash, o.replay_authorised, now() - o.first_unproven_at AS unproven_for,
+  o.correlation_id, o.traceparent,
+  a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload
 FROM (
   SELECT found.*

@@ -33,7 +33,7 @@ ON CONFLICT DO NOTHING;
 -- de-duplicates is judged by too.
 SELECT
   o.id, o.bucket, o.tenant_id, o.version, coalesce(o.account, '') AS account, o.doubt_policy, o.replays,
-  coalesce(o.first_unproven_at, o.settle_at) AS first_unproven_at, now() AS now_at
+  now() - coalesce(o.first_unproven_at, o.settle_at) AS unproven_for
 FROM outgoing_message AS o
 WHERE o.settle_at <= now()
 ORDER BY o.settle_at, o.id

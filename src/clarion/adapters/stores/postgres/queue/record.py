@@ -8,6 +8,7 @@ it open the support cases of accounts that are at fault and of messages that are
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, assert_never
 
 import asyncpg
@@ -27,13 +28,11 @@ if TYPE_CHECKING:
 
 _SQL: Final = load(__package__, "record.sql")
 
-Found = dict[tuple[int, int], asyncpg.Record]
-
 
 def is_one_statement(results: Sequence[CallResult]) -> bool:
     """Tell whether these results need no other statement than their own, and so no transaction around it."""
     plain = all(isinstance(result.outcome, Accepted | Deferred | Refused) for result in results)
-    return plain and len({result.id for result in results}) == len(results)
+    return plain and len(_rounds(results)) == 1
 
 
 async def record_outgoing(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
@@ -47,7 +46,7 @@ async def record_outgoing(connection: "Connection", results: Sequence[CallResult
         found = await _record(connection, [results[place] for place in round_], actor=actor)
         for place in round_:
             result = results[place]
-            row = found.get((result.bucket, result.id))
+            row = found.get(result.id)
             status = None if row is None or row["status"] is None else codec.member(OutgoingStatus, row["status"])
             recorded[place] = Recorded(id=result.id, status=status)
             if row is not None and _is_trouble(result, row):
@@ -62,30 +61,30 @@ async def lock_and_pin(connection: "Connection", rows: Sequence[tuple[int, int]]
     await connection.execute(_SQL["lock_and_pin"].sql, [bucket for bucket, _ in rows], [row_id for _, row_id in rows])
 
 
-async def _record(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> Found:
-    """Record results of different rows."""
-    ordered = sorted(results, key=lambda result: (result.bucket, result.id))
+async def _record(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> dict[int, asyncpg.Record]:
+    """Record results of different rows; return what became of each row, by its id."""
+    ordered = sorted(results, key=attrgetter("bucket", "id"))
     tokens = {result.claim_token: str(result.claim_token) for result in ordered}
     outcomes = [result.outcome for result in ordered]
     rows = await connection.fetch(
         _SQL["record_outgoing"].sql,
-        codec.array([result.bucket for result in ordered]),
-        codec.array([result.id for result in ordered]),
-        codec.array([tokens[result.claim_token] for result in ordered]),
-        codec.array([result.attempt for result in ordered]),
-        codec.array([type(outcome).__name__ for outcome in outcomes]),
-        codec.array(map(_provider_message_id, outcomes)),
-        codec.array(map(_reason, outcomes)),
-        codec.array(map(_reason_class, ordered)),
-        codec.array([_seconds(result.delay) for result in ordered]),
-        codec.array([result.content_hash for result in ordered]),
-        codec.array([result.latency_ms for result in ordered]),
+        codec.numbers([result.bucket for result in ordered]),
+        codec.numbers([result.id for result in ordered]),
+        codec.words([tokens[result.claim_token] for result in ordered]),
+        codec.numbers([result.attempt for result in ordered]),
+        codec.words([type(outcome).__name__ for outcome in outcomes]),
+        codec.texts(map(_provider_message_id, outcomes)),
+        codec.texts(map(_reason, outcomes)),
+        codec.texts(map(_reason_class, ordered)),
+        codec.words([_seconds(result.delay) for result in ordered]),
+        codec.texts([result.content_hash for result in ordered]),
+        codec.numbers([result.latency_ms for result in ordered]),
         NOT_CALLED_MAX,
         actor,
-        codec.array(map(_destination, ordered)),
+        codec.words(map(_destination, ordered)),
         list(EVIDENCE_ORDER),
     )
-    return {(row["bucket"], row["id"]): row for row in rows}
+    return {row["id"]: row for row in rows}
 
 
 async def _open_cases(connection: "Connection", results: Sequence[CallResult]) -> None:
@@ -124,6 +123,8 @@ def _is_trouble(result: CallResult, row: asyncpg.Record) -> bool:
 
 def _rounds(results: Sequence[CallResult]) -> list[list[int]]:
     """Share results out so that no round has two of one row; almost always there is one round."""
+    if len({result.id for result in results}) == len(results):
+        return [list(range(len(results)))]
     seen: Counter[int] = Counter()
     rounds: list[list[int]] = []
     for place, result in enumerate(results):

@@ -243,7 +243,7 @@ WITH locked AS MATERIALIZED (
   ORDER BY d.tenant_id, d.flow_id, d.status, d.reason_class
   ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
-SELECT r.bucket, r.id, coalesce(r.next, CASE WHEN r.own THEN r.status END) AS status, r.next IS NOT NULL AS moved
+SELECT r.id, coalesce(r.next, CASE WHEN r.own THEN r.status END) AS status, r.next IS NOT NULL AS moved
 FROM ruled AS r;
 
 -- name: read_troubled_messages

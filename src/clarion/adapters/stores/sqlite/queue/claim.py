@@ -34,6 +34,7 @@ class _Picked(msgspec.Struct):
     """What ruling needs to know of a picked row, in the order in which it stands behind the claim's own columns."""
 
     source: str
+    version: int
     status: OutgoingStatus
     reason_class: str
     order_key: str | None
@@ -87,10 +88,9 @@ def claim_outgoing(
         ruled.append((values["id"], to, values["account"], reason))
         if to == found.status:
             continue
-        values["version"] += 1
         by = found.cancel_actor or actor if to is OutgoingStatus.CANCELED else actor
-        move = (values["tenant_id"], values["bucket"], values["id"], values["version"], found.status, to, by, reason)
-        lines.append(move)
+        line = (values["tenant_id"], values["bucket"], values["id"], found.version + 1, found.status, to, by, reason)
+        lines.append(line)
         _count(transaction, values["tenant_id"], values["flow_id"], found, to)
         if to is OutgoingStatus.SENDING:
             claimed.append(_claimed(values, token))

@@ -42,16 +42,15 @@ WITH quota AS MATERIALIZED (
   FROM json_each(:quotas) AS g
 )
 SELECT
-  o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.rk, o.message_id, o.channel, o.attempt_no, o.attempts, o.not_called,
-  o.version, q.account, o.due_at AS was_due_at, :now AS claimed_at, a.recipient_id_hash, a.key_hash, a.serial AS address_serial,
-  a.ciphertext,
+  o.id, o.bucket, o.tenant_id, o.flow_id, o.message_id, o.channel, o.attempt_no, o.attempts, o.not_called, q.account,
+  o.due_at AS was_due_at, a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
   coalesce(m.guid, j.guid) AS job_guid,
   CASE WHEN m.id IS NULL THEN j.event_type ELSE m.kind END AS event_type,
   CASE WHEN m.id IS NULL THEN j.template_key ELSE m.template_key END AS template_key,
   CASE WHEN m.id IS NULL THEN j.template_version ELSE m.template_version END AS template_version,
   CASE WHEN m.id IS NULL THEN j.payload END AS payload,
-  o.content_hash, o.replay_authorised, o.first_unproven_at, o.correlation_id, o.traceparent,
-  f.source, o.status, o.reason_class, o.order_key, o.cancel_at, o.cancel_actor, o.expires_at,
+  o.content_hash, o.replay_authorised, :now - o.first_unproven_at AS unproven_for, o.correlation_id, o.traceparent,
+  f.source, o.version, o.status, o.reason_class, o.order_key, o.cancel_at, o.cancel_actor, o.expires_at,
   o.order_key IS NOT NULL
   AND (
     EXISTS (

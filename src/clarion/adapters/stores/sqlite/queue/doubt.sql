@@ -9,8 +9,8 @@ LIMIT :limit;
 -- name: find_doubts
 -- Rows in doubt that nobody has decided about, the oldest first: the head of a partial index.
 SELECT
-  id, bucket, tenant_id, version, account, doubt_policy, replays, coalesce(first_unproven_at, settle_at)
-  AS first_unproven_at, clarion_now() AS now_at
+  id, bucket, tenant_id, version, account, doubt_policy, replays,
+  clarion_now() - coalesce(first_unproven_at, settle_at) AS unproven_for
 FROM outgoing_message
 WHERE settle_at IS NOT NULL AND settle_at <= clarion_now()
 ORDER BY settle_at, id

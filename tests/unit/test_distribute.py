@@ -1,0 +1,120 @@
+"""The pump: how many calls it makes at once, and which it must not make."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from clarion.domain.backoff import MISCONFIGURED_FOR
+from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Replay, Unknown
+from clarion.domain.claim import ClaimedMessage, FlowQuota
+from clarion.domain.content import Content, EmailContent
+from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.pipeline.schedule import Schedule
+from clarion.ports.renderer import Bundle, Renderer
+from clarion.testing.clock import ManualClock
+from clarion.testing.memory import MemoryStore
+from tests.unit.pipeline_line import Line, Scripted
+
+WINDOW = timedelta(hours=1)
+
+
+@pytest.fixture
+async def line() -> Line:
+    clock = ManualClock()
+    return await seeded(MemoryStore(clock), clock)
+
+
+async def seeded(store: MemoryStore, clock: ManualClock) -> Line:
+    line = Line(store, clock, Scripted())
+    await line.seed()
+    return line
+
+
+async def test_a_slot_is_taken_until_its_outcome_is_recorded(line: Line) -> None:
+    """I-14: a kill leaves no more rows in doubt than there are slots, those that were answered and not recorded too."""
+    end = asyncio.Event()
+
+    async def wait() -> CallOutcome:
+        await end.wait()
+        return Accepted()
+
+    line.provider.answers = [Accepted(), *[wait] * 20]
+    for number in range(15):
+        await line.send(to=f"user-{number}@example.com")
+    for step in (Schedule(queue=line.store, facts=line.store).step, line.generate().step):
+        while await step():
+            pass
+    pump = line.pumps[0]
+    while not line.provider.calls:
+        await pump.step()
+        await asyncio.sleep(0)
+    claimed = (await line.store.measure()).sending
+    await asyncio.wait(line.tasks, return_when=asyncio.FIRST_COMPLETED)
+    await pump.step()  # one outcome alone waits for others, so nothing is recorded and nothing is free
+    assert len(line.provider.calls) == claimed == (await line.store.measure()).sending
+    end.set()
+    await line.drain()
+    assert len(line.provider.calls) == 15
+
+
+async def test_an_account_that_is_at_fault_is_left_alone_for_a_while(line: Line) -> None:
+    line.provider.answers = [Misconfigured(reason="no such account")]
+    await line.send()
+    await line.drain()
+    await line.send(to="kim@example.com")
+    await line.wait(MISCONFIGURED_FOR.total_seconds() - 1)
+    assert len(line.provider.calls) == 1
+    await line.wait(2)
+    assert len(line.provider.calls) == 3
+
+
+async def test_a_replay_is_judged_by_the_time_of_its_call_and_not_of_its_claim() -> None:
+    """I-10: the process stood still in between, for longer than the provider de-duplicates."""
+    clock = ManualClock()
+
+    class Sleepy(MemoryStore):
+        async def claim_outgoing(
+            self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
+        ) -> list[ClaimedMessage]:
+            claimed = await super().claim_outgoing(quotas, token=token, lease=lease, actor=actor)
+            if any(message.unproven_for is not None for message in claimed):
+                clock.advance(WINDOW)
+            return claimed
+
+    line = await seeded(Sleepy(clock), clock)
+    line.provider.replay = Replay(dedupe_window=WINDOW)
+    line.provider.answers = [Unknown(reason="no reply")]
+    receipt = await line.send()
+    await line.drain()
+    await line.wait(5)
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, len(line.provider.calls)) == (OutgoingStatus.UNCERTAIN, 1)
+
+
+async def test_a_retry_whose_bytes_would_differ_is_not_made(line: Line) -> None:
+    """I-15: a program was updated between two attempts, and its renderer writes something else."""
+
+    class Newer:
+        def __init__(self, renderer: Renderer) -> None:
+            self.missing, self.compile, self._renderer = renderer.missing, renderer.compile, renderer
+
+        def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+            content = self._renderer.render(bundle, channel, data)
+            assert isinstance(content, EmailContent)
+            return msgspec.structs.replace(content, subject=f"{content.subject}!")
+
+    line.provider.answers = [Deferred(reason="busy")]
+    receipt = await line.send()
+    await line.drain()
+    updated = Line(line.store, line.clock, Scripted(), renderer=Newer(line.renderer))
+    for _ in range(2):  # the first time the template is not in memory yet
+        await updated.wait(60)
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, updated.provider.calls) == (OutgoingStatus.FAILED_FINAL, [])
+    assert row.reason is not None
+    assert "same bytes" in row.reason
