@@ -13,6 +13,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             Conflict
             Gone
             RenderFailed
+            SignatureRefused
         OperatorError
             StoreUnreachable
             StoreBusy
@@ -122,6 +123,12 @@ class RenderFailed(CallerError):
     """A template cannot be merged with its data: a variable is missing, or a limit was reached."""
 
     code = "render-failed"
+
+
+class SignatureRefused(CallerError):
+    """What a provider reports is not signed, not with this account's secret, or at another time."""
+
+    code = "signature-refused"
 
 
 class OperatorError(ClarionError):

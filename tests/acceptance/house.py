@@ -46,6 +46,11 @@ def until(look: Callable[[], T], *, so: Callable[[T], object] = bool, seconds: f
         rest.wait(LOOK_EVERY)
 
 
+def is_sent(story: list[str]) -> bool:
+    """Tell whether a story says that a provider has it; a receipt may come before the record of its own call."""
+    return "sent" in story or "delivered" in story
+
+
 class Answer(msgspec.Struct, frozen=True):
     """What came back over HTTP."""
 

@@ -2,7 +2,7 @@
 
 import signal
 
-from tests.acceptance.house import House, Served, until
+from tests.acceptance.house import House, Served, is_sent, until
 
 WELCOME = {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}}
 
@@ -30,7 +30,7 @@ def test_what_was_accepted_survives_a_kill_and_is_sent_once_after_the_restart(ho
         again = send_many(served, 10)
         assert again == messages
         until(lambda: deliveries(house), so=lambda counted: counted == dict.fromkeys(messages, 1))
-        until(lambda: [served.story(one) for one in messages], so=lambda found: all("sent" in lines for lines in found))
+        until(lambda: [served.story(one) for one in messages], so=lambda found: all(map(is_sent, found)))
         served.kill()
     with house.serving() as served:
         later = served.send(WELCOME).json["message_id"]
@@ -49,11 +49,11 @@ def test_a_kill_in_the_middle_of_sending_sends_nothing_twice(house: House) -> No
         # A call that was open when the power went is settled when its lease has run out; all others are sent.
         stories = until(
             lambda: {one: served.story(one) for one in messages},
-            so=lambda found: sum("sent" not in lines for lines in found.values()) <= slots,
+            so=lambda found: sum(not is_sent(lines) for lines in found.values()) <= slots,
         )
     counted = deliveries(house)
     assert set(counted.values()) == {1}
-    assert {one for one, lines in stories.items() if "sent" in lines} <= set(counted)
+    assert {one for one, lines in stories.items() if is_sent(lines)} <= set(counted)
 
 
 def test_a_graceful_stop_lets_an_open_call_end_and_records_it(house: House) -> None:

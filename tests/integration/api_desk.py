@@ -1,7 +1,7 @@
 """The API over the memory store: two tenants, a key of every role, and the whole pipeline to drain by hand."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from clarion.domain.call import Unknown
 from clarion.domain.identity import Channel
 from clarion.errors import ClarionError
 from clarion.ports.catalog import Role
+from clarion.ports.provider import Provider
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.memory import MemoryStore
 from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted
@@ -57,7 +58,14 @@ class FailingStore:
 class ApiDesk:
     """Everything that a test of the API asks for."""
 
-    def __init__(self, *, sandbox: Path | None = None, store: Any = None, clock: ManualClock | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        sandbox: Path | None = None,
+        store: Any = None,
+        clock: ManualClock | None = None,
+        reporters: Mapping[str, Provider] = {},
+    ) -> None:
         self.clock = clock or ManualClock()
         self.provider = Scripted()
         self.memory: MemoryStore = store or MemoryStore(self.clock)
@@ -77,7 +85,7 @@ class ApiDesk:
             templates=self.line.templates,
             renderer=self.line.renderer,
             accounts={Channel.EMAIL: "scripted", Channel.SMS: "scripted"},
-            providers={"scripted": self.provider},
+            providers={"scripted": self.provider, **reporters},
             sends=self.line.sends,
             clock=self.clock,
             ids=SeededIds("api"),
@@ -168,6 +176,7 @@ NOBODY = {
     "case_id": str(UUID(int=1)),
     "outgoing_id": "987654321",
     "type_name": "no-such-type",
+    "account": "no-such-account",
 }
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
 
@@ -200,6 +209,7 @@ async def things(desk: ApiDesk) -> dict[str, str]:
         "case_id": case["case_id"],
         "outgoing_id": str(uncertain["id"]),
         "type_name": "newsletter",
+        "account": "scripted",  # which reports nothing
     }
 
 

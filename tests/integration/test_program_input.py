@@ -129,6 +129,8 @@ def refused_here(
         (("keys", "revoke", "0000000000000000"), "there is no key"),
         (("tenants", "create", "The School"), "it is not a tenant id"),
         (("outbox", "--show", "7"), "the outbox has no message 7"),
+        (("outbox", "--opened", "7"), "--opened: the outbox has no message 7"),
+        (("outbox", "--opened", str(10**30)), "--opened: the outbox has no message 1000"),
         (("outbox", "--channel", "inbox"), "the inbox has no provider"),
         (("serve", "--channels", "pigeon"), "'pigeon' is no channel"),
         (("work", "--channels", "inbox"), "'inbox' is no channel"),

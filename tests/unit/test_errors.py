@@ -62,6 +62,7 @@ def test_codes_do_not_change() -> None:
         "conflict",
         "gone",
         "render-failed",
+        "signature-refused",
         "operator-error",
         "store-unreachable",
         "store-busy",

@@ -275,6 +275,15 @@ def test_an_outgoing_row_can_be_taken_apart(
     assert row.split("_") == [recipient, channel.value, *suffix]
     name = key.idempotency_key(message_id=message, channel=channel, recipient_key_hash=recipient, attempt_no=attempt_no)
     assert name.split(":") == [str(message), channel.value, recipient, *suffix]
+    assert key.read_idempotency_key(name) == (message, recipient)
+
+
+@pytest.mark.parametrize("form", ["", "{}\n", " {}", "{}:0", "{}:02", "{}:2:2", "{}0", "urn:{}"])
+def test_what_is_not_the_name_of_an_outgoing_row_is_not_read_as_one(form: str) -> None:
+    name = key.idempotency_key(message_id=GUID, channel=Channel.SMS, recipient_key_hash=HASH)
+    for text in (form.format(name), name.upper(), name.replace("sms", "pigeon")):
+        with pytest.raises(InvalidKey, match="key: it is no idempotency key"):
+            key.read_idempotency_key(text)
 
 
 @thorough

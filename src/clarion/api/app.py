@@ -16,7 +16,7 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
-from clarion.api import notifications, outbox, probes, problem, stories, support, switch
+from clarion.api import notifications, outbox, probes, problem, receipts, stories, support, switch
 from clarion.api.description import describe
 from clarion.api.desk import Desk, Ring
 from clarion.api.door import Door
@@ -41,6 +41,7 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     support.get_support_case,
     support.resolve_support_case,
     support.list_audit,
+    receipts.take_receipts,
     probes.get_health,
     probes.get_ready,
     probes.get_metrics,

@@ -32,13 +32,13 @@ _KINDS: Final[dict[str, Json]] = {
 
 _PROBLEMS: Final = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read.",
-    HTTPStatus.UNAUTHORIZED: "There is no valid API key.",
+    HTTPStatus.UNAUTHORIZED: "There is no valid API key or, of a provider, no valid signature.",
     HTTPStatus.FORBIDDEN: "The key's role may not do this.",
     HTTPStatus.NOT_FOUND: "There is no such thing, or it is another tenant's.",
     HTTPStatus.CONFLICT: "It contradicts what is stored.",
     HTTPStatus.GONE: "The key was used, and its record has been removed since.",
     HTTPStatus.REQUEST_TIMEOUT: "The body did not come in time.",
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is over 256 kB.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is over the limit.",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The body is not JSON.",
     HTTPStatus.UNPROCESSABLE_ENTITY: "A value cannot be accepted; `field` names it.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The installation or the program is at fault.",

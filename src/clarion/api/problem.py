@@ -36,6 +36,7 @@ KINDS: Final[dict[type[ClarionError], Kind]] = {
     errors.RenderFailed: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="The message cannot be rendered"),
     errors.Conflict: Kind(status=HTTPStatus.CONFLICT, title="It contradicts what is stored"),
     errors.Gone: Kind(status=HTTPStatus.GONE, title="The key was used up"),
+    errors.SignatureRefused: Kind(status=HTTPStatus.UNAUTHORIZED, title="The signature does not hold"),
     errors.CallerError: Kind(status=HTTPStatus.BAD_REQUEST, title="The request cannot be served"),
     errors.StoreBusy: Kind(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
@@ -112,7 +113,6 @@ _CODES: Final = {
     HTTPStatus.BAD_REQUEST: ("malformed", "the request cannot be read: check its form"),
     HTTPStatus.NOT_FOUND: ("not-found", "there is nothing at this path: /openapi.json lists what there is"),
     HTTPStatus.METHOD_NOT_ALLOWED: ("method-not-allowed", "use a method that the Allow header names"),
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("too-large", "send a smaller body: at most 256 kB"),
 }
 """What the framework refuses by itself."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from litestar import Request
 from litestar.exceptions import InternalServerException
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
 from clarion.api.problem import Refusal
 from clarion.errors import InvalidInput
@@ -42,21 +43,30 @@ async def read_body(request: AnyRequest, shape: type[S]) -> S:
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "send JSON, as content-type: application/json"
         )
+    read = decode(await read_bytes(request), shape)
+    for name in shape.__struct_fields__:
+        check_depth(getattr(read, name), field=name)
+    return read
+
+
+async def read_bytes(request: AnyRequest) -> bytes:
+    """Read a body as it came, within the time and the size that its route allows."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "send the body without a content-encoding"
         )
     try:
         async with asyncio.timeout(BODY_TIME_MAX.total_seconds()):
-            body = await request.body()
+            return await request.body()
     except TimeoutError:
         raise Refusal(HTTPStatus.REQUEST_TIMEOUT, "too-slow", "the body came too slowly: send it again") from None
     except InternalServerException:  # what the framework raises where the caller hung up
         raise Refusal(HTTPStatus.BAD_REQUEST, "malformed", "the body ended before its end: send it again") from None
-    read = decode(body, shape)
-    for name in shape.__struct_fields__:
-        check_depth(getattr(read, name), field=name)
-    return read
+    except RequestEntityTooLarge:
+        most = request.route_handler.resolve_request_max_body_size() or BODY_BYTES_MAX
+        raise Refusal(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", f"send a smaller body: at most {most // 1024} kB"
+        ) from None
 
 
 def decode(body: bytes, shape: type[S]) -> S:

@@ -163,6 +163,7 @@ def _print_places(settings: Settings, *, url: str, token: str | None) -> None:
     commands = [
         f"""{clarion} send welcome --to user@example.com --data '{{"name": "you"}}'""",
         f"{clarion} outbox",
+        f"{clarion} outbox --opened 1",
         f"{clarion} history {school.CHILD[0]}:{school.CHILD[1]}",
         f"{clarion} uncertain list",
         f"{clarion} types",

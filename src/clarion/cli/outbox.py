@@ -1,4 +1,7 @@
-"""The sandbox's outbox in the terminal: what was sent, as its recipient would see it. Reads the sandbox's file only."""
+"""The sandbox's outbox in the terminal: what was sent, as its recipient would see it.
+
+Reads the sandbox's file only, and writes into it that somebody opened a message.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,6 +14,7 @@ from clarion.cli import option
 from clarion.cli.output import moment, print_json, print_pairs, print_table, say
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import InvalidInput
 from clarion.sandbox.ledger import OutboxPage, SandboxMessage
 from clarion.sandbox.provider import open_outbox
@@ -22,6 +26,9 @@ SUMMARY_CHARS = 60
 def outbox(
     *,
     show: Annotated[int | None, typer.Option(help="Show this message whole.", metavar="NUMBER")] = None,
+    opened: Annotated[
+        int | None, typer.Option(help="Have the sandbox report that this message was opened.", metavar="NUMBER")
+    ] = None,
     channel: Annotated[Channel | None, typer.Option(help="Of this channel only.")] = None,
     limit: option.Limit = 20,
     before: Annotated[int | None, typer.Option(help="Go on behind this number.", metavar="NUMBER")] = None,
@@ -37,6 +44,9 @@ def outbox(
         )
     settings = load_settings()
     whose = tenant or settings.tenant
+    if opened is not None:
+        _tell_opened(opened, new=asyncio.run(_report_opened(settings, opened, whose)), as_json=as_json)
+        return
     if show is not None:
         _show(asyncio.run(_find(settings, show, whose)), as_json=as_json)
         return
@@ -66,14 +76,26 @@ async def _page(
 async def _find(settings: Settings, number: int, tenant_id: str | None) -> SandboxMessage:
     opened = open_outbox(outbox_url(settings))
     try:
-        found = await opened.find(number, tenant_id=tenant_id)
+        return _found(await opened.find(number, tenant_id=tenant_id), number, option_name="--show")
     finally:
         await opened.close()
-    if found is None:
+
+
+async def _report_opened(settings: Settings, number: int, tenant_id: str | None) -> bool:
+    outbox = open_outbox(outbox_url(settings))
+    try:
+        found = _found(await outbox.find(number, tenant_id=tenant_id), number, option_name="--opened")
+        return await outbox.report(found.id, OutgoingStatus.OPENED)
+    finally:
+        await outbox.close()
+
+
+def _found(message: SandboxMessage | None, number: int, *, option_name: str) -> SandboxMessage:
+    if message is None:
         raise InvalidInput(
-            f"the outbox has no message {number}", field="--show", hint="`clarion outbox` lists the numbers"
+            f"the outbox has no message {number}", field=option_name, hint="`clarion outbox` lists the numbers"
         )
-    return found
+    return message
 
 
 def outbox_url(settings: Settings) -> str:
@@ -86,6 +108,15 @@ def outbox_url(settings: Settings) -> str:
         field="CLARION_PROVIDERS",
         hint="only what the sandbox gets has an outbox; serve a channel with sandbox:///folder/sandbox.db",
     )
+
+
+def _tell_opened(number: int, *, new: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"number": number, "reported": OutgoingStatus.OPENED, "repeated": not new})
+    elif new:
+        typer.echo(f"message {number} was opened: `clarion serve` or `clarion demo` takes the receipt in while it runs")
+    else:
+        typer.echo(f"message {number} was reported as opened before")
 
 
 def _show(message: SandboxMessage, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Final
@@ -23,7 +23,10 @@ from clarion.api import logs
 from clarion.bootstrap import Platform, open_bell
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, Misconfigured
+from clarion.sandbox.postman import Postman
+from clarion.sandbox.provider import SandboxProvider
 from clarion.workers.bell import Bell, Topic
+from clarion.workers.loop import run
 from clarion.workers.supervisor import Supervisor
 
 STOP_MAX: Final = timedelta(seconds=30)
@@ -108,17 +111,39 @@ async def open_process_bell(platform: Platform) -> AsyncIterator[Bell]:
         yield bell
 
 
+def postmen(platform: Platform, url: str) -> list[Postman]:
+    """Make those who bring the sandbox's receipts to a server, one for each of its accounts in this process."""
+    return [
+        Postman(provider, account=account, url=url, clock=platform.clock)
+        for account, provider in platform.providers.items()
+        if isinstance(provider, SandboxProvider)
+    ]
+
+
+async def run_postman(postman: Postman) -> None:
+    """Bring receipts until canceled, which costs nothing: what was not answered is brought again."""
+    try:
+        await run("postman", postman.step, wake=asyncio.Event(), stop=asyncio.Event())
+    finally:
+        await postman.close()
+
+
 async def run_until_told(
     *,
     server: Server | None = None,
     sockets: list[socket.socket] | None = None,
     supervisor: Supervisor | None = None,
+    beside: Sequence[Coroutine[None, None, None]] = (),
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run what is given until a signal comes, then stop it within bounds; `ready` is for a process without a server."""
+    """Run what is given until a signal comes, then stop it within bounds; `ready` is for a process without a server.
+
+    What runs `beside` is canceled as soon as the rest is to stop.
+    """
     told = asyncio.Event()
     with _signals(told.set):
         async with asyncio.TaskGroup() as tasks:
+            errands = [tasks.create_task(one) for one in beside]
             running = []
             if supervisor is not None:
                 running.append(tasks.create_task(supervisor.run()))
@@ -128,7 +153,8 @@ async def run_until_told(
                 ready()
             waiting = tasks.create_task(told.wait())
             await asyncio.wait([waiting, *running], return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
+            for task in (waiting, *errands):
+                task.cancel()
             log.info("stopping")
             if server is not None:
                 server.should_exit = True

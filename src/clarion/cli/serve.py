@@ -137,7 +137,15 @@ async def serve_platform(
     from clarion.api.app import create_app
     from clarion.api.metrics import Metrics
     from clarion.api.server import server_config
-    from clarion.cli.process import Server, open_process_bell, run_until_told, served_channels, set_up_logs
+    from clarion.cli.process import (
+        Server,
+        open_process_bell,
+        postmen,
+        run_postman,
+        run_until_told,
+        served_channels,
+        set_up_logs,
+    )
     from clarion.workers.bell import Topic
     from clarion.workers.supervisor import Supervisor
 
@@ -151,6 +159,7 @@ async def serve_platform(
             server=Server(server_config(app), ready=lambda: ready(url)),
             sockets=[opened],
             supervisor=supervisor if workers else None,
+            beside=[run_postman(postman) for postman in postmen(platform, url)],
         )
 
 

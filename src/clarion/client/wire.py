@@ -90,6 +90,12 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     repeated: Annotated[bool, msgspec.Meta(description="the key was used for this very request before: nothing new")]
 
 
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider reported is stored."""
+
+    kept: Annotated[int, msgspec.Meta(description="how many of the events were new")]
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One recipient on one channel, and where it stands."""
 

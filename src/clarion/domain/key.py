@@ -8,6 +8,7 @@ Reads and writes nothing. How a part is spelled stands in `part`, ids made by ha
 only the columns they are made of (an attempt's, a webhook event's, an address version's) have no function.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -25,6 +26,10 @@ FIRST_AT = datetime(1, 1, 1, tzinfo=UTC)
 # How many parts the key of an occurrence has; a re-run adds `retry` and a number, which no key below has at that place.
 _REMINDER_PARTS = frozenset({7, 10, 11})  # by date; by threshold; by threshold with a local date or an edge number
 _REPORT_PARTS = frozenset({4})
+
+_IDEMPOTENCY_KEY = re.compile(
+    rf"([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}):(?:{'|'.join(Channel)}):([0-9a-f]{{32}})(?::[1-9][0-9]*)?"
+)
 
 
 class FiringPolicy(StrEnum):
@@ -253,6 +258,14 @@ def idempotency_key(
     recipient = part.hash32(recipient_key_hash, field="recipient_key_hash")
     key = f"{part.guid(message_id, field='message_id')}:{_channel(channel)}:{recipient}"
     return key if attempt_no is None else f"{key}:{part.whole(attempt_no, field='attempt_no', least=2)}"
+
+
+def read_idempotency_key(text: str) -> tuple[UUID, str]:
+    """Take the message's id and the recipient's key hash out of an outgoing row's name, as a provider gave it back."""
+    found = _IDEMPOTENCY_KEY.fullmatch(text)
+    if found is None:
+        raise InvalidKey("it is no idempotency key of a call", field="key", hint="give it back as the call had it")
+    return UUID(found[1]), found[2]
 
 
 def threshold_state_key(

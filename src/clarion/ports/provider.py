@@ -1,12 +1,16 @@
 """Providers: whoever carries a message the last mile.
 
 An adapter makes one call for one message and says what came of it; it never retries, never waits for a slot and never
-raises what a vendor raised. Credentials are in memory before the first call.
+raises what a vendor raised. Credentials are in memory before the first call. An account whose provider says later what
+became of messages is a `Reporter` too.
 """
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, runtime_checkable
 
 from clarion.domain.call import Call, CallOutcome, Replay
+from clarion.ports.track import ProviderEvent
 
 
 class Provider(Protocol):
@@ -23,4 +27,19 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class Reporter(Protocol):
+    """An account whose provider reports back."""
+
+    async def read_reports(
+        self, account: str, headers: Mapping[str, str], body: bytes, *, now: datetime
+    ) -> Mapping[str, Sequence[ProviderEvent]]:
+        """Give what a request of the provider reports, by tenant; the names of headers are in lower case.
+
+        The raw bytes are verified before anything reads them (X-08). Raises SignatureRefused where they are not the
+        provider's, and InvalidInput where they say nothing that can be read.
+        """
         ...

@@ -5,16 +5,18 @@ A destination whose first word is one of these names behaves so, on every channe
 those that are reserved for fiction stand for them. A digit behind the word bounds it to the first attempts:
 `defer2@example.com` is deferred twice and accepted then. Every other destination accepts.
 
-| word | phone number | what happens | outcome |
-|---|---|---|---|
-| `fail` | +12025550141 | the message is refused for good | refused |
-| `nobody` | +12025550142 | the recipient does not exist | refused, recipient not found |
-| `defer` | +12025550143 | not now | deferred |
-| `throttle` | +12025550144 | too many, try again in 2 seconds | deferred, throttled |
-| `unknown` | +12025550145 | the message is accepted and the reply is lost | unknown |
-| `lost` | +12025550146 | the message is lost and so is the reply | unknown |
-| `misconfigured` | +12025550147 | the account is not allowed to send | misconfigured |
-| `slow` | +12025550148 | the reply takes a second; a digit is its seconds | accepted |
+| word | phone number | what happens | outcome | receipt |
+|---|---|---|---|---|
+| `fail` | +12025550141 | the message is refused for good | refused | |
+| `nobody` | +12025550142 | the recipient does not exist | refused, recipient not found | |
+| `defer` | +12025550143 | not now | deferred | |
+| `throttle` | +12025550144 | too many, try again in 2 seconds | deferred, throttled | |
+| `unknown` | +12025550145 | the message is accepted and the reply is lost | unknown | none by itself |
+| `lost` | +12025550146 | the message is lost and so is the reply | unknown | |
+| `misconfigured` | +12025550147 | the account is not allowed to send | misconfigured | |
+| `slow` | +12025550148 | the reply takes a second; a digit is its seconds | accepted | Delivered |
+| `bounce` | +12025550149 | the message is accepted and bounces | accepted | Bounced |
+| any other | any other | the message is accepted | accepted | Delivered |
 
 The options of an account's URL, besides `dedupe` (how long a repeated key is answered without a second delivery):
 `latency` for every reply, a share between 0 and 1 under any of the words above for faults by chance, and `seed`. Chance
@@ -32,6 +34,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, Refused, Unknown
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import Misconfigured as MisconfiguredError
 
 
@@ -47,11 +50,19 @@ class Fault(StrEnum):
     LOST = "lost"
     MISCONFIGURED = "misconfigured"
     SLOW = "slow"
+    BOUNCE = "bounce"
 
     @property
     def takes(self) -> bool:
         """Whether the message is taken, whatever is replied."""
-        return self in (Fault.NONE, Fault.SLOW, Fault.UNKNOWN)
+        return self in (Fault.NONE, Fault.SLOW, Fault.UNKNOWN, Fault.BOUNCE)
+
+    @property
+    def receipt(self) -> OutgoingStatus | None:
+        """What is said later about the message; of an unknown one nothing, so that its doubt can be seen."""
+        if self is Fault.BOUNCE:
+            return OutgoingStatus.BOUNCED
+        return OutgoingStatus.DELIVERED if self in (Fault.NONE, Fault.SLOW) else None
 
 
 NUMBERS: Final[Mapping[str, Fault]] = {
@@ -63,6 +74,7 @@ NUMBERS: Final[Mapping[str, Fault]] = {
     "+12025550146": Fault.LOST,
     "+12025550147": Fault.MISCONFIGURED,
     "+12025550148": Fault.SLOW,
+    "+12025550149": Fault.BOUNCE,
 }
 
 THROTTLE_PAUSE: Final = timedelta(seconds=2)
@@ -129,7 +141,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 def outcome_of(fault: Fault, *, delivery_id: str | None) -> CallOutcome:
     """Say what a caller hears."""
     match fault:
-        case Fault.NONE | Fault.SLOW:
+        case Fault.NONE | Fault.SLOW | Fault.BOUNCE:
             return Accepted(provider_message_id=delivery_id)
         case Fault.FAIL:
             return Refused(reason="the sandbox was asked to refuse it")

@@ -4,6 +4,9 @@ It is the truth of tests (what was really delivered, and how often) and the outb
 and contents in the clear, since there is nobody to hide them from but other users of the machine, and so it is for this
 user only. It survives a kill of the process, not a power cut: that would cost a flush for every call.
 
+What became of accepted messages lies beside them until the postman has brought it to whoever sent them, with the secret
+that signs it.
+
 Synchronous; whoever uses it decides in which thread.
 """
 
@@ -22,6 +25,7 @@ import msgspec
 from clarion.domain.call import Call
 from clarion.domain.content import Content
 from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import Misconfigured
 
 BUSY_TIMEOUT: Final = timedelta(seconds=5)
@@ -29,6 +33,9 @@ BUSY_TIMEOUT: Final = timedelta(seconds=5)
 
 PAGE_MAX: Final = 200
 """Messages a page: more than anybody reads at once."""
+
+_BEFORE_MAX: Final = 2**63 - 1
+"""What SQLite holds; no message has this number."""
 
 _SCHEMA: Final = """
 create table if not exists call (
@@ -46,6 +53,20 @@ create table if not exists call (
     traceparent     text
 ) strict;
 create index if not exists call_key on call (idempotency_key, outcome);
+create table if not exists receipt (
+    id          integer primary key,
+    call_id     integer not null references call (id),
+    status      text    not null,
+    happened_at integer not null,  -- from then on it can be brought
+    ended_at    integer,           -- when it was taken, or refused for good
+    unique (call_id, status)
+) strict;
+create index if not exists receipt_waiting on receipt (happened_at) where ended_at is null;
+create table if not exists identity (
+    id     integer primary key check (id = 1),
+    name   text not null,  -- tells the events of this file from those of another
+    secret blob not null   -- signs them
+) strict;
 """
 
 _INSERT: Final = """
@@ -76,6 +97,23 @@ order by id desc limit :limit
 """
 
 
+# SQLite seeds its generator from the system's; lints keep other sources of chance out of here.
+_MAKE_IDENTITY: Final = """
+insert or ignore into identity (id, name, secret) values (1, lower(hex(randomblob(4))), randomblob(32))
+"""
+
+_ADD_RECEIPT: Final = """
+insert or ignore into receipt (call_id, status, happened_at) values (?, ?, ?)
+"""
+
+_WAITING: Final = """
+select r.id, r.call_id, r.status, r.happened_at, c.tenant_id, c.idempotency_key
+from receipt as r join call as c on c.id = r.call_id
+where r.ended_at is null and r.happened_at <= ?
+order by r.happened_at, r.id limit ?
+"""
+
+
 class Ending(StrEnum):
     """What became of a call at the provider, which is not always what its caller heard."""
 
@@ -85,12 +123,34 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
+class Receipt(msgspec.Struct, frozen=True):
+    """What is said later about a call that was accepted."""
+
+    status: OutgoingStatus
+    happened_at: datetime
+
+
 class Entry(msgspec.Struct, frozen=True):
-    """A call to write down, and what became of it unless its key is a repeated one; without a time it was just now."""
+    """A call to write down, and what became of it unless its key is a repeated one; without a time it was just now.
+
+    `receipt` is what will be said about it, if it is accepted and anything is.
+    """
 
     call: Call
     ending: Ending
     called_at: datetime | None = None
+    receipt: Receipt | None = None
+
+
+class WaitingReceipt(msgspec.Struct, frozen=True, kw_only=True):
+    """What is still to be said about a call."""
+
+    id: int
+    call_id: int
+    status: OutgoingStatus
+    happened_at: datetime
+    tenant_id: str
+    idempotency_key: str
 
 
 class SandboxMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +218,7 @@ class Ledger:
         """Write calls down, all or none; return what became of each and the id of its delivery, if it was one."""
         with self._transaction():
             now_at = self._now()
-            return [self._insert(entry.call, entry.ending, entry.called_at or now_at, dedupe) for entry in entries]
+            return [self._insert(entry, entry.called_at or now_at, dedupe) for entry in entries]
 
     def page(
         self,
@@ -173,7 +233,7 @@ class Ledger:
         rows = self._connection.execute(
             _PAGE,
             {
-                "before": before if before is not None else 2**63 - 1,
+                "before": _BEFORE_MAX if before is None else max(0, min(before, _BEFORE_MAX)),
                 "limit": limit + 1,
                 "tenant_id": tenant_id,
                 "channel": channel,
@@ -186,6 +246,42 @@ class Ledger:
         """Return one accepted message, or None where there is none, or it is another tenant's."""
         found = self.page(before=message + 1, limit=1, tenant_id=tenant_id).messages
         return found[0] if found and found[0].id == message else None
+
+    def identity(self) -> tuple[str, bytes]:
+        """Return the name of this file and its secret, which are made when they are first asked for."""
+        ask = "select name, secret from identity"
+        found = self._connection.execute(ask).fetchone()
+        if found is None:
+            self._connection.execute(_MAKE_IDENTITY)
+            found = self._connection.execute(ask).fetchone()
+        name, secret = found
+        return str(name), bytes(secret)
+
+    def add_receipt(self, call_id: int, status: OutgoingStatus) -> bool:
+        """Have something said about an accepted call from now on; False where it was or will be said already."""
+        added = self._connection.execute(_ADD_RECEIPT, (call_id, status, _microseconds(self._now())))
+        return added.rowcount == 1
+
+    def waiting_receipts(self, *, now: datetime, limit: int) -> list[WaitingReceipt]:
+        """Return what is to be said by now and was not, the oldest first."""
+        rows = self._connection.execute(_WAITING, (_microseconds(now), limit)).fetchall()
+        return [
+            WaitingReceipt(
+                id=row[0],
+                call_id=row[1],
+                status=OutgoingStatus(row[2]),
+                happened_at=_EPOCH + timedelta(microseconds=row[3]),
+                tenant_id=row[4],
+                idempotency_key=row[5],
+            )
+            for row in rows
+        ]
+
+    def end_receipts(self, ids: Sequence[int], *, now: datetime) -> None:
+        """Note that these were taken, or refused for good."""
+        with self._transaction():
+            ended = [(_microseconds(now), one) for one in ids]
+            self._connection.executemany("update receipt set ended_at = ? where id = ?", ended)
 
     def deliveries(self) -> dict[str, int]:
         """Count deliveries by idempotency key, for keys that were called at all."""
@@ -214,11 +310,9 @@ class Ledger:
         (milliseconds,) = self._connection.execute(_NOW).fetchone()
         return _EPOCH + timedelta(milliseconds=milliseconds)
 
-    def _insert(
-        self, call: Call, ending: Ending, called_at: datetime, dedupe: timedelta | None
-    ) -> tuple[Ending, str | None]:
+    def _insert(self, entry: Entry, called_at: datetime, dedupe: timedelta | None) -> tuple[Ending, str | None]:
         """Write one call down."""
-        earlier = None
+        call, ending, earlier = entry.call, entry.ending, None
         if ending is Ending.ACCEPTED and dedupe is not None:
             since = _microseconds(called_at - dedupe)
             earlier = self._connection.execute(_EARLIER, (call.idempotency_key, since)).fetchone()
@@ -239,8 +333,11 @@ class Ledger:
                 "traceparent": call.traceparent,
             },
         ).fetchone()
+        if entry.receipt is not None and ending is Ending.ACCEPTED:
+            said = (own[0], entry.receipt.status, _microseconds(entry.receipt.happened_at))
+            self._connection.execute(_ADD_RECEIPT, said)
         delivered = ending in (Ending.ACCEPTED, Ending.DUPLICATE)
-        return ending, f"sandbox-{(earlier or own)[0]}" if delivered else None
+        return ending, delivery_id((earlier or own)[0]) if delivered else None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -252,6 +349,11 @@ class Ledger:
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
             raise
+
+
+def delivery_id(call_id: int) -> str:
+    """Name a delivery to whoever asked for it."""
+    return f"sandbox-{call_id}"
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,23 +8,34 @@ says that it may be asked again after an unknown outcome, and keeps that promise
 | the call is written down | accepted, or what the destination asks for |
 | the file is busy, full or read-only: nothing was written | deferred |
 | the file fails in any other way | unknown |
+
+A second after its reply an accepted message gets its receipt (`fault` says which). It lies in the file until a postman
+brings it, and the account recognises it by the file's secret.
 """
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from clarion.domain import signature
 from clarion.domain.call import Call, CallOutcome, Deferred, Replay, Unknown
 from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import Misconfigured
 from clarion.ports.clock import Clock
+from clarion.ports.track import ProviderEvent
+from clarion.sandbox import report
 from clarion.sandbox.fault import Fault, Options, outcome_of
-from clarion.sandbox.ledger import Ending, Entry, Ledger, OutboxPage, SandboxMessage
+from clarion.sandbox.ledger import Ending, Entry, Ledger, OutboxPage, Receipt, SandboxMessage, WaitingReceipt
+
+RECEIPT_AFTER: Final = timedelta(seconds=1)
+"""From the reply to the receipt: nobody waits long, and the caller has usually written the reply down before."""
 
 T = TypeVar("T")
 
@@ -66,6 +77,7 @@ class SandboxProvider:
         self._options = options
         self._clock = clock
         self._runner = runner or OneThread()
+        self._identity: tuple[str, bytes] | None = None
 
     @property
     def replay(self) -> Replay:
@@ -75,7 +87,9 @@ class SandboxProvider:
     async def send(self, call: Call) -> CallOutcome:
         """Write the call down, and answer as its destination asks."""
         fault, delay = self._options.fate(call)
-        entry = Entry(call, ending_of(fault), self._clock.now())
+        called_at, said = self._clock.now(), fault.receipt
+        receipt = None if said is None else Receipt(said, called_at + delay + RECEIPT_AFTER)
+        entry = Entry(call, ending_of(fault), called_at, receipt)
         try:
             ((_, delivery_id),) = await self._runner.run(
                 partial(self._ledger.record, [entry], dedupe=self._options.dedupe)
@@ -87,6 +101,37 @@ class SandboxProvider:
         if delay:
             await asyncio.sleep(delay.total_seconds())
         return outcome_of(fault, delivery_id=delivery_id)
+
+    async def read_reports(
+        self, account: str, headers: Mapping[str, str], body: bytes, *, now: datetime
+    ) -> Mapping[str, Sequence[ProviderEvent]]:
+        """Give what the sandbox itself reports: whoever has its file's secret."""
+        _, secret = await self.identity()
+        signature.verify(secret, headers, body, now=now)
+        return report.read(account, body)
+
+    async def identity(self) -> tuple[str, bytes]:
+        """Return the name of the file and the secret that signs what it reports."""
+        if self._identity is None:
+            self._identity = await self._run(self._ledger.identity)
+        return self._identity
+
+    async def waiting_receipts(self, *, limit: int) -> Sequence[WaitingReceipt]:
+        """Return the receipts that are to be brought by now, the oldest first."""
+        return await self._run(partial(self._ledger.waiting_receipts, now=self._clock.now(), limit=limit))
+
+    async def end_receipts(self, ids: Sequence[int]) -> None:
+        """Note that these were taken, or refused for good."""
+        await self._run(partial(self._ledger.end_receipts, ids, now=self._clock.now()))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        """Work on the file, or raise Misconfigured where it fails."""
+        try:
+            return await self._runner.run(work)
+        except sqlite3.Error as error:
+            raise Misconfigured(
+                f"the sandbox's file failed ({error})", hint="let this user write it, on a disk with space"
+            ) from None
 
     async def close(self) -> None:
         """Close the file after the calls that are being written."""
@@ -118,6 +163,10 @@ class Outbox:
     async def find(self, message: int, *, tenant_id: str | None = None) -> SandboxMessage | None:
         """Return one message, or None where there is none, or it is another tenant's."""
         return await self._runner.run(partial(self._ledger.find, message, tenant_id=tenant_id))
+
+    async def report(self, message: int, status: OutgoingStatus) -> bool:
+        """Have a receipt brought for a message of the outbox; False where it has been or will be brought already."""
+        return await self._runner.run(partial(self._ledger.add_receipt, message, status))
 
     async def close(self) -> None:
         """Close the file."""

@@ -185,7 +185,7 @@ class Desk:
         """Answer a call as its fault wants it."""
         self._open.discard(line)
         match fault:
-            case Fault.NONE | Fault.SLOW:
+            case Fault.NONE | Fault.SLOW | Fault.BOUNCE:
                 line.reply(202, {"id": delivery_id})
             case Fault.FAIL:
                 line.reply(422, {"error": "refused"})

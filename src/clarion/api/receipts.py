@@ -1,0 +1,71 @@
+"""Receipts: what providers report about messages, taken in and applied by the workers later.
+
+No API key opens this door: the signature is the credential, and only an account whose provider signs has a door here.
+"""
+
+from http import HTTPStatus
+from typing import Final
+
+from litestar import post
+from litestar.params import FromPath
+
+from clarion.api import example
+from clarion.api.contract import CONTRACT, Contract, Header
+from clarion.api.desk import AtDesk
+from clarion.api.problem import Refusal
+from clarion.api.reading import AnyRequest, read_bytes
+from clarion.client import wire
+from clarion.domain import signature
+from clarion.ports.provider import Reporter
+from clarion.sandbox.report import Reports
+
+BYTES_MAX: Final = 1024 * 1024
+"""A thousand events take less than half of it."""
+
+
+@post(
+    "/v1/receipts/{account:str}",
+    status_code=HTTPStatus.OK,
+    request_max_body_size=BYTES_MAX,
+    opt={
+        CONTRACT: Contract(
+            tag="receipts",
+            grant=None,
+            body=Reports,
+            answer=wire.Kept,
+            headers=(
+                Header(name=signature.ID, description="The sender's name for this request.", length_max=255),
+                Header(name=signature.TIMESTAMP, description="When it is sent, in unix seconds.", length_max=12),
+                Header(
+                    name=signature.SIGNATURE,
+                    description="`v1,` and the base64 of the HMAC-SHA256 over `id.timestamp.body`; several by blanks.",
+                    length_max=4096,
+                ),
+            ),
+            problems=(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND),
+            body_example=example.REPORTS,
+            answer_example=example.KEPT,
+        )
+    },
+)
+async def take_receipts(account: FromPath[str], request: AnyRequest, desk: AtDesk) -> wire.Kept:
+    """Take what a provider reports about messages; answered once all of it is stored (I-30).
+
+    For providers, not for applications: the request is signed with the account's secret (Standard Webhooks). An event
+    that comes again is kept once. This is the body that the sandbox sends; other providers have their own.
+    """
+    reporter: object = desk.platform.providers.get(account)
+    if not isinstance(reporter, Reporter):
+        raise Refusal(
+            HTTPStatus.NOT_FOUND, "not-found", "nobody reports here: check the account's name at the end of the path"
+        )
+    body = await read_bytes(request)
+    reports = await reporter.read_reports(account, request.headers, body, now=desk.platform.clock.now())
+    for tenant_id in reports:
+        await desk.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored
+    kept = 0
+    for tenant_id, events in reports.items():
+        kept += await desk.store.keep_events(tenant_id, events)
+    if kept:
+        desk.ring("events")
+    return wire.Kept(kept=kept)

@@ -1,0 +1,193 @@
+"""Receipts over HTTP: who may report, what is answered, and that the answer comes after the store has it (I-30)."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from clarion.api.reading import BODY_BYTES_MAX
+from clarion.api.receipts import BYTES_MAX
+from clarion.domain.call import Call, Unknown
+from clarion.domain.signature import SIGNATURE, sign
+from clarion.errors import StoreBusy, StoreUnreachable
+from clarion.pipeline.track import Track
+from clarion.ports.catalog import Role
+from clarion.sandbox import report
+from clarion.sandbox.provider import SandboxProvider, open_provider
+from clarion.sandbox.report import Report
+from clarion.testing.clock import ManualClock
+from clarion.testing.memory import WebhookEvent
+from tests.integration.api_desk import OTHER, ApiDesk, problem
+from tests.unit.pipeline_line import TENANT
+
+PATH = "/v1/receipts/sandbox"
+
+
+class Reporting(ApiDesk):
+    """A desk with an account whose provider reports."""
+
+    def __init__(self, sandbox: SandboxProvider, clock: ManualClock) -> None:
+        super().__init__(clock=clock, reporters={"sandbox": sandbox})
+        self.sandbox = sandbox
+
+    async def post(self, body: bytes, *, path: str = PATH, **headers: str) -> httpx.Response:
+        """Report as the provider does, without any key."""
+        _, secret = await self.sandbox.identity()
+        made = sign(secret, webhook_id="msg_1", at=self.clock.now(), body=body)
+        async with self.client(None) as client:
+            return await client.post(path, content=body, headers=made | headers)
+
+    def events(self, tenant_id: str = TENANT) -> list[WebhookEvent]:
+        return list(self.memory._tables.of(tenant_id, WebhookEvent).values())
+
+    async def call(self, **changes: Any) -> Call:
+        """Send a notification to the end and return its call."""
+        await self.sent(**changes)
+        await self.line.drain()
+        return self.provider.calls[-1]
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Reporting]:
+    clock = ManualClock()
+    sandbox = await open_provider(f"sandbox://{tmp_path}/sandbox.db", clock=clock)
+    desk = Reporting(sandbox, clock)
+    await desk.seed()
+    yield desk
+    await sandbox.close()
+
+
+def event(desk: ApiDesk, call: Call, **changes: object) -> Report:
+    plain = Report(
+        id="e-1",
+        status="Delivered",
+        happened_at=desk.clock.now(),
+        tenant_id=call.tenant_id,
+        key=call.idempotency_key,
+    )
+    return msgspec.structs.replace(plain, **changes)
+
+
+async def story(desk: ApiDesk, call: Call) -> list[str]:
+    async with desk.client(Role.VIEWER) as client:
+        lines = (await client.get(f"/v1/messages/{call.message_id}/timeline")).json()["lines"]
+    return [line["what"] for line in lines]
+
+
+async def test_what_a_provider_reports_is_kept_applied_and_told(desk: Reporting) -> None:
+    call = await desk.call()
+    desk.rings.clear()
+    body = report.write([event(desk, call), event(desk, call, id="e-2", status="Opened")])
+    answer = await desk.post(body)
+    assert (answer.status_code, answer.json()) == (200, {"kept": 2})
+    assert desk.rings == ["events"]
+    assert (await story(desk, call))[-2:] == ["receipt", "receipt"]
+    await Track(events=desk.memory).step()
+    assert (await story(desk, call))[-4:] == ["receipt", "receipt", "delivered", "opened"]
+
+
+async def test_the_same_request_again_changes_nothing_and_wakes_nobody(desk: Reporting) -> None:
+    """X-09: within its minutes a request can be replayed, and is known by its events."""
+    call = await desk.call()
+    body = report.write([event(desk, call)])
+    assert (await desk.post(body)).json() == {"kept": 1}
+    desk.rings.clear()
+    assert (await desk.post(body)).json() == {"kept": 0}
+    assert desk.rings == []
+    assert len(desk.events()) == 1
+
+
+async def test_a_receipt_settles_a_doubt_and_nothing_is_called_for_it(desk: Reporting) -> None:
+    """I-33."""
+    desk.provider.answers = [Unknown(reason="no reply")]
+    call = await desk.call()
+    assert (await desk.post(report.write([event(desk, call)]))).status_code == 200
+    await Track(events=desk.memory).step()
+    async with desk.client() as client:
+        assert (await client.get("/v1/uncertain")).json()["items"] == []
+    await desk.line.drain()
+    assert len(desk.provider.calls) == 1
+
+
+async def test_one_request_may_report_for_several_tenants_and_each_keeps_its_own(desk: Reporting) -> None:
+    call = await desk.call()
+    body = report.write([event(desk, call), event(desk, call, id="e-2", tenant_id=OTHER)])
+    assert (await desk.post(body)).json() == {"kept": 2}
+    assert [[one.event_id for one in desk.events(tenant)] for tenant in (TENANT, OTHER)] == [["e-1"], ["e-2"]]
+    # The other tenant has no such message, so its event waits and moves nothing.
+    assert await Track(events=desk.memory).step() == 1
+
+
+@pytest.mark.parametrize("tenant_id", ["nobodys", "No Tenant", "-"])
+async def test_an_event_of_a_tenant_that_there_is_not_is_bad_input_and_nothing_is_kept(
+    desk: Reporting, tenant_id: str
+) -> None:
+    call = await desk.call()
+    answer = await desk.post(report.write([event(desk, call), event(desk, call, id="e-2", tenant_id=tenant_id)]))
+    assert (answer.status_code, problem(answer)["field"]) == (422, "tenant_id")
+    assert desk.events() == []
+
+
+async def test_an_account_that_reports_nothing_is_answered_as_one_that_nobody_has(desk: Reporting) -> None:
+    call = await desk.call()
+    body = report.write([event(desk, call)])
+    told = []
+    for account in ("scripted", "nobodys", "sandbox-email", "%00"):
+        said = problem(await desk.post(body, path=f"/v1/receipts/{account}"))
+        del said["correlation_id"]
+        told.append(said)
+    assert told[0]["status"] == 404
+    assert all(one == told[0] for one in told)
+    assert desk.events() == []
+
+
+async def test_a_request_that_is_not_signed_keeps_nothing_whatever_key_it_has(desk: Reporting) -> None:
+    """X-08: an API key opens nothing here, not even an admin's."""
+    call = await desk.call()
+    body = report.write([event(desk, call)])
+    async with desk.client(Role.ADMIN) as client:
+        bare = await client.post(PATH, content=body)
+    for answer in (bare, await desk.post(body, **{SIGNATURE: "v1,AAAA"}), await desk.post(body, **{SIGNATURE: ""})):
+        assert (answer.status_code, problem(answer)["code"]) == (401, "signature-refused")
+    assert desk.events() == []
+
+
+async def test_what_cannot_be_read_is_bad_input_only_for_who_signed_it(desk: Reporting) -> None:
+    answer = await desk.post(b"{")
+    assert (answer.status_code, problem(answer)["field"]) == (422, "body")
+    answer = await desk.post(b"{", **{SIGNATURE: "v1,AAAA"})
+    assert problem(answer)["code"] == "signature-refused"
+
+
+async def test_the_answer_is_yes_only_when_the_store_has_it(desk: Reporting) -> None:
+    call = await desk.call()
+    body = report.write([event(desk, call)])
+    desk.failing.only = frozenset({"keep_events"})
+    for error, after in ((StoreBusy("held", hint="wait"), False), (StoreUnreachable("gone", hint="wait"), True)):
+        desk.failing.error, desk.failing.after_commit = error, after
+        answer = await desk.post(body)
+        assert (answer.status_code, problem(answer)["code"]) == (503, error.code)
+        assert "retry-after" in answer.headers
+        assert len(desk.events()) == int(after)
+    desk.failing.error = None
+    assert (await desk.post(body)).json() == {"kept": 0}
+
+
+async def test_a_body_may_be_larger_than_others_and_not_too_large(desk: Reporting) -> None:
+    call = await desk.call()
+    body = report.write([event(desk, call)])
+    large = body + b" " * (BODY_BYTES_MAX + 1)
+    assert (await desk.post(large)).json() == {"kept": 1}
+    answer = await desk.post(body + b" " * BYTES_MAX)
+    assert (answer.status_code, problem(answer)["code"]) == (413, "too-large")
+    assert "1024 kB" in problem(answer)["detail"]
+
+
+async def test_a_compressed_body_or_a_huge_header_is_refused_before_anything_is_computed(desk: Reporting) -> None:
+    answer = await desk.post(b"\x1f\x8b", **{"content-encoding": "gzip"})
+    assert (answer.status_code, problem(answer)["code"]) == (415, "unsupported-media-type")
+    answer = await desk.post(b"{}", **{SIGNATURE: "v1,AAAA " * 100_000})
+    assert (answer.status_code, problem(answer)["code"]) == (431, "headers-too-large")
