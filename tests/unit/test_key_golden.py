@@ -95,9 +95,10 @@ def test_a_key_is_what_it_always_was(name: str, args: dict[str, Any], expect: ob
 
 
 @pytest.mark.parametrize("module", ["key", "derived_id"])
-def test_every_public_function_has_a_vector(module: str) -> None:
+def test_every_function_that_makes_a_key_has_a_vector(module: str) -> None:
     with_vectors = {name.split(".")[1] for name in GOLDEN["keys"] if name.startswith(f"{module}.")}
-    assert with_vectors == public_functions(MODULES[module])
+    makers = {name for name in public_functions(MODULES[module]) if not name.startswith("read_")}
+    assert with_vectors == makers
 
 
 @pytest.mark.parametrize("module", ["key", "derived_id"])
