@@ -16,6 +16,7 @@ from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
 from clarion.pipeline.distribute import Distribute
+from clarion.ports.provider import EVERY_CHANNEL
 from clarion.producers.direct import Recipient, SendCommand
 from clarion.workers import loop
 from clarion.workers.bell import Bell, Topic
@@ -152,6 +153,7 @@ async def idle_latency(platform: Platform, *, times: int = 40) -> float:
 class Watched:
     """A provider that notes when it is called."""
 
+    channels = EVERY_CHANNEL
     replay = Replay()
 
     def __init__(self, called: "asyncio.Queue[float]") -> None:

@@ -7,12 +7,13 @@ ours exactly as a stranger's. Everything below takes what it needs as arguments.
 import asyncio
 import gc
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -21,7 +22,7 @@ from clarion.catalog.library import Library
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.keyring import Keyring
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, SchemaMissing, SchemaOutdated
+from clarion.errors import InvalidInput, Misconfigured, SchemaMissing, SchemaOutdated
 from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.provider import Provider
@@ -34,6 +35,10 @@ from clarion.producers.direct import DirectSends
 DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""
 
+
+ACCOUNT_NAME: Final = re.compile(r"[A-Za-z0-9.:+-]{1,63}")
+"""What an operator may call an account: also what we call one by ourselves, so that an account which moved can keep it.
+It stands in the address of its receipts, in timelines and in metrics."""
 
 SWEEP_EVERY: Final = 50_000
 """New objects between two sweeps for cycles: a message makes dozens and no cycle, so sweeping often finds nothing."""
@@ -48,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     blobs: str
     vault: str
     providers: Mapping[str, str]  # channel → URL; `*` for every channel that is not named
+    account_names: Mapping[str, str] = {}  # channel or `*` → what its URL calls its account, where it does
     tenant: str | None = None  # of commands that name none
     home: Path | None = None  # made by `prepare` where anything lies in it by default
 
@@ -142,11 +148,13 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings; without any, everything lies in the folder `clarion-data` where the program is started."""
     home = Path(environ.get("CLARION_HOME") or DEFAULT_HOME).absolute()
     places = {name: environ.get(f"CLARION_{name.upper()}") for name in ("store", "blobs", "vault")}
+    providers, names = _providers(environ.get("CLARION_PROVIDERS") or f"*=sandbox://{quote(str(home))}/sandbox.db")
     return Settings(
         store=places["store"] or f"sqlite:///{home}/clarion.db",
         blobs=places["blobs"] or f"file://{quote(str(home))}/blobs",
         vault=places["vault"] or f"file://{quote(str(home))}/master.key",
-        providers=_providers(environ.get("CLARION_PROVIDERS") or f"*=sandbox://{quote(str(home))}/sandbox.db"),
+        providers=providers,
+        account_names=names,
         tenant=environ.get("CLARION_TENANT") or None,
         home=None if all(places.values()) else home,
     )
@@ -159,26 +167,42 @@ async def prepare(settings: Settings) -> Migrated:
     a new one in its place would open nothing.
     """
     if settings.home is not None:
-        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    engine = _engine(settings)
+        try:
+            settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise Misconfigured(
+                f"the folder {settings.home} cannot be made ({error.strerror})",
+                hint="let CLARION_HOME name a folder that this user may write",
+            ) from None
+    engine, vault = _engine(settings), _vault(settings)
     try:
         store = await engine.open_store(settings.store, clock=HostClock())
         await store.close()
     except SchemaOutdated:
         pass  # an installation that is to be updated; its vault must be there
     except SchemaMissing:
-        _vault(settings).create_vault(settings.vault, randomness=random_bytes)
+        vault.create_vault(settings.vault, randomness=random_bytes)
+    vault.open_vault(settings.vault, randomness=random_bytes)
     return await engine.migrate(settings.store)
+
+
+def require_home(settings: Settings) -> None:
+    """Raise where the folder of the installation is not there: a mistyped one is not to be made by who only looks."""
+    if settings.home is not None and not settings.home.is_dir():
+        raise Misconfigured(
+            f"there is no folder {settings.home}", hint="correct CLARION_HOME; for a new one, run: clarion migrate"
+        )
 
 
 @asynccontextmanager
 async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
     """Open store, blobs, vault and providers, and close them again."""
+    require_home(settings)
     clock, ids = HostClock(), HostIds()
     engine, vault_kind = _engine(settings), _vault(settings)
     open_blobs = cast(BlobOpener, _adapter("blobs", settings.blobs, setting="CLARION_BLOBS"))
     renderer = cast(Callable[[], Renderer], _adapter("renderers", "liquid", setting="renderer"))()
-    blobs, vault = open_blobs(settings.blobs), vault_kind.open_vault(settings.vault, randomness=random_bytes)
+    vault, blobs = vault_kind.open_vault(settings.vault, randomness=random_bytes), open_blobs(settings.blobs)
     async with AsyncExitStack() as closing:
         store = await engine.open_store(settings.store, clock=clock)
         closing.push_async_callback(store.close)
@@ -205,8 +229,10 @@ async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
 
 
 async def check(settings: Settings) -> None:
-    """Open everything as the program would, and have a store that can do so look for damage."""
-    async with open_platform(settings):
+    """Open everything as the program would, a tenant's keys too, and have a store that can do so look for damage."""
+    async with open_platform(settings) as platform:
+        for tenant_id in await platform.store.list_tenants(limit=1):
+            await platform.keyring.get(tenant_id)  # that there is a master key does not say that it is the right one
         inspect = cast(Inspector | None, getattr(_engine(settings), "inspect", None))
         if inspect is not None:
             await inspect(settings.store)
@@ -229,35 +255,81 @@ async def open_bell(settings: Settings, *, hear: Callable[[str], None]) -> Async
 async def _open_providers(
     settings: Settings, closing: AsyncExitStack, *, clock: Clock
 ) -> tuple[dict[str, str], dict[str, Provider]]:
-    """Open one provider for each URL; an account is called after its URL's scheme and the channel it serves first."""
+    """Open one provider for each account, and say which of them serves which channel."""
     accounts: dict[str, str] = {}
     providers: dict[str, Provider] = {}
-    names: dict[str, str] = {}
+    urls: dict[str, str] = {}
     for channel in Channel:
-        url = settings.providers.get(channel) or settings.providers.get("*")
+        entry = channel if channel in settings.providers else "*"
+        url = settings.providers.get(entry)
         if channel is Channel.INBOX or url is None:
             continue
-        if url not in names:
-            names[url] = name = f"{url.partition(':')[0]}-{channel}" if channel in settings.providers else "sandbox"
+        name = settings.account_names.get(entry) or _account_name(url)
+        if name not in providers:
             opener = cast(ProviderOpener, _adapter("providers", url, setting="CLARION_PROVIDERS"))
-            providers[name] = await opener(url, clock=clock)
+            urls[name], providers[name] = url, await opener(url, clock=clock)
             closing.push_async_callback(providers[name].close)
-        accounts[channel] = names[url]
+        if urls[name] != url:
+            raise _unusable(f"two accounts are called {name!r}", hint="give one another name with the option name=")
+        provider = providers[name]
+        if channel in provider.channels:
+            accounts[channel] = name
+        elif entry == channel:
+            raise _unusable(
+                f"the account {name!r} cannot carry {channel}",
+                hint=f"let it serve {', '.join(sorted(provider.channels))}, and name another account for {channel}",
+            )
     return accounts, providers
 
 
-def _providers(text: str) -> dict[str, str]:
-    """Read `channel=url` pairs, separated by commas."""
+def _account_name(url: str) -> str:
+    """Call an account after its URL alone, so that the rows which are pinned to it find it whoever it serves."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise _unusable("a provider's URL is not well-formed", hint="write scheme://host or scheme:///path") from None
+    return f"{parts.scheme}-{parts.hostname}" if parts.hostname else parts.scheme
+
+
+def _providers(text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Read `channel=url` pairs, separated by commas, and the names that URLs give their accounts."""
     pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
     known = {*Channel, "*"} - {Channel.INBOX}
+    urls: dict[str, str] = {}
+    names: dict[str, str] = {}
     for channel, _, url in pairs:
         if channel not in known or not url:
-            raise InvalidInput(
+            raise _unusable(
                 f"{channel!r} does not name a channel and its provider",
-                field="CLARION_PROVIDERS",
                 hint=f"write channel=url, separated by commas; the channels are {', '.join(sorted(known))}",
             )
-    return {channel: url for channel, _, url in pairs}
+        urls[channel], name = _take_name(url)
+        if name is not None:
+            names[channel] = name
+    if not urls:
+        raise _unusable("it names no provider", hint="write channel=url, or leave it empty for the sandbox")
+    return urls, names
+
+
+def _take_name(url: str) -> tuple[str, str | None]:
+    """Take the option `name` off a URL: it is ours, and no adapter knows it."""
+    place, _, query = url.partition("?")
+    options = query.split("&") if query else []
+    names = [option.removeprefix("name=") for option in options if option.startswith("name=")]
+    if not names:
+        return url, None
+    if len(names) > 1 or not ACCOUNT_NAME.fullmatch(names[0]):
+        raise _unusable(
+            "the option name of a provider's URL cannot be used",
+            hint="give it once, as 1 to 63 letters, digits, dashes, dots, colons and plus signs",
+        )
+    rest = "&".join(option for option in options if not option.startswith("name="))
+    return f"{place}?{rest}" if rest else place, names[0]
+
+
+def _unusable(what: str, *, hint: str) -> InvalidInput:
+    """Make the error for providers that cannot be used; it repeats no URL, which may hold a password."""
+    return InvalidInput(what, field="CLARION_PROVIDERS", hint=hint)
 
 
 def _engine(settings: Settings) -> StoreEngine:

@@ -124,6 +124,11 @@ class RenderFailed(CallerError):
 
     code = "render-failed"
 
+    def __init__(self, message: str, *, hint: str, part: str | None = None) -> None:
+        """Name the part of the message that is at fault, such as its subject, where it is one alone."""
+        super().__init__(message, hint=hint)
+        self.part = part
+
 
 class SignatureRefused(CallerError):
     """What a provider reports is not signed, not with this account's secret, or at another time."""

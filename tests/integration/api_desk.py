@@ -200,7 +200,8 @@ async def things(desk: ApiDesk) -> dict[str, str]:
         key = {"idempotency-key": "k"}
         await client.post("/v1/notifications", json=WELCOME, headers=key)
         await client.post("/v1/notifications", json=WELCOME | {"data": {"name": "Kim"}}, headers=key)
-        (case,) = (await client.get("/v1/support-cases?status=Open")).json()["items"]
+        cases = (await client.get("/v1/support-cases?status=Open")).json()["items"]
+        (case,) = [one for one in cases if one["kind"] == "Conflict"]
         (uncertain,) = (await client.get("/v1/uncertain")).json()["items"]
     return {
         "job_id": receipt["job_id"],

@@ -144,7 +144,7 @@ async def use_stages(store: PostgresStore) -> None:
     assert len(await store.finish_stage(results)) == len(results)
     await store.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=20, lease=timedelta())
     assert await store.rescue_stages(limit=10, rescues_max=0)
-    assert await store.next_stage_due_in() is not None
+    assert await store.retry_job(TENANT, claims[0].job.guid, actor="sam", reason="again")
 
 
 OUTCOMES: Final[tuple[CallOutcome, ...]] = (
@@ -178,7 +178,7 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     await store.record_outgoing(results, actor="worker")
     assert await claim_all(store, token=2, lease=timedelta())
     assert await store.rescue_outgoing(limit=100)
-    doubts = await store.find_doubts(limit=20)
+    doubts = await store.find_doubts(accounts=("main",), limit=20)
     verdicts = [
         DoubtVerdict(id=one.id, bucket=one.bucket, version=one.version, replay=n % 2 == 0, reason="so")
         for n, one in enumerate(doubts)

@@ -32,6 +32,7 @@ MATRIX = {
     "PUT /v1/types/{type_name}/enabled": {Role.AUTHOR, Role.ADMIN},
     "GET /v1/uncertain": ALL,
     "POST /v1/outgoing/{outgoing_id}/retry": {Role.SUPPORT, Role.ADMIN},
+    "POST /v1/notifications/{job_id}/retry": {Role.SUPPORT, Role.ADMIN},
     "GET /v1/support-cases": ALL,
     "GET /v1/support-cases/{case_id}": ALL,
     "POST /v1/support-cases/{case_id}/resolve": {Role.SUPPORT, Role.ADMIN},

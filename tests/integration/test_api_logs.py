@@ -46,8 +46,10 @@ def test_a_line_has_the_correlation_id_of_its_request_or_of_the_process(written:
 
 def test_a_field_that_nobody_vouched_for_is_masked_whatever_it_holds(written: io.StringIO) -> None:
     structlog.get_logger("clarion.test").info("sent", destination=CANARIES[1], data={"name": CANARIES[0]}, count=3)
-    (line,) = lines(written)
+    structlog.get_logger("clarion.test").info("not recorded", outgoing_id=7)
+    line, other = lines(written)
     assert (line["destination"], line["data"], line["count"]) == ("[masked]", "[masked]", 3)
+    assert other["outgoing_id"] == 7
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,9 @@ def test_a_field_that_nobody_vouched_for_is_masked_whatever_it_holds(written: io
         ("at 2026-03-02T08:30:00.123456Z", "at 2026-03-02T08:30:00.123456Z"),
         ("listening on 127.0.0.1:8025", "listening on 127.0.0.1:8025"),
         ("took 1234 ms", "took 1234 ms"),
+        ("postgresql://me:secret@db.example.com/clarion is down", "postgresql://db.example.com/clarion is down"),
+        ("postgresql://me@db/clarion is down", "postgresql://db/clarion is down"),
+        ("postgresql://me:se@cret@db/clarion is down", "postgresql:[address] is down"),
     ],
 )
 def test_text_passes_without_what_looks_private(written: io.StringIO, text: str, shown: str) -> None:

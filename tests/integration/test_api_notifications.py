@@ -15,6 +15,14 @@ from tests.unit.pipeline_line import STAFF, TENANT
 
 DOWN = StoreUnreachable("the database at 10.0.0.5 does not answer", hint="start it")
 
+INCIDENT = {
+    "name": "Maya",
+    "summary": "Leo fell.",
+    "happened_at": "2026-02-12T10:40:00+01:00",
+    "action": "Please look at the knee.",
+    "child": {"name": "Leo", "group": "2b"},
+}
+
 
 @pytest.fixture
 async def desk() -> ApiDesk:
@@ -49,6 +57,8 @@ async def test_what_was_accepted_is_sent_and_its_timeline_is_found_by_either_id(
     assert told[0] == "accepted"
     assert {"ensured", "generated", "claimed", "called", "sent"} <= set(told)
     assert by_message["lines"] == by_job["lines"]
+    assert by_message["messages"] == by_job["messages"] == shown["messages"]
+    assert {"id", "version"} <= set(shown["messages"][0])
     assert (by_job["message_id"], by_message["message_id"]) == (None, receipt["message_id"])
     assert [(one["status"], one["channel"]) for one in shown["messages"]] == [("SentToProvider", "email")]
     assert [call.destination for call in desk.provider.calls] == ["sam@example.com"]
@@ -182,6 +192,43 @@ async def test_without_an_entity_the_history_is_the_recipients(desk: ApiDesk) ->
         group = (await client.get(f"/v1/entities/group:{STAFF}/notifications")).json()
     assert [item["job_id"] for item in user["items"]] == [receipt["job_id"]]
     assert [item["job_id"] for item in group["items"]] == [to_group["job_id"]]
+
+
+@pytest.mark.parametrize(
+    "address, history",
+    [
+        ("sam@example.com", "address:sam@example.com"),
+        ("sam@example.com", "address:Sam@EXAMPLE.com"),
+        ("sam@example.com", "email:sam@example.com"),
+        ("+49 151 12345678", "address:+4915112345678"),
+        ("+49 151 12345678", "sms:+49%20151%2012345678"),
+    ],
+)
+async def test_the_history_of_an_address_is_found_however_it_is_written(
+    desk: ApiDesk, address: str, history: str
+) -> None:
+    receipt = await desk.sent(type="incident", to=[{"address": address}], data=INCIDENT)
+    await desk.sent(to=[{"address": "kim@example.com"}])
+    async with desk.client() as client:
+        found = (await client.get(f"/v1/entities/{history}/notifications")).json()
+    async with desk.client(tenant_id=OTHER) as client:
+        elsewhere = (await client.get(f"/v1/entities/{history}/notifications")).json()
+    assert [item["job_id"] for item in found["items"]] == [receipt["job_id"]]
+    assert elsewhere["items"] == []
+
+
+async def test_a_notification_is_found_and_canceled_by_the_id_of_its_message(desk: ApiDesk) -> None:
+    receipt = await desk.sent()
+    path = f"/v1/notifications/{receipt['message_id']}"
+    async with desk.client(tenant_id=OTHER) as client:
+        assert (await client.get(path)).status_code == 404
+        assert (await client.post(f"{path}/cancel")).status_code == 404
+    async with desk.client() as client:
+        assert (await client.get(path)).json()["job_id"] == receipt["job_id"]
+        for repeated in (False, True):
+            done = (await client.post(f"{path}/cancel")).json()
+            assert done == {"job_id": receipt["job_id"], "repeated": repeated}
+        assert (await client.get(path)).json()["status"] == "Canceled"
 
 
 async def test_a_canceled_notification_is_not_sent_and_canceling_again_says_so(desk: ApiDesk) -> None:

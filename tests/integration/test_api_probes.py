@@ -12,12 +12,15 @@ import pytest
 from clarion.api.app import ROUTES
 from clarion.api.contract import CONTRACT
 from clarion.api.metrics import Metrics
-from clarion.api.pulse import FRESH_FOR, LAG_MAX, TROUBLE_FOR
+from clarion.api.pulse import FRESH_FOR, LAG_MAX, TROUBLE_FOR, Pulse
 from clarion.catalog.access import GRANTS, Grant
 from clarion.domain.call import Unknown
-from clarion.errors import StoreFull, StoreUnreachable, every_error
+from clarion.domain.identity import Channel
+from clarion.errors import OperatorError, StoreFull, StoreUnreachable, every_error
 from clarion.ports.catalog import Role
 from clarion.ports.insights import Gauge
+from clarion.workers.bell import Bell
+from clarion.workers.supervisor import Supervisor
 from tests.integration.api_desk import WELCOME, ApiDesk, problem, running_desk, seeded_desk
 
 DOWN = StoreUnreachable("the database at 10.0.0.5 does not answer", hint="start it")
@@ -64,6 +67,27 @@ async def test_a_full_disk_makes_a_process_unready_although_it_can_still_read(de
         assert (answer.status_code, "store-full" in problem(answer)["detail"]) == (503, True)
         desk.clock.advance(timedelta(seconds=TROUBLE_FOR))
         assert (await client.get("/ready")).status_code == 200
+
+
+async def test_workers_that_cannot_write_make_their_process_unready_until_they_can(desk: ApiDesk) -> None:
+    # F-45: nobody may have sent a request that could have found it out.
+    pulse, failed = Pulse(desk.platform.store, clock=desk.clock), asyncio.Event()
+
+    def note(error: OperatorError) -> None:
+        pulse.note(error)
+        failed.set()
+
+    supervisor = Supervisor(desk.platform, bell=Bell(), channels=(Channel.EMAIL,), slots=1, failed=note)
+    assert await pulse.why_unready() is None
+    desk.failing.error = StoreFull("no space left", hint="make room")
+    desk.failing.only = frozenset({"rescue_stages"})
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(supervisor.run())
+        await failed.wait()
+        supervisor.stop()
+    assert await pulse.why_unready() == "store-full"
+    desk.clock.advance(timedelta(seconds=TROUBLE_FOR))
+    assert await pulse.why_unready() is None
 
 
 async def test_a_late_event_loop_makes_a_process_unready() -> None:

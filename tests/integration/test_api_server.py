@@ -3,11 +3,12 @@
 import asyncio
 import socket
 
+import msgspec
 import pytest
 
-from clarion.api import server
+from clarion.api import door, server
 from clarion.ports.catalog import Role
-from tests.integration.api_desk import ApiDesk, seeded_desk
+from tests.integration.api_desk import WELCOME, ApiDesk, seeded_desk
 from tests.integration.api_server import serving
 from tests.unit.pipeline_line import TENANT
 
@@ -142,3 +143,67 @@ async def test_nobody_says_for_somebody_else_where_they_sit(monkeypatch: pytest.
         await exchange(port, request)
         monkeypatch.undo()
     assert [str(client).startswith("('127.0.0.1'") for client in seen] == [True]
+
+
+async def test_a_store_that_hangs_is_not_waited_for_and_what_was_begun_comes_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Callers give up after some seconds, and should hear before that what they can do.
+    monkeypatch.setattr(door, "ANSWER_MAX", door.ANSWER_MAX / 400)
+    desk = await seeded_desk()
+    ensure, asked, goes_on = desk.memory.ensure_notification_jobs, asyncio.Event(), asyncio.Event()
+
+    async def hanging(*args: object, **options: object) -> object:
+        asked.set()
+        await goes_on.wait()
+        return await ensure(*args, **options)  # type: ignore[arg-type]  # passed on as they are
+
+    monkeypatch.setattr(desk.memory, "ensure_notification_jobs", hanging)
+    body = msgspec.json.encode(WELCOME)
+    lines = ("content-type: application/json", f"content-length: {len(body)}", "idempotency-key: one")
+    async with serving(desk) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head(desk, *lines) + body)
+        answer = await reader.readuntil(b"}")
+        assert asked.is_set()
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 5\r\n" in answer
+        assert b"try again with the same Idempotency-Key" in answer
+        goes_on.set()
+        writer.write(head(desk, *lines, "connection: close") + body)  # on the same connection, which is as it was
+        again = await reader.read()
+        writer.close()
+    assert again.startswith(b"HTTP/1.1 202 ")
+    assert msgspec.json.decode(again.partition(b"\r\n\r\n")[2])["repeated"] is True
+
+
+async def test_a_slow_caller_is_not_taken_for_a_slow_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "ANSWER_MAX", door.ANSWER_MAX / 400)
+    desk = await seeded_desk()
+    body = msgspec.json.encode(WELCOME)
+    start = head(desk, "content-type: application/json", f"content-length: {len(body)}", "connection: close")
+    async with serving(desk) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(start)
+        with pytest.raises(TimeoutError):  # nothing is said while the body is still to come
+            async with asyncio.timeout(4 * door.ANSWER_MAX.total_seconds()):
+                await reader.read(1)
+        writer.write(body)
+        assert (await reader.read()).startswith(b"HTTP/1.1 202 ")
+        writer.close()
+
+
+async def test_beyond_so_many_connections_a_request_is_sent_away_with_a_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
+    desk = await seeded_desk()
+    ask = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
+    async with serving(desk) as port:
+        _, idle = await asyncio.open_connection("127.0.0.1", port)
+        refused = await exchange(port, ask)
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"content-type: application/problem+json\r\n" in refused
+        assert b'"code":"overloaded"' in refused
+        idle.close()
+        await idle.wait_closed()

@@ -5,10 +5,13 @@ import unicodedata
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
+import msgspec
 import pytest
 
 from clarion.domain.call import Refused, Unknown
+from clarion.domain.notification import NotificationJob
 from clarion.ports.catalog import Role
 from tests.integration.api_desk import WELCOME, ApiDesk, problem, seeded_desk
 from tests.unit.pipeline_line import TENANT
@@ -89,6 +92,48 @@ async def test_a_retry_without_a_reason_is_refused_and_nothing_happens(desk: Api
         answer = await client.post(f"/v1/outgoing/{line['id']}/retry", json=asked)
         assert len((await client.get("/v1/uncertain")).json()["items"]) == 1
     assert (answer.status_code, problem(answer)["field"]) == (422, "reason")
+
+
+async def failed(desk: ApiDesk) -> tuple[str, NotificationJob]:
+    """Accept a notification whose row is damaged before it is worked on; return its id and the row as it was."""
+    receipt = await desk.sent()
+    rows = desk.memory.table(TENANT, NotificationJob)
+    ((key, job),) = rows.items()
+    rows[key] = msgspec.structs.replace(job, payload=b"damaged")
+    await desk.line.drain()
+    return receipt["job_id"], job
+
+
+async def test_a_notification_that_failed_is_a_case_and_goes_on_once_it_was_mended_and_retried(desk: ApiDesk) -> None:
+    job_id, job = await failed(desk)
+    async with desk.client(Role.SUPPORT) as client:
+        assert (await client.get(f"/v1/notifications/{job_id}")).json()["status"] == "Failed"
+        (case,) = (await client.get("/v1/support-cases")).json()["items"]
+        assert (case["kind"], case["record"]) == ("DeadLetter", "NotificationScheduler")
+        desk.memory.table(TENANT, NotificationJob)[job.key] = job
+        asked = {"reason": "the row was restored"}
+        answer = await client.post(f"/v1/notifications/{job_id}/retry", json=asked)
+        assert (answer.status_code, answer.json()) == (202, {"job_id": job_id})
+        assert desk.rings[-1] == "stages"
+        again = await client.post(f"/v1/notifications/{job_id}/retry", json=asked)
+        assert (again.status_code, problem(again)["code"]) == (409, "conflict")
+        await desk.line.drain()
+        assert len(desk.provider.calls) == 1
+        (entry,) = [one for one in (await client.get("/v1/audit?limit=100")).json()["items"] if one["act"] == "retry"]
+    assert (entry["actor"], entry["subject"], entry["reason"]) == (
+        "support of school",
+        f"job {job_id}",
+        asked["reason"],
+    )
+
+
+async def test_a_notification_of_nobody_or_without_a_reason_is_not_retried(desk: ApiDesk) -> None:
+    job_id, _ = await failed(desk)
+    async with desk.client(Role.SUPPORT) as client:
+        unknown = await client.post(f"/v1/notifications/{UUID(int=7)}/retry", json={"reason": "r"})
+        silent = await client.post(f"/v1/notifications/{job_id}/retry", json={"reason": " "})
+        assert (unknown.status_code, silent.status_code, problem(silent)["field"]) == (404, 422, "reason")
+        assert (await client.get(f"/v1/notifications/{job_id}")).json()["status"] == "Failed"
 
 
 async def conflict(desk: ApiDesk, key: str = "k") -> str:

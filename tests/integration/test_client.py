@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from clarion.client import ApiError, Client, Entity, Recipient, Unreachable
 from clarion.domain.call import Unknown
+from clarion.domain.notification import NotificationJob
 from clarion.domain.support import SupportStatus
 from clarion.errors import StoreBusy, StoreUnreachable
 from clarion.ports.catalog import Role
@@ -79,7 +81,8 @@ async def test_everything_that_support_does_can_be_done() -> None:
         assert (await client.retry(line.id, version=line.version, reason="asked for")).id == line.id
         with pytest.raises(ApiError, match="conflict"):
             await client.send("welcome", to=SAM, data={"name": "Kim"}, key="k")
-        (case,) = (await client.support_cases(status=SupportStatus.OPEN)).items
+        cases = (await client.support_cases(status=SupportStatus.OPEN)).items
+        (case,) = [one for one in cases if one.kind == "Conflict"]
         assert (await client.support_case(case.case_id)).kind == "Conflict"
         assert (await client.resolve(case.case_id, resolution="explained")).status == "Resolved"
         await client.switch_type("welcome", enabled=False)
@@ -89,6 +92,19 @@ async def test_everything_that_support_does_can_be_done() -> None:
         assert not (await client.cancel(later.job_id)).repeated
         assert (await client.cancel(later.job_id)).repeated
         assert (await client.notification(receipt.job_id)).messages[0].status == "RetryReady"
+
+
+async def test_a_notification_that_failed_can_be_tried_again() -> None:
+    desk = await seeded_desk()
+    async with connected(desk) as (client, _):
+        receipt = await client.send("welcome", to=SAM, data=NAME)
+        with pytest.raises(ApiError, match="conflict"):
+            await client.retry_notification(receipt.job_id, reason="it has not failed")
+        jobs = desk.memory.table(TENANT, NotificationJob)
+        jobs.update({place: msgspec.structs.replace(job, payload=None) for place, job in jobs.items()})
+        await desk.line.drain()
+        assert (await client.retry_notification(receipt.job_id, reason="again")).job_id == receipt.job_id
+        assert (await client.notification(receipt.job_id)).status == "Ready"
 
 
 async def test_an_error_is_the_problem_that_was_answered() -> None:
@@ -178,3 +194,20 @@ async def test_the_key_is_in_no_error() -> None:
             await client.send("welcome", to=SAM, data=NAME)
     assert refused.value.code == "forbidden"
     assert desk.keys[TENANT, Role.VIEWER] not in f"{refused.value!r}{refused.value}"
+
+
+@pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r", "", "{}\u00e9"])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_told(around: str) -> None:
+    # the commonest of them is a key that was read from its file with the line break.
+    key = "clarion_0123456789abcdef_0123"
+    with pytest.raises(ValueError, match="the API key") as refused:
+        Client("http://127.0.0.1:8025", key=around.format(key))
+    assert key not in f"{refused.value!r}{refused.value}"
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+async def test_a_number_that_json_does_not_have_is_refused_and_not_made_null(number: float) -> None:
+    async with Client("http://127.0.0.1:1", key="k") as client:
+        for data in ({"x": number}, {"x": [{"y": number}]}):
+            with pytest.raises(ValueError, match="a number that JSON does not have"):
+                await client.send("welcome", to=SAM, data=data)

@@ -13,8 +13,10 @@ import pytest
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
+from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.ports.ensure import Hold
 from clarion.testing import factories as make
 from tests.integration.race import Race, open_race
 from tests.integration.watched_connection import done_or_blocked
@@ -131,3 +133,43 @@ async def test_a_set_that_is_all_there_takes_no_hold_and_makes_no_cancel_wait(ra
         race.gate.open()
     assert outcomes(ensuring.result()) == [Outcome.FOUND] * 3
     assert await statuses(race) == ["Canceled"] * 3
+
+
+async def held_lines(race: Race) -> tuple[list[UserMessage], dict[tuple[str, ...], Hold]]:
+    """Store a job whose scheduler row a worker holds, and make lines of it for two inboxes."""
+    (item, *_) = await held_items(race)
+    assert item.hold is not None
+    lines = [make.user_message(n) for n in (1, 2)]
+    return lines, {line.key: item.hold for line in lines}
+
+
+async def inbox_rows(race: Race) -> int:
+    return int(await race.observer.fetchval("SELECT count(*) FROM user_message"))
+
+
+async def test_a_cancel_waits_for_inbox_rows_that_are_being_inserted(race: Race) -> None:
+    lines, holds = await held_lines(race)
+    race.gate.close_before(4)  # after BEGIN, insert and read: before COMMIT
+    async with asyncio.TaskGroup() as group:
+        ensuring = group.create_task(race.first.ensure_user_messages("acme", lines, holds=holds))
+        await race.gate.reached_by(ensuring)
+        assert race.gate.passed[-1] == "COMMIT;"
+        canceling = group.create_task(cancel(race))
+        assert await done_or_blocked(canceling, observer=race.observer)
+        race.gate.open()
+    assert [answer.outcome for answer in ensuring.result()] == [Outcome.CREATED] * 2
+    assert canceling.result() is True
+
+
+@pytest.mark.parametrize("end, made", [("COMMIT", 0), ("ROLLBACK", 2)])
+async def test_inbox_rows_wait_for_a_cancel_that_is_not_yet_committed(race: Race, end: str, made: int) -> None:
+    lines, holds = await held_lines(race)
+    await race.other.execute("BEGIN")
+    await race.other.execute("UPDATE notification_scheduler SET status = 'Canceled', lease_until = NULL")
+    async with asyncio.TaskGroup() as group:
+        ensuring = group.create_task(race.second.ensure_user_messages("acme", lines, holds=holds))
+        assert await done_or_blocked(ensuring, observer=race.observer)
+        await race.other.execute(end)
+    outcome = Outcome.CREATED if made else Outcome.SUPERSEDED
+    assert [answer.outcome for answer in ensuring.result()] == [outcome] * 2
+    assert await inbox_rows(race) == made

@@ -30,7 +30,7 @@ def test_a_new_installation_is_made_by_migrate_and_found_usable(home: Path) -> N
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.startswith("migrated from nothing to ")
     assert clarion("migrate", home=home).stdout.startswith("up to date at ")
-    assert clarion("check", home=home).stdout == "store, blobs and vault can be used\n"
+    assert clarion("check", home=home).stdout == "store, blobs, vault and providers can be used\n"
     assert home.stat().st_mode & 0o777 == 0o700
 
 
@@ -55,11 +55,54 @@ def test_check_finds_damage_in_a_file_that_still_opens(home: Path) -> None:
 def test_a_lost_master_key_is_asked_for_and_not_replaced(home: Path) -> None:
     clarion("migrate", home=home)
     (home / "master.key").unlink()
+    for command in ("migrate", "check"):
+        answer = clarion(command, home=home)
+        assert (answer.returncode, answer.stdout) == (1, "")
+        assert "no master key" in answer.stderr
+        assert not (home / "master.key").exists()
+
+
+def test_check_finds_a_master_key_that_is_not_the_installations(home: Path) -> None:
     clarion("migrate", home=home)
+    clarion("tenants", "create", "school", home=home)
+    (home / "master.key").write_text(f"{'5a' * 32}\n")
     answer = clarion("check", home=home)
-    assert answer.returncode == 1
-    assert "no master key" in answer.stderr
-    assert not (home / "master.key").exists()
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "which this vault does not have" in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["outbox", "types", "check", "work", "tenants list"])
+def test_a_home_that_is_not_there_is_said_and_not_made(home: Path, command: str) -> None:
+    answer = clarion(*command.split(), home=home)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert f"there is no folder {home}: correct CLARION_HOME" in answer.stderr
+    assert not home.parent.exists()
+
+
+def test_looking_into_an_outbox_that_nothing_was_sent_to_makes_none(home: Path) -> None:
+    clarion("migrate", home=home)
+    made = set(home.iterdir())
+    assert clarion("outbox", home=home).stdout.startswith("nothing was sent yet")
+    assert clarion("outbox", "--opened", "1", home=home).returncode == 2
+    assert set(home.iterdir()) == made
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+@pytest.mark.parametrize("command", ["migrate", "demo --only-seed"])
+def test_a_home_that_cannot_be_made_is_one_line(tmp_path: Path, place: str, command: str) -> None:
+    (tmp_path / "file").touch()
+    answer = clarion(*command.split(), "--json", home=tmp_path / place)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert f"clarion: the folder {tmp_path / place} cannot be made" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+def test_a_folder_in_the_place_of_the_demos_key_is_one_line(home: Path) -> None:
+    (home / "demo-api-key").mkdir(parents=True)
+    answer = clarion("demo", "--only-seed", home=home)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "demo-api-key (Is a directory): let this user write a file there" in answer.stderr
+    assert answer.stderr.count("\n") == 1
 
 
 def test_postgresql_is_one_url_away(home: Path, postgres_url: str) -> None:

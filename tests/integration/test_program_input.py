@@ -98,8 +98,11 @@ def refused_here(
         (("send", "welcome", "--to", "sam@example.com"), "needs name"),
         (("send", "welcome", "--to", "sam@", "--data", '{"name": "Sam"}'), "--to (1): the mail address is not one"),
         ((*WELCOME, "--to", "nonsense"), "--to (2): the phone number is not in international form"),
-        ((*WELCOME, "--to", "user:"), "--to: it is empty"),
+        ((*WELCOME, "--to", "user:"), "--to (2): it is blank"),
+        ((*WELCOME, "--to", "user: "), "--to (2): it is blank"),
         (("send", "welcome", "--to", "sam@example.com", "--data", "@/dev/zero"), "--data: it has over 65536 bytes"),
+        (("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "\udcff"}'), "argument 6: it is no UTF-8"),
+        ((*WELCOME, "--key", "\udcff"), "argument 8: it is no UTF-8"),
         (("send", "welcome", "--to", "employee:7"), "'7' is no id"),
         (("send", "welcome", "--to", "pigeon:7"), "'pigeon' is no kind of recipient"),
         ((*WELCOME, "--entity", "child"), "--entity: 'child' is no entity"),
@@ -118,6 +121,13 @@ def refused_here(
         (("history", "nonsense"), "it names neither an entity nor a recipient"),
         (("uncertain", "retry", "7", "--version", "1", "--reason", "because"), "no longer uncertain"),
         (("uncertain", "retry", "7", "--version", "1", "--reason", " "), "--reason: it is empty"),
+        (("uncertain", "retry", str(2**63), "--version", "1", "--reason", "so"), "Invalid value for 'ID'"),
+        (("uncertain", "retry", "7", "--version", str(2**63), "--reason", "so"), "Invalid value for '--version'"),
+        (("uncertain", "list", "--after", str(2**63)), "Invalid value for '--after'"),
+        (("audit", "--after", str(2**63)), "Invalid value for '--after'"),
+        (("support", "retry", "7", "--reason", "so"), "'7' is no id"),
+        (("support", "retry", "00000000-0000-4000-8000-000000000000", "--reason", " "), "--reason: it is empty"),
+        (("support", "retry", "00000000-0000-4000-8000-000000000000", "--reason", "so"), "the tenant has no job"),
         (("support", "show", "7"), "use the id as `clarion support list` prints it"),
         (("support", "show", "00000000-0000-4000-8000-000000000000"), "the tenant has no case"),
         (("support", "resolve", "00000000-0000-4000-8000-000000000000", "-m", "done"), "the tenant has no case"),
@@ -181,6 +191,43 @@ def test_every_list_in_json_has_items_and_where_to_go_on(
     assert shown in ({}, {"next": None})
 
 
+@pytest.mark.parametrize(
+    "content, says",
+    [(b'{"name": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"), (b'{"name": "\xff"}', "is no JSON")],
+    ids=["deep", "no UTF-8"],
+)
+def test_a_file_of_data_that_cannot_be_read_as_json_is_one_line(
+    home: Path, tmp_path: Path, content: bytes, says: str
+) -> None:
+    (tmp_path / "data.json").write_bytes(content)
+    to = ("send", "welcome", "--to", "sam@example.com", "--data", f"@{tmp_path}/data.json")
+    assert says in refused(clarion(*to, home=home), code=2)
+
+
+@pytest.mark.parametrize("levels", [40, 800, 5000])
+def test_a_definition_that_is_nested_too_deeply_is_one_line(home: Path, tmp_path: Path, levels: int) -> None:
+    folder = shutil.copytree(ROOT / "definitions/welcome", tmp_path / "deep")
+    with (folder / "definition.toml").open("a") as file:
+        file.write(f"deep = {'[' * levels}1{']' * levels}\n")
+    refused(clarion("publish", str(folder), home=home), code=2)
+
+
+@pytest.mark.parametrize("command", [("types",), ("types", "--json")], ids=" ".join)
+def test_output_that_cannot_be_written_is_one_line(home: Path, command: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [PROGRAM, *command],
+            env={**os.environ, "CLARION_HOME": str(home), "PYTHONUNBUFFERED": ""},  # so that it fails at the end
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "clarion: the output cannot be used (No space left on device): mend that and try again\n"
+
+
 def test_data_may_come_from_a_file_or_from_standard_input(home: Path, tmp_path: Path) -> None:
     (tmp_path / "data.json").write_text('{"name": "Sam"}')
     to = ("send", "welcome", "--to", "sam@example.com", "--key", "one", "--json")
@@ -194,7 +241,7 @@ def test_a_used_key_with_other_content_names_its_support_case(home: Path) -> Non
     assert clarion(*WELCOME, "--key", "one", home=home).returncode == 0
     other = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Kim"}', "--key", "one")
     said = refused(clarion(*other, home=home), code=2)
-    assert "it differs in recipients or data" in said
+    assert "it differs in recipients, data, lane or not_before_at" in said
     assert "support case" in said
     (case,) = msgspec.json.decode(clarion("support", "list", "--json", home=home).stdout)["items"]
     assert list(case["details"]["differing"]) == ["payload_hash"]
@@ -249,6 +296,12 @@ def test_a_port_in_use_is_said(home: Path) -> None:
         port = taken.getsockname()[1]
         said = refused(clarion("serve", "--port", str(port), home=home), code=1)
     assert f"the port {port} of 127.0.0.1 is in use" in said
+
+
+@pytest.mark.parametrize("command", [("work",), ("work", "--channels", "sms"), ("serve", "--port", "0")])
+def test_workers_without_any_channel_are_refused(home: Path, command: tuple[str, ...]) -> None:
+    said = refused(clarion(*command, home=home, CLARION_PROVIDERS=","), code=2)
+    assert "CLARION_PROVIDERS: " in said
 
 
 def test_a_store_that_is_down_is_said(home: Path) -> None:

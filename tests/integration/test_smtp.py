@@ -159,6 +159,13 @@ async def test_a_server_that_does_not_answer_before_the_content_defers(script: S
     assert script.received == []
 
 
+async def test_a_server_that_never_greets_defers() -> None:
+    async with listening(asyncio.Protocol) as port:
+        provider = await open_provider(f"smtp://127.0.0.1:{port}?from=a@example.com&timeout=0.2", clock=ManualClock())
+        outcome = await provider.send(call_to("ann@example.com"))
+    assert isinstance(outcome, Deferred)
+
+
 async def test_a_server_that_does_not_answer_after_the_content_leaves_it_unknown(script: Script) -> None:
     async with smtp_server(script) as port:
         provider = await open_provider(f"smtp://127.0.0.1:{port}?from=a@example.com&timeout=0.2", clock=ManualClock())

@@ -133,7 +133,7 @@ async def test_two_results_of_one_row_in_one_set_are_recorded_one_after_the_othe
     (first,) = await claim(store, quota=1, name="first")
     clock.advance(timedelta(minutes=2))
     await store.rescue_outgoing(limit=1)
-    (doubt,) = await store.find_doubts(limit=1)
+    (doubt,) = await store.find_doubts(accounts=(first.account,), limit=1)
     verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again")
     await store.settle_doubts([verdict], actor="settle")
     (second,) = await claim(store, quota=1, name="second")

@@ -16,7 +16,8 @@ from clarion.adapters.stores.sqlite import SqliteStore
 from clarion.adapters.stores.sqlite.session import Session
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict, FlowQuota, Recorded, StageResult
-from clarion.ports.provider import Provider
+from clarion.domain.identity import Channel
+from clarion.ports.provider import EVERY_CHANNEL, Provider
 from clarion.testing.clock import SeededIds
 from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.run import run
@@ -75,7 +76,7 @@ class RescueIsRetry(Planted):
 
     async def rescue_outgoing(self, *, limit: int) -> int:
         rescued = await self.real.rescue_outgoing(limit=limit)
-        doubts = await self.real.find_doubts(limit=limit)
+        doubts = await self.real.find_doubts(accounts=tuple(Channel), limit=limit)
         verdicts = [
             DoubtVerdict(id=one.id, bucket=one.bucket, version=one.version, replay=True, reason="again")
             for one in doubts
@@ -90,7 +91,7 @@ class CancelIsForgotten(Planted):
     async def claim_outgoing(
         self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
     ) -> list[ClaimedMessage]:
-        self.sql("UPDATE outgoing_message SET cancel_at = NULL")
+        self.sql("UPDATE outgoing_message SET cancel_at = NULL WHERE due_at IS NOT NULL")
         return await self.real.claim_outgoing(quotas, token=token, lease=lease, actor=actor)
 
     async def sweep_canceled(self, *, limit: int) -> int:
@@ -112,6 +113,8 @@ class UnknownIsSuccess(Planted):
 
 class RandomKey:
     """Calls under a new key every time."""
+
+    channels = EVERY_CHANNEL
 
     def __init__(self, account: Provider) -> None:
         self._account = account
@@ -150,7 +153,7 @@ def broken_by(
         (UnconditionalClaim, {"I-19"}, {}),
         (UnfencedFinish, {"I-17"}, {Fault.STALL: 0.2}),
         (RescueIsRetry, {"I-13"}, {}),
-        (CancelIsForgotten, {"I-16"}, {}),
+        (CancelIsForgotten, {"I-16"}, {Fault.CANCEL: 0.5, Fault.DEFER: 0.5}),
         (UnknownIsSuccess, {"I-11"}, {}),
     ],
 )

@@ -26,8 +26,19 @@ def test_the_first_seeds_lose_nothing_send_nothing_twice_and_invent_nothing(
         "violations": 0,
     }
     assert summary["calls"] > SEEDS  # it is not green because nothing happened
+    assert summary["kills"] > SEEDS
     assert summary["uncertain"] > 0
     assert summary["delivered"] > summary["rows"] / 2
+
+
+@pytest.mark.parametrize("seeds", ["0", "-5"])
+def test_no_seed_at_all_is_no_proof(seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        simulate.main(["--seeds", seeds, "--json"])
+    said = capsys.readouterr()
+    assert (left.value.code, said.out) == (2, "")
+    assert f"--seeds {seeds} proves nothing" in said.err
+    assert said.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)

@@ -22,6 +22,7 @@ from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
+from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.renderer import Renderer
 from clarion.producers.direct import DirectSends, Recipient, SendCommand, SendReceipt
 from clarion.testing.clock import ManualClock, SeededIds
@@ -37,6 +38,8 @@ STAFF = UUID("6f1c2c7e-0000-4000-8000-0000000000aa")
 
 class Scripted:
     """A provider that answers as the test says, and keeps what it was asked."""
+
+    channels = EVERY_CHANNEL
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -80,6 +83,7 @@ class Line:
             ids=SeededIds(),
         )
         self.tasks: set[asyncio.Task[None]] = set()
+        self.resting: dict[str, float] = {}
         self.pumps = [self._pump(channel) for channel in (Channel.EMAIL, Channel.SMS)]
 
     def _pump(self, channel: Channel) -> Distribute:
@@ -95,6 +99,7 @@ class Line:
             clock=self.clock,
             ids=SeededIds(f"pump-{channel}"),
             wake=asyncio.Event(),
+            resting=self.resting,
         )
 
     def _spawn(self, call: Coroutine[None, None, None]) -> None:

@@ -143,7 +143,7 @@ def test_two_notifications_cannot_have_one_key(tmp_path: Path) -> None:
 
 
 def test_the_demo_has_these_notifications() -> None:
-    definitions = {definition.key: definition for definition, _ in load_definitions(DEMO)}
+    definitions = {definition.key: definition for _, definition, _ in load_definitions(DEMO)}
     assert {key: one.channels for key, one in definitions.items()} == {
         "welcome": (Channel.EMAIL, Channel.INBOX),
         "invoice-due": (Channel.EMAIL, Channel.SMS, Channel.INBOX),

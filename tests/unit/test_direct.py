@@ -1,11 +1,17 @@
 """The door for direct notifications: what is refused there, whoever calls."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 
-from clarion.errors import InvalidInput
-from clarion.producers.direct import HORIZON
+from clarion.catalog.publish import Publisher
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.notification import NotificationScheduler
+from clarion.errors import Conflict, InvalidInput
+from clarion.producers.direct import HORIZON, Recipient
 from clarion.testing.clock import START_AT, ManualClock
 from clarion.testing.memory import MemoryStore
 from tests.unit.pipeline_line import TENANT, Line, Scripted
@@ -32,11 +38,92 @@ async def test_a_time_that_cannot_be_kept_is_refused_and_nothing_is_stored(
     with pytest.raises(InvalidInput, match=says) as refused:
         await line.send(not_before_at=not_before_at)
     assert refused.value.field == "not_before_at"
-    assert (await line.store.measure()).stages_waiting == 0
-    assert await line.store.next_stage_due_in() is None
+    assert not line.store.table(TENANT, NotificationScheduler)
 
 
 @pytest.mark.parametrize("ahead", [-HORIZON, timedelta(), HORIZON])
 async def test_a_year_ahead_and_any_time_that_has_passed_are_accepted(line: Line, ahead: timedelta) -> None:
     receipt = await line.send(not_before_at=line.clock.now() + ahead)
     assert await line.store.find_job_story(TENANT, receipt.job_id) is not None
+
+
+FAR_EAST = timezone(timedelta(hours=14))
+PASSED_AT = (datetime(1, 1, 1, tzinfo=FAR_EAST), START_AT - timedelta(days=1), START_AT)
+
+
+@pytest.mark.parametrize("passed_at", PASSED_AT)
+async def test_a_time_that_has_passed_means_now(line: Line, passed_at: datetime) -> None:
+    """Also one that no engine could store: it stops no stage (F-50)."""
+    first = await line.send(not_before_at=passed_at, key="k")
+    (pending,) = line.store.table(TENANT, NotificationScheduler).values()
+    assert pending.due_at == START_AT
+    assert (await line.send(not_before_at=passed_at, key="k")).job_id == first.job_id
+    await line.drain()
+    assert len(line.provider.calls) == 1
+
+
+async def test_a_repeat_after_its_time_has_come_is_the_same_notification(line: Line) -> None:
+    due_at = START_AT + timedelta(hours=1)
+    first = await line.send(not_before_at=due_at, key="k")
+    await line.wait(7200)
+    again = await line.send(not_before_at=due_at.astimezone(FAR_EAST), key="k")
+    assert (again.job_id, again.repeated) == (first.job_id, True)
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"lane": Lane.HIGH}, "recipients, data, lane or not_before_at"),
+        ({"lane": None}, "recipients, data, lane or not_before_at"),
+        ({"not_before_at": START_AT + timedelta(hours=2)}, "recipients, data, lane or not_before_at"),
+        ({"not_before_at": None}, "recipients, data, lane or not_before_at"),
+        ({"data": {"name": "Kim"}}, "recipients, data, lane or not_before_at"),
+        ({"entity": ("staff", UUID(int=1))}, "entity"),
+        ({"type_": "newsletter"}, "type"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+async def test_a_conflict_says_in_what_the_two_differ(line: Line, change: dict[str, Any], says: str) -> None:
+    given: dict[str, Any] = {
+        "key": "k",
+        "lane": Lane.NORMAL,
+        "not_before_at": START_AT + timedelta(hours=1),
+        "entity": ("child", UUID(int=1)),
+        "data": {"name": "Sam", "month": "May", "items": []},
+    }
+    await line.send(**given)
+    with pytest.raises(Conflict) as refused:
+        await line.send(**given | change)
+    assert refused.value.message == f"the key was used before for something else (it differs in {says})"
+
+
+async def publish(line: Line, folder: Path, *, text: str, channels: tuple[str, ...] = ("sms",)) -> None:
+    """Publish a version of the type `ping`."""
+    (folder / "ping").mkdir(parents=True)
+    head = 'key = "ping"\ntitle = "Ping"\ncategory = "security"\nlane = "high"\n'
+    (folder / "ping" / "definition.toml").write_text(f"{head}channels = {list(channels)}\n")
+    for channel in channels:
+        (folder / "ping" / f"{channel}.liquid").write_text(text)
+    await Publisher(catalog=line.store, renderer=line.renderer).publish(TENANT, folder=folder, actor="test")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [{"text": "hello {{ name }}, {{ more }}"}, {"text": "hello", "channels": ("chat",)}],
+    ids=["data", "channel"],
+)
+async def test_a_repeat_is_answered_though_the_present_template_would_refuse_it(
+    line: Line, tmp_path: Path, after: dict[str, Any]
+) -> None:
+    """F-03: a caller that lost the answer gets it, whatever was published since; a new key is refused."""
+    given: dict[str, Any] = {"type_": "ping", "to": Recipient(address="+447700900001", channel=Channel.SMS)}
+    await publish(line, tmp_path / "1", text="hello {{ name }}")
+    first = await line.send(**given, key="k")
+    await publish(line, tmp_path / "2", **after)
+    again = await line.send(**given, key="k")
+    assert (again.job_id, again.repeated) == (first.job_id, True)
+    with pytest.raises(Conflict):
+        await line.send(**given, key="k", data={"name": "Kim"})
+    for key in ("other", None):
+        with pytest.raises(InvalidInput):
+            await line.send(**given, key=key)

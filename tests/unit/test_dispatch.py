@@ -45,6 +45,8 @@ async def test_the_same_key_and_payload_give_the_first_callers_coordinates(desk:
         {"entity": ("child", ENTITY)},
         {"template_key": "other"},
         {"template_version": 2},
+        {"asked_lane": Lane.NORMAL},
+        {"asked_due_at": SOURCE_AT},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -60,10 +62,19 @@ async def test_the_same_key_with_another_payload_is_a_conflict_and_makes_nothing
     assert case.case_id == answer.case_id
 
 
-async def test_an_urgency_or_a_later_time_is_no_other_payload(desk: Desk) -> None:
+async def test_what_the_urgency_or_the_time_came_to_is_no_other_payload(desk: Desk) -> None:
     await desk.job()
     answer = await desk.job(lane=Lane.CRITICAL, due_at=SOURCE_AT + timedelta(days=1), actor="someone")
     assert answer.outcome is Outcome.FOUND
+
+
+@pytest.mark.parametrize("year", [1, 1969, 9999])
+async def test_a_due_time_that_no_engine_could_give_back_is_refused(desk: Desk, year: int) -> None:
+    """F-50: a row that cannot be read holds up the queue, so none is stored."""
+    with pytest.raises(InvalidInput, match="outside of the years 1970 to 9998") as refused:
+        await desk.job(due_at=SOURCE_AT.replace(year=year))
+    assert refused.value.field == "due_at"
+    assert not desk.store.table("school", NotificationJob)
 
 
 async def test_a_send_without_a_key_takes_the_guid_that_the_door_minted(desk: Desk) -> None:

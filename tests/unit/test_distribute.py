@@ -7,20 +7,33 @@ from uuid import UUID
 
 import msgspec
 import pytest
+import structlog
 
-from clarion.domain.backoff import MISCONFIGURED_FOR
+from clarion.domain.backoff import ATTEMPTS_MAX, MISCONFIGURED_FOR
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Replay, Unknown
 from clarion.domain.claim import ClaimedMessage, FlowQuota
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.support import SupportKind
+from clarion.errors import RenderFailed
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
-from tests.unit.pipeline_line import Line, Scripted
+from tests.unit.pipeline_line import TENANT, Line, Scripted
 
 WINDOW = timedelta(hours=1)
+INVOICE = {
+    "name": "Sam",
+    "invoice": {
+        "number": "1",
+        "total": "9.00",
+        "currency": "EUR",
+        "due": "2026-03-05",
+        "items": [{"name": "Lunch", "amount": "9.00"}],
+    },
+}
 
 
 @pytest.fixture
@@ -33,6 +46,23 @@ async def seeded(store: MemoryStore, clock: ManualClock) -> Line:
     line = Line(store, clock, Scripted())
     await line.seed()
     return line
+
+
+class Newer:
+    """The renderer of a newer program, which writes something else."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.missing, self.compile, self.check, self._renderer = (
+            renderer.missing,
+            renderer.compile,
+            renderer.check,
+            renderer,
+        )
+
+    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+        content = self._renderer.render(bundle, channel, data)
+        assert isinstance(content, EmailContent)
+        return msgspec.structs.replace(content, subject=f"{content.subject}!")
 
 
 async def test_a_slot_is_taken_until_its_outcome_is_recorded(line: Line) -> None:
@@ -67,10 +97,25 @@ async def test_an_account_that_is_at_fault_is_left_alone_for_a_while(line: Line)
     await line.send()
     await line.drain()
     await line.send(to="kim@example.com")
+    await line.send("invoice-due", "+447700900001", data=INVOICE)
     await line.wait(MISCONFIGURED_FOR.total_seconds() - 1)
     assert len(line.provider.calls) == 1
     await line.wait(2)
-    assert len(line.provider.calls) == 3
+    assert sorted(call.channel for call in line.provider.calls) == [Channel.EMAIL] * 3 + [Channel.SMS]
+
+
+async def test_an_account_that_is_not_served_is_said_once(line: Line) -> None:
+    """Its rows wait for a worker that serves it, and there may be none."""
+    line.provider.answers = [Unknown(reason="no reply")]
+    receipt = await line.send()
+    await line.drain()
+    (row,) = (await line.story(receipt)).outgoing
+    assert await line.store.retry_outgoing(TENANT, row.id, version=row.version, actor="test", reason="asked to")
+    other = Line(line.store, line.clock, Scripted(), account="other")
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(3):
+            await other.wait(5)
+    assert [(entry["log_level"], entry["account"]) for entry in logs if "account" in entry] == [("warning", "scripted")]
 
 
 async def test_a_replay_is_judged_by_the_time_of_its_call_and_not_of_its_claim() -> None:
@@ -98,16 +143,6 @@ async def test_a_replay_is_judged_by_the_time_of_its_call_and_not_of_its_claim()
 
 async def test_a_retry_whose_bytes_would_differ_is_not_made(line: Line) -> None:
     """I-15: a program was updated between two attempts, and its renderer writes something else."""
-
-    class Newer:
-        def __init__(self, renderer: Renderer) -> None:
-            self.missing, self.compile, self._renderer = renderer.missing, renderer.compile, renderer
-
-        def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
-            content = self._renderer.render(bundle, channel, data)
-            assert isinstance(content, EmailContent)
-            return msgspec.structs.replace(content, subject=f"{content.subject}!")
-
     line.provider.answers = [Deferred(reason="busy")]
     receipt = await line.send()
     await line.drain()
@@ -118,3 +153,62 @@ async def test_a_retry_whose_bytes_would_differ_is_not_made(line: Line) -> None:
     assert (row.status, updated.provider.calls) == (OutgoingStatus.FAILED_FINAL, [])
     assert row.reason is not None
     assert "same bytes" in row.reason
+
+
+async def test_replays_wait_longer_each_time_and_end(line: Line) -> None:
+    """A provider that de-duplicates and never answers is not called for ever."""
+    line.provider.replay = Replay(dedupe_window=timedelta(days=7))
+    line.provider.answers = [Unknown(reason="no reply")] * 100
+    receipt = await line.send()
+    await line.drain()
+    for _ in range(60):
+        await line.wait(1)
+    assert len(line.provider.calls) == 4, "after about 2, 8 and 30 seconds"
+    for _ in range(8):
+        await line.wait(3600)
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, row.attempts, len(line.provider.calls)) == (
+        OutgoingStatus.UNCERTAIN,
+        ATTEMPTS_MAX,
+        ATTEMPTS_MAX,
+    )
+    (case,) = await line.store.list_support_cases(TENANT)
+    assert case.kind is SupportKind.UNCERTAIN
+
+
+async def test_a_worker_leaves_the_doubts_of_other_accounts_alone(line: Line) -> None:
+    line.provider.replay = Replay(dedupe_window=timedelta(hours=24))
+    line.provider.answers = [Unknown(reason="no reply")]
+    receipt = await line.send()
+    other = Line(line.store, line.clock, Scripted(), account="other")
+    for step in (Schedule(queue=line.store, facts=line.store).step, line.generate().step):
+        await step()
+    while not line.provider.calls:
+        await line.pumps[0].step()
+        await asyncio.sleep(0)
+    await asyncio.wait(line.tasks)
+    line.clock.advance(timedelta(seconds=1))
+    await line.pumps[0].step()
+    await other.wait(5)
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, row.reason) == (OutgoingStatus.UNCERTAIN, "no reply")
+    for _ in range(2):
+        await line.wait(5)
+    (row,) = (await line.story(receipt)).outgoing
+    assert row.status is OutgoingStatus.SENT_TO_PROVIDER
+
+
+async def test_a_message_that_cannot_be_merged_has_no_attempt(line: Line) -> None:
+    """A DeliveryAttempt is a provider call, and none was made."""
+
+    class Broken(Newer):
+        def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+            raise RenderFailed("the data cannot be merged", hint="correct the data")
+
+    receipt = await line.send()
+    broken = Line(line.store, line.clock, Scripted(), renderer=Broken(line.renderer))
+    for _ in range(3):  # the first time the template is not in memory yet
+        await broken.wait(5)
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, row.tries, row.attempts) == (OutgoingStatus.FAILED_FINAL, (), 0)
+    assert broken.provider.calls == []

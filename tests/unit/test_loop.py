@@ -2,7 +2,7 @@
 
 import asyncio
 
-from clarion.errors import StoreUnreachable
+from clarion.errors import OperatorError, StoreUnreachable
 from clarion.workers.bell import Bell, Topic
 from clarion.workers.loop import run
 
@@ -33,7 +33,8 @@ async def test_it_works_until_nothing_is_left_and_wakes_when_the_bell_rings() ->
 
 async def test_a_step_that_fails_is_tried_again_whoever_is_at_fault() -> None:
     stop, wake = asyncio.Event(), asyncio.Event()
-    failures: list[Exception] = [StoreUnreachable("down", hint="wait"), RuntimeError("a defect")]
+    down, heard = StoreUnreachable("down", hint="wait"), list[OperatorError]()
+    failures: list[Exception] = [down, RuntimeError("a defect")]
 
     async def step() -> int:
         if failures:
@@ -42,8 +43,9 @@ async def test_a_step_that_fails_is_tried_again_whoever_is_at_fault() -> None:
         return 0
 
     wake.set()
-    await run("test", step, wake=wake, stop=stop, after_error=0.0)
+    await run("test", step, wake=wake, stop=stop, failed=heard.append, after_error=0.0)
     assert not failures
+    assert heard == [down]  # and not the defect, which no operator can mend
 
 
 def test_a_ring_is_forwarded_and_one_from_elsewhere_is_not() -> None:

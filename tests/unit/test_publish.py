@@ -1,5 +1,6 @@
 """Publishing notifications and switching their types, on the memory store with the real renderer."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -70,11 +71,40 @@ async def test_one_broken_template_keeps_everything_from_being_published_and_is_
     publisher: Publisher, store: MemoryStore, folder: Path
 ) -> None:
     (folder / "welcome" / "inbox.liquid").write_text("Welcome, {{ name\n")
-    with pytest.raises(InvalidInput, match=r"^welcome/inbox\.liquid") as refused:
+    with pytest.raises(InvalidInput, match=re.escape(f"{folder}/welcome/inbox.liquid: ")) as refused:
         await publisher.publish("school", folder=folder, actor="cli:sam")
     assert "\n" not in str(refused.value)
     assert await store.list_templates("school") == []
     assert await store.list_audit("school") == []
+
+
+@pytest.mark.parametrize(
+    "name, written, says",
+    [
+        ("email.subject.liquid", "Two\nlines", "it has more than one line: take the line break out of the template"),
+        ("email.text.liquid", "{% if false %}a{% endif %}", "nothing is left of it: give the template some text"),
+        ("inbox.liquid", "Hello\n{{ name | date: '%Y' }}", "the merge failed near 'date'"),
+        ("inbox.liquid", "Hello\n{% for a in (1..99999) %}{% endfor %}", "with the sample, inbox body: "),
+        ("email.mjml.liquid", "<mjml></mjml>", "there is no <mj-body> with something in it"),
+        ("email.mjml.liquid", "<mjml><mj-body></mj-body></mjml>", "there is no <mj-body> with something in it"),
+    ],
+)
+async def test_a_template_that_the_sample_shows_to_be_wrong_is_named_by_its_own_path(
+    publisher: Publisher, folder: Path, name: str, written: str, says: str
+) -> None:
+    (folder / "welcome" / name).write_text(written)
+    with pytest.raises(InvalidInput, match=re.escape(says)) as refused:
+        await publisher.publish("school", folder=folder, actor="cli:sam")
+    assert refused.value.field == str(folder / "welcome" / name)
+
+
+async def test_a_sample_that_lacks_something_is_named_by_the_definitions_path(
+    publisher: Publisher, folder: Path
+) -> None:
+    (folder / "welcome" / "inbox.liquid").write_text("Hello {{ nobody }}\n")
+    with pytest.raises(InvalidInput, match="the sample has no nobody") as refused:
+        await publisher.publish("school", folder=folder / "welcome", actor="cli:sam")
+    assert refused.value.field == str(folder / "welcome" / "definition.toml")
 
 
 async def test_a_folder_that_is_not_there_is_said(publisher: Publisher, tmp_path: Path) -> None:

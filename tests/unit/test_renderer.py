@@ -308,7 +308,7 @@ def test_a_title_is_a_template_of_its_own() -> None:
 def test_a_sample_that_cannot_be_merged_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"sample: the sample has no b, which the templates need"):
         bundle_of("{{ a }}{{ b }}", sample={"a": 1})
-    with pytest.raises(InvalidInput, match=r"sample: sms text: the merge failed near 'date'"):
+    with pytest.raises(InvalidInput, match=r"sms.liquid: with the sample, sms text: the merge failed near 'date'"):
         bundle_of("{{ a | date: '%Y' }}", sample={"a": "soon"})
 
 

@@ -1,7 +1,7 @@
 """What a hostile template or hostile data can do: nothing (X-14, X-15, X-17).
 
 The bombs go off in a process of their own under limits of the kernel, so that one which is not caught ends that process
-and not the test run: 60 seconds of processor time (they take some 6) and 256 MB above what the imports take, for all
+and not the test run: 60 seconds of processor time (they take some 9) and 256 MB above what the imports take, for all
 of them together.
 """
 
@@ -17,7 +17,8 @@ import pytest
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.filters import known_filters
 from clarion.adapters.renderers.language import HTML, parse
-from clarion.adapters.renderers.limit import STEPS_MAX, VALUE_MAX, TooMuch, measure
+from clarion.adapters.renderers.language import merge as merge_template
+from clarion.adapters.renderers.limit import STEPS_MAX, VALUE_MAX, Budget, TooMuch, measure
 from clarion.adapters.renderers.renderer import MERGE_ERRORS
 from clarion.domain.content import SmsContent
 from clarion.domain.identity import Channel
@@ -34,6 +35,12 @@ DATA: dict[str, object] = {
     "l": [str(number) for number in range(5000)],
     "words": " a" * 20_000,
     "lines": "\n" * 20_000,
+    "pairs": "ab" * 2000,
+    "same": "a" * 2499,  # with this length and half of it, the search goes back most
+    "nearly": "a" * 1248 + "ba",
+    "deep": {"k": [[number] for number in range(200)]},
+    "deeper": {"k": [[number] for number in range(200)]},
+    "decimals": [number / 10 for number in range(1000)],
 }
 
 IN_A_LOOP = "{% for i in (1..10000) %}BODY{% endfor %}"
@@ -68,6 +75,12 @@ BOMBS = {
     "a body of assigns": IN_A_LOOP.replace("BODY", "".join(f"{{%assign a{number}=1%}}" for number in range(3000))),
     "a body of filters": IN_A_LOOP.replace("BODY", "{{s|upcase|slice:0}}" * 2500),
     "a body of searches": IN_A_LOOP.replace("BODY", "{%if l contains e%}{%endif%}" * 2000),
+    "a search in a long text": IN_A_LOOP.replace("BODY", "{%if pairs contains 'abb'%}{%endif%}") + "x",
+    "a short search that goes back": IN_A_LOOP.replace("BODY", "{%if same contains nearly%}{%endif%}") + "x",
+    "comparing what lies deep": IN_A_LOOP.replace("BODY", "{%if deep == deeper%}{%endif%}") + "x",
+    "blanks that are compared": IN_A_LOOP.replace("BODY", "{%if lines == blank%}{%endif%}") + "x",
+    "a body of missing variables": IN_A_LOOP.replace("BODY", "{{no|default:e}}" * 2000),
+    "a body of sums": IN_A_LOOP.replace("BODY", "{{decimals|sum}}" * 2000),
     "a body of sorts": IN_A_LOOP.replace("BODY", "{{l|sort|size}}" * 2000),
     "a body of splits": IN_A_LOOP.replace("BODY", "{{words|split:' '|size}}" * 1500),
     "a body of cycles": IN_A_LOOP.replace("BODY", "{% cycle " + ",".join(["s"] * 300) + " %}"),
@@ -136,12 +149,37 @@ def test_ordinary_work_is_far_from_the_limits() -> None:
     rows: list[object] = [{"name": f"Item {number}", "price": number, "at": "2026-03-05"} for number in range(200)]
     template = "{% for i in rows %}<tr><td>{{ i.name | upcase | truncate: 30 }}</td><td>{{ i.price | times: 2 }}</td>"
     template += "<td>{{ i.at | date: '%-d %B' }}</td></tr>{% endfor %}{{ text | newline_to_br }}"
-    context = HTML.template_class.context_class
-    tree = parse(HTML, template, file="a")
-    assert tree.render(rows=rows, text="word " * 5000).count("<tr>") == 200
-    spender = context(tree, globals={"rows": rows, "text": "word " * 5000})
-    tree.render_with_context(spender, tree._get_buffer())
-    assert spender._spent < STEPS_MAX / 10  # type: ignore[attr-defined]  # the count is nobody else's business
+    budget = Budget()
+    out = merge_template(parse(HTML, template, file="a"), {"rows": rows, "text": "word " * 5000}, budget=budget)
+    assert out.count("<tr>") == 200
+    assert budget.spent < STEPS_MAX / 10
+
+
+HEAVY = "{% for i in (1..9) %}{% if s contains 'b' %}{% endif %}{% endfor %}x"
+"""With a text of 70,000 characters, more than half of the steps."""
+
+
+def test_the_parts_of_a_channel_share_their_steps() -> None:
+    definition = Definition(key="a", title="A", channels=(Channel.PUSH, Channel.SMS))
+    renderer = open_renderer()
+    bundle = renderer.compile(definition, {"push.liquid": f"{HEAVY}\n{HEAVY}", "sms.liquid": HEAVY})
+    data = {"s": "a" * 70_000}
+    assert renderer.render(bundle, Channel.SMS, data) == SmsContent(text="x")
+    with pytest.raises(RenderFailed, match="push body: the template does too much work"):
+        renderer.render(bundle, Channel.PUSH, data)
+
+
+def test_looking_for_missing_variables_is_one_piece_of_work_for_all_channels() -> None:
+    """What lies behind the steps is found by the merge itself, whose steps are its own."""
+    renderer, data = open_renderer(), {"s": "a" * 70_000}
+    late = f"{HEAVY}{{% if s %}}{{{{ gone }}}}{{% endif %}}"
+    alone = renderer.compile(Definition(key="a", title="A", channels=(Channel.CHAT,)), {"chat.liquid": late})
+    assert renderer.missing(alone, data) == ("gone",)
+    both = Definition(key="b", title="B", channels=(Channel.SMS, Channel.CHAT))
+    bundle = renderer.compile(both, {"sms.liquid": HEAVY, "chat.liquid": late})
+    assert renderer.missing(bundle, data) == ()
+    with pytest.raises(RenderFailed, match="there is no gone"):
+        renderer.render(bundle, Channel.CHAT, data)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from clarion.adapters.providers.smtp import open_provider
-from clarion.adapters.providers.smtp_account import Account
+from clarion.adapters.providers.smtp_account import TIMEOUT_MAX, Account
+from clarion.domain.call_times import CALL_TIMEOUT
 from clarion.errors import Misconfigured as MisconfiguredError
 from clarion.testing.clock import ManualClock
 
@@ -22,6 +23,7 @@ from clarion.testing.clock import ManualClock
         ("smtp://host?from=a@example.com&tls=maybe", "tls is one of"),
         ("smtp://host?from=a@example.com&sender=b", "there is no option 'sender'"),
         ("smtp://host?from=a@example.com&timeout=long", "timeout is a number"),
+        ("smtp://host?from=a@example.com&timeout=9.5", "timeout is a number of seconds, at most 9"),
         ("smtp://host?from=a@example.com&ca=/no/such/file", "the file of the option ca"),
         ("smtp://ann:hunter2@host?from=a@example.com&tls=none", "a password is only sent over TLS"),
         ("smtp://host?from=%C3%A4nn@example.com", "outside ASCII"),
@@ -46,6 +48,13 @@ def test_what_a_url_leaves_out_is_safe() -> None:
     assert context is not None
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname
+
+
+def test_the_adapter_gives_a_call_up_before_the_pipeline_does() -> None:
+    """It knows whether the content has left, the pipeline does not."""
+    account = Account.parse("smtp://host?from=a@example.com&timeout=9")
+    assert account.timeout == TIMEOUT_MAX
+    assert 2 * TIMEOUT_MAX < CALL_TIMEOUT
 
 
 async def test_nothing_of_the_account_is_read_from_files_but_certificates(tmp_path: Path) -> None:

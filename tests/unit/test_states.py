@@ -49,6 +49,7 @@ OutgoingMessage        begins Created
                        Sending → SentToProvider · RetryReady · FailedFinal · Uncertain
                        Uncertain → RetryReady (replay, audited, late reply) · FailedFinal (audited, late reply)
                        Uncertain → Uncertain
+                       RetryReady → Uncertain
                        FailedFinal → RetryReady (audited)
                        any but Created → evidence of higher rank
                        SentToProvider < Blocked < Delivered < Opened < Bounced < Complained

@@ -22,6 +22,7 @@ from clarion.api.desk import Desk, Ring
 from clarion.api.door import Door
 from clarion.api.guard import Guard, trace_of
 from clarion.api.metrics import Metrics
+from clarion.api.pulse import Pulse
 from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError
@@ -37,6 +38,7 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     switch.switch_type,
     support.list_uncertain,
     support.retry_outgoing,
+    support.retry_notification,
     support.list_support_cases,
     support.get_support_case,
     support.resolve_support_case,
@@ -59,9 +61,12 @@ Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 log = structlog.get_logger("clarion.api")
 
 
-def create_app(platform: Platform, *, ring: Ring, metrics: Metrics | None = None) -> Door:
-    """Make the application over an open platform; `ring` wakes workers after a commit that gives them work."""
-    desk = Desk(platform, ring=ring, metrics=metrics or Metrics(), description=describe(ROUTES))
+def create_app(platform: Platform, *, ring: Ring, metrics: Metrics | None = None, pulse: Pulse | None = None) -> Door:
+    """Make the application over an open platform; `ring` wakes workers after a commit that gives them work.
+
+    Workers beside it have its `pulse` note what they cannot do.
+    """
+    desk = Desk(platform, ring=ring, metrics=metrics or Metrics(), description=describe(ROUTES), pulse=pulse)
     url = outbox.sandbox_url(platform.settings)
 
     @asynccontextmanager

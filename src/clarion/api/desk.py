@@ -25,13 +25,18 @@ Ring = Callable[[str], None]
 class Desk:
     """An open platform, with what the API itself has beside it."""
 
-    def __init__(self, platform: Platform, *, ring: Ring, metrics: Metrics, description: bytes) -> None:
-        """Work on this platform; `ring` wakes workers after a commit that gives them work."""
+    def __init__(
+        self, platform: Platform, *, ring: Ring, metrics: Metrics, description: bytes, pulse: Pulse | None = None
+    ) -> None:
+        """Work on this platform; `ring` wakes workers after a commit that gives them work.
+
+        The `pulse` is shared with workers of the same process, whose trouble makes it unready too.
+        """
         self.platform = platform
         self.ring = ring
         self.metrics = metrics
         self.description = description
-        self.pulse = Pulse(platform.store, clock=platform.clock)
+        self.pulse = pulse or Pulse(platform.store, clock=platform.clock)
         self.access = Access(platform.store, clock=platform.clock)
         self.types = Types(catalog=platform.store, facts=platform.store)
         self.open_outbox: Outbox | None = None

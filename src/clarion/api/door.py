@@ -4,9 +4,11 @@ The correlation id is the caller's (`X-Correlation-Id`) if it has one that can b
 it is in the answer, in every log line and in every record that the request makes.
 """
 
+import asyncio
 import re
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from http import HTTPMethod, HTTPStatus
 from typing import Final
 
@@ -14,20 +16,28 @@ import msgspec
 import structlog
 from litestar import Litestar
 from litestar.enums import ScopeType
-from litestar.types import HTTPScope, Message, Receive, Scope, Send
+from litestar.types import HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
 from structlog.contextvars import bound_contextvars
 
 from clarion.api import problem
 from clarion.api.guard import CALLER, TRACE
 from clarion.api.metrics import Metrics
 from clarion.dispatch.request import Trace
+from clarion.errors import StoreUnreachable
 from clarion.ports.clock import Clock, Ids
 
 REQUESTS_MAX: Final = 1000
 """At once: each takes a few milliseconds, so whoever is further behind is answered sooner by being sent away."""
 
+ANSWER_MAX: Final = timedelta(seconds=8)
+"""From the end of a request to its answer, since callers, our own client too, give up at 10 s. A store that hangs is
+found out only after its own, longer limits."""
+
 HEADERS_BYTES_MAX: Final = 16 * 1024
 """All headers together; a key, a trace and an idempotency key take a few hundred bytes."""
+
+CROWDED: Final = "crowded"
+"""The name under which a request's state has that its server has too many connections."""
 
 CORRELATION: Final = "x-correlation-id"
 
@@ -44,6 +54,8 @@ _ALWAYS: Final = {
     b"x-content-type-options": b"nosniff",
 }
 """Unless an answer says otherwise."""
+
+_LATE: Final = StoreUnreachable("the store did not answer in time", hint="see why it hangs")
 
 log = structlog.get_logger("clarion.api")
 
@@ -70,26 +82,19 @@ class Door:
             return
         trace = self._trace(scope)
         scope.setdefault("state", {})[TRACE] = trace
-        started, answered = self._clock.monotonic(), HTTPStatus.INTERNAL_SERVER_ERROR.value
-
-        async def send_on(message: Message) -> None:
-            nonlocal answered
-            if message["type"] == "http.response.start":
-                answered = int(message["status"])
-                message["headers"] = _completed(message["headers"], scope, trace)
-            await send(message)
-
+        started = self._clock.monotonic()
+        answer = Answer(scope, receive, send, trace)
         with bound_contextvars(correlation_id=trace.correlation_id):
             try:
                 refusal = self._refusal(scope)
                 self._open += 1
                 if refusal is None:
-                    await self.app(scope, receive, send_on)
+                    await answer.within(ANSWER_MAX, self.app)
                 else:
-                    await _refuse(refusal, send_on, trace)
+                    await answer.refuse(refusal)
             finally:
                 self._open -= 1
-                self._tell(scope, answered, self._clock.monotonic() - started)
+                self._tell(scope, answer.status, self._clock.monotonic() - started)
 
     def _refusal(self, scope: HTTPScope) -> problem.Refusal | None:
         """Tell why a request is not even looked at, if it is not."""
@@ -99,7 +104,7 @@ class Door:
                 "headers-too-large",
                 f"send at most {HEADERS_BYTES_MAX // 1024} kB of headers",
             )
-        if self._open >= REQUESTS_MAX:
+        if self._open >= REQUESTS_MAX or scope["state"].get(CROWDED):
             return problem.Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "overloaded",
@@ -136,6 +141,73 @@ class Door:
         )
 
 
+class Answer:
+    """The answer to one request: the application's, or ours where that comes too late."""
+
+    def __init__(self, scope: HTTPScope, receive: Receive, send: Send, trace: Trace) -> None:
+        """Answer by `send` what comes by `receive`."""
+        self.status = HTTPStatus.INTERNAL_SERVER_ERROR.value
+        self._scope, self._receive, self._send, self._trace = scope, receive, send, trace
+        self._begun = False
+        self._giving_up: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._most = ANSWER_MAX
+
+    async def within(self, most: timedelta, app: Litestar) -> None:
+        """Have the application answer; after so long without a word from it, answer that the store does not.
+
+        What it was doing comes to its end, so that nothing is cut off in the middle, and nobody hears of it.
+        """
+        self._most = most
+        self._start_clock()
+        try:
+            await app(self._scope, self._received, self._sent)
+        finally:
+            self._stop_clock()
+            if self._giving_up is not None:
+                await self._giving_up
+
+    async def refuse(self, error: Exception) -> None:
+        """Answer without the framework."""
+        said, given = problem.answer(error, correlation_id=self._trace.correlation_id)
+        body = msgspec.json.encode(said)
+        headers = [(name.encode(), value.encode()) for name, value in given.items()]
+        headers += [(b"content-type", problem.MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+        await self._send_on({"type": "http.response.start", "status": said.status, "headers": headers})
+        await self._send_on({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _received(self) -> ReceiveMessage:
+        """Hear the caller, for whom the clock stands still: how long a body may take is bounded where it is read."""
+        self._stop_clock()
+        try:
+            return await self._receive()
+        finally:
+            self._start_clock()
+
+    async def _sent(self, message: Message) -> None:
+        if self._giving_up is None:
+            await self._send_on(message)
+
+    async def _send_on(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            self.status = int(message["status"])
+            message["headers"] = _completed(message["headers"], self._scope, self._trace)
+        await self._send(message)
+
+    def _start_clock(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._most.total_seconds(), self._give_up)
+
+    def _stop_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _give_up(self) -> None:
+        if not self._begun and self._giving_up is None:
+            log.warning("a request failed", code=_LATE.code, error=str(_LATE))
+            self._giving_up = asyncio.get_running_loop().create_task(self.refuse(_LATE))  # awaited by `within`
+
+
 def _completed(given: Iterable[tuple[bytes, bytes]], scope: HTTPScope, trace: Trace) -> list[tuple[bytes, bytes]]:
     """Add the headers that every answer has."""
     headers = [(bytes(name).lower(), bytes(value)) for name, value in given]
@@ -145,13 +217,3 @@ def _completed(given: Iterable[tuple[bytes, bytes]], scope: HTTPScope, trace: Tr
     if scope.get("scheme") == "https":
         headers.append((b"strict-transport-security", b"max-age=31536000"))
     return headers
-
-
-async def _refuse(refusal: problem.Refusal, send: Send, trace: Trace) -> None:
-    """Answer without the framework."""
-    said, given = problem.answer(refusal, correlation_id=trace.correlation_id)
-    body = msgspec.json.encode(said)
-    headers = [(name.encode(), value.encode()) for name, value in given.items()]
-    headers += [(b"content-type", problem.MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": said.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})

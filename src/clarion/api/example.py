@@ -46,7 +46,7 @@ NOTIFICATION: Final = wire.Notification(
             status=OutgoingStatus.SENT_TO_PROVIDER,
             attempts=1,
             reason=None,
-            account="smtp-email",
+            account="smtp-mail.example.com",
             due_at=None,
             created_at=_AT,
         ),
@@ -81,6 +81,7 @@ TIMELINE: Final = wire.Timeline(
             message_id=_MESSAGE,
         ),
     ),
+    messages=NOTIFICATION.messages,
 )
 HISTORY: Final = wire.HistoryPage(
     items=(wire.HistoryLine(job_id=_JOB, type="invoice-due", status=NotificationStatus.DONE, accepted_at=_AT),),
@@ -108,7 +109,7 @@ UNCERTAIN: Final = wire.UncertainPage(
             version=3,
             message_id=_MESSAGE,
             channel=Channel.EMAIL,
-            account="smtp-email",
+            account="smtp-mail.example.com",
             reason="no reply within 20 s",
             since_at=_AT,
         ),
@@ -117,6 +118,8 @@ UNCERTAIN: Final = wire.UncertainPage(
 )
 RETRY: Final = wire.RetryRequest(version=3, reason="The provider confirmed by phone that it never arrived.")
 RETRIED: Final = wire.Retried(id=1201)
+RETRY_NOTIFICATION: Final = wire.RetryNotificationRequest(reason="The template was mended.")
+RETRIED_NOTIFICATION: Final = wire.RetriedNotification(job_id=_JOB)
 CASE: Final = wire.SupportCase(
     case_id=UUID("3f8d1c1e-0a53-5b0b-8f0e-9a4b2b7c6d55"),
     kind=SupportKind.CONFLICT,

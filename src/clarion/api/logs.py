@@ -37,6 +37,7 @@ OURS: Final = frozenset(
         "method",
         "milliseconds",
         "outcome",
+        "outgoing_id",
         "port",
         "process",
         "role",
@@ -58,7 +59,7 @@ MASK: Final = "[masked]"
 
 _PRIVATE: Final = (
     (re.compile(r"clarion_[0-9a-f]{16}_[0-9a-f]+"), "[key]"),
-    (re.compile(r"(?<=://)[^/\s@]+@"), "[credentials]@"),
+    (re.compile(r"(?<=://)[^/\s@]+@"), ""),  # what is left names the host; with an @ it would look like a mail address
     (re.compile(r"[^\s@<>\"'(),:;]+@[^\s@<>\"'(),:;]+"), "[address]"),
     (re.compile(r"(?<![\w.:-])\+?\d[\d ()./-]{6,18}\d(?![\w.:-])"), "[number]"),
 )

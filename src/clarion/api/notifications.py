@@ -15,9 +15,7 @@ from clarion.api.problem import not_found
 from clarion.api.reading import IDEMPOTENCY_KEY_MAX, AnyRequest, read_body, read_idempotency_key
 from clarion.catalog.access import Caller, Grant
 from clarion.client import wire
-from clarion.domain.notification import NotificationStatus
-from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.story import JobStory, OutgoingStory
+from clarion.domain.story import JobStory, OutgoingStory, is_canceled
 from clarion.errors import Conflict
 from clarion.producers.direct import Recipient, SendCommand
 
@@ -91,8 +89,12 @@ async def send_notification(request: AnyRequest, desk: AtDesk) -> Response[wire.
     },
 )
 async def get_notification(job_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.Notification:
-    """Say how a notification stands, with each of its messages."""
-    return shown(await find_story(desk, caller_of(request), job_id))
+    """Say how a notification stands, with each of its messages.
+
+    `job_id` may also be the id of one of its messages.
+    """
+    caller = caller_of(request)
+    return shown(await find_story(desk, caller, await job_of(desk, caller, job_id)))
 
 
 @post(
@@ -109,14 +111,23 @@ async def get_notification(job_id: FromPath[UUID], request: AnyRequest, desk: At
     },
 )
 async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.Canceled:
-    """Cancel a notification: no call for it begins after this is answered; what was sent before stays sent."""
+    """Cancel a notification: no call for it begins after this is answered; what was sent before stays sent.
+
+    `job_id` may also be the id of one of its messages; the whole notification is canceled all the same.
+    """
     caller = caller_of(request)
+    job_id = await job_of(desk, caller, job_id)
     if await desk.store.cancel_job(caller.tenant_id, job_id, actor=caller.actor):
         return wire.Canceled(job_id=job_id, repeated=False)
     story = await find_story(desk, caller, job_id)
-    if not _is_canceled(story):
+    if not is_canceled(story):
         raise Conflict("nothing of it is left to cancel", hint="its timeline tells how it ended")
     return wire.Canceled(job_id=job_id, repeated=True)
+
+
+async def job_of(desk: Desk, caller: Caller, named: UUID) -> UUID:
+    """Return the job of a message of the caller's tenant; an id that is no message's is taken for a job's."""
+    return await desk.store.find_job_of_message(caller.tenant_id, named) or named
 
 
 async def find_story(desk: Desk, caller: Caller, job_id: UUID) -> JobStory:
@@ -168,11 +179,3 @@ def _message(row: OutgoingStory) -> wire.Message:
 
 def _recipient(one: wire.Recipient) -> Recipient:
     return Recipient(user=one.user, employee=one.employee, group=one.group, address=one.address, channel=one.channel)
-
-
-def _is_canceled(story: JobStory) -> bool:
-    """Tell whether a job ended by being canceled, at least in part."""
-    scheduler = story.scheduler
-    return (scheduler is not None and scheduler.status is NotificationStatus.CANCELED) or any(
-        row.status is OutgoingStatus.CANCELED for row in story.outgoing
-    )

@@ -1,7 +1,8 @@
 """Whether this process can do its work now: the store answers, it can be written, and the event loop keeps up.
 
 A loop that is late starves time limits and heartbeats (F-58); a store that is full or read-only takes nothing in, and
-is found out by writing only, so a write that failed so makes the process unready for a while (F-45).
+is found out by writing only, so a write that failed so makes the process unready for a while, be it a request's or a
+worker's (F-45).
 """
 
 import asyncio

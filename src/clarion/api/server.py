@@ -12,7 +12,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from clarion.api.door import HEADERS_BYTES_MAX, Door
+from clarion.api.door import CROWDED, HEADERS_BYTES_MAX, Door
 
 HEAD_BYTES_MAX: Final = 4 * HEADERS_BYTES_MAX
 """Bytes that may come before a head is complete: more than `door` answers, so that it can say why it refuses."""
@@ -65,8 +65,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def on_headers_complete(self) -> None:
-        """Stop the clock: the head is there."""
+        """Stop the clock: the head is there. Where there are too many connections, have the door say so."""
         self._stop_clock()
+        if len(self.connections) > CONNECTIONS_MAX:
+            self.scope["state"][CROWDED] = True
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
@@ -104,7 +106,6 @@ def server_config(app: Door) -> uvicorn.Config:
         access_log=False,  # `door` writes a line for each request
         server_header=False,
         proxy_headers=False,  # nobody's word is taken for who the peer is
-        limit_concurrency=CONNECTIONS_MAX,
         timeout_keep_alive=int(KEEP_ALIVE.total_seconds()),
         timeout_graceful_shutdown=int(STOP_MAX.total_seconds()),
     )

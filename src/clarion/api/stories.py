@@ -9,16 +9,18 @@ from litestar.params import FromPath
 
 from clarion.api import cursor, example
 from clarion.api.contract import CONTRACT, Contract
-from clarion.api.desk import AtDesk
+from clarion.api.desk import AtDesk, Desk
 from clarion.api.guard import caller_of
+from clarion.api.notifications import shown
 from clarion.api.problem import not_found
 from clarion.api.reading import AnyRequest, read_query
 from clarion.catalog.access import Grant
 from clarion.client import wire
-from clarion.domain import key
-from clarion.domain.identity import Identity, IdentityDomain
+from clarion.domain import derived_id, key
+from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.story import TimelineLine, timeline
 from clarion.errors import InvalidInput
+from clarion.producers.direct import Recipient, target_of
 
 HISTORY: Final = "history"
 
@@ -49,6 +51,7 @@ async def get_timeline(request: AnyRequest, desk: AtDesk) -> wire.Timeline:
         message_id=message_id,
         type=story.job.event_type,
         lines=tuple(map(_line, timeline(story, message_id=message_id))),
+        messages=tuple(one for one in shown(story).messages if message_id in (None, one.message_id)),
     )
 
 
@@ -68,11 +71,12 @@ async def list_history(entity: FromPath[str], request: AnyRequest, desk: AtDesk)
     """List every notification about an entity, newest first.
 
     The entity is the guid that notifications name as theirs. One that names none is about its recipient, whose history
-    is at `user:ID`, `employee:GUID` or `group:GUID`. An entity that nothing was ever sent about has an empty history.
+    is at `user:ID`, `employee:GUID`, `group:GUID` or `address:ADDRESS`; `push:` and `chat:` go before an address whose
+    form does not tell its channel. An entity that nothing was ever sent about has an empty history.
     """
     caller = caller_of(request)
     query = read_query(request, wire.PageQuery)
-    place = read_place(entity)
+    place = await read_place(desk, caller.tenant_id, entity)
     found = await desk.store.list_jobs(
         caller.tenant_id,
         place,
@@ -92,11 +96,12 @@ async def list_history(entity: FromPath[str], request: AnyRequest, desk: AtDesk)
     )
 
 
-def read_place(entity: str) -> str:
-    """Find where a history opens: at an entity's guid, or at a recipient."""
+async def read_place(desk: Desk, tenant_id: str, entity: str) -> str:
+    """Find where a history opens: at an entity's guid, or at a recipient; an address is found by its hash."""
     domain, colon, rest = entity.partition(":")
     if not colon:
         return key.event_job_pk(entity_guid=_guid(entity))
+    hashed = None
     match domain:
         case IdentityDomain.USER:
             identity = Identity.user(rest)
@@ -104,9 +109,24 @@ def read_place(entity: str) -> str:
             identity = Identity.employee(_guid(rest))
         case IdentityDomain.GROUP:
             identity = Identity.group(_guid(rest))
+        case IdentityDomain.ADDRESS | Channel.EMAIL | Channel.SMS | Channel.PUSH | Channel.CHAT:
+            identity = _address(domain, rest)
+            keys = await desk.platform.keyring.get(tenant_id)
+            hashed = derived_id.recipient_id_hash(
+                identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity
+            )
         case _:
             raise _no_entity()
-    return key.manual_job_pk(entity_guid=None, recipients=[identity], recipient_id_hash=None, job_guid=UUID(int=0))
+    return key.manual_job_pk(entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0))
+
+
+def _address(domain: str, address: str) -> Identity:
+    """Read an address as a send does; what is wrong with it is said without it."""
+    channel = None if domain == IdentityDomain.ADDRESS else Channel(domain)
+    try:
+        return target_of(Recipient(address=address, channel=channel)).identity
+    except InvalidInput as error:
+        raise type(error)(error.message, field="entity", hint=error.hint) from None
 
 
 def _guid(text: str) -> UUID:
@@ -117,7 +137,11 @@ def _guid(text: str) -> UUID:
 
 
 def _no_entity() -> InvalidInput:
-    return InvalidInput("it names no entity", field="entity", hint="use a guid, user:ID, employee:GUID or group:GUID")
+    return InvalidInput(
+        "it names no entity",
+        field="entity",
+        hint="use a guid, user:ID, employee:GUID, group:GUID or address:ADDRESS",
+    )
 
 
 def _line(line: TimelineLine) -> wire.TimelineLine:

@@ -12,6 +12,7 @@ from clarion.api import cursor, example
 from clarion.api.contract import CONTRACT, Contract
 from clarion.api.desk import AtDesk, Desk
 from clarion.api.guard import caller_of
+from clarion.api.notifications import find_story, job_of
 from clarion.api.problem import not_found
 from clarion.api.reading import AnyRequest, read_body, read_query
 from clarion.catalog.access import Caller, Grant
@@ -94,6 +95,37 @@ async def retry_outgoing(
         raise await _cannot_retry(desk, caller, outgoing_id)
     desk.ring("outgoing")
     return wire.Retried(id=outgoing_id)
+
+
+@post(
+    "/v1/notifications/{job_id:uuid}/retry",
+    status_code=HTTPStatus.ACCEPTED,
+    opt={
+        CONTRACT: Contract(
+            tag="support",
+            grant=Grant.MEND,
+            body=wire.RetryNotificationRequest,
+            answer=wire.RetriedNotification,
+            status=HTTPStatus.ACCEPTED,
+            problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
+            body_example=example.RETRY_NOTIFICATION,
+            answer_example=example.RETRIED_NOTIFICATION,
+        )
+    },
+)
+async def retry_notification(job_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.RetriedNotification:
+    """Try a notification that failed again, where it failed, on a person's word; audited with the reason.
+
+    `job_id` may also be the id of one of its messages. Its support case stays open until somebody resolves it.
+    """
+    caller = caller_of(request)
+    body = await read_body(request, wire.RetryNotificationRequest)
+    job_id = await job_of(desk, caller, job_id)
+    await find_story(desk, caller, job_id)
+    if not await desk.store.retry_job(caller.tenant_id, job_id, actor=caller.actor, reason=body.reason):
+        raise Conflict("the notification has not failed", hint="its timeline tells how it stands")
+    desk.ring("stages")
+    return wire.RetriedNotification(job_id=job_id)
 
 
 @get(
@@ -205,11 +237,12 @@ async def list_audit(request: AnyRequest, desk: AtDesk) -> wire.AuditPage:
 
 
 async def _cannot_retry(desk: Desk, caller: Caller, outgoing_id: int) -> Exception:
-    """Say why nothing was retried: the message has another version now, or there is none that could be."""
+    """Say why nothing was retried: the message has moved on or was canceled, or there is none that could be."""
     doubts = await desk.store.list_doubts(caller.tenant_id, after=max(outgoing_id - 1, 0), limit=1)
     if doubts and doubts[0].id == outgoing_id:
         return Conflict(
-            f"the message has moved on to version {doubts[0].version}", hint="look at it again before you retry it"
+            f"the message was canceled, or has moved on (its version is {doubts[0].version})",
+            hint="look at it again before you retry it",
         )
     return not_found("message that could be retried (or it has moved on)")
 

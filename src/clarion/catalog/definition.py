@@ -43,9 +43,9 @@ def load_definition(folder: Path) -> tuple[Definition, dict[str, str]]:
     return definition, files
 
 
-def load_definitions(folder: Path) -> list[tuple[Definition, dict[str, str]]]:
+def load_definitions(folder: Path) -> list[tuple[Path, Definition, dict[str, str]]]:
     """Read every notification below a folder, by name of its folder; two cannot have one key."""
-    loaded: list[tuple[Definition, dict[str, str]]] = []
+    loaded: list[tuple[Path, Definition, dict[str, str]]] = []
     places: dict[str, Path] = {}
     for path in sorted(folder.glob(f"*/{DEFINITION}")):
         definition, files = load_definition(path.parent)
@@ -56,7 +56,7 @@ def load_definitions(folder: Path) -> list[tuple[Definition, dict[str, str]]]:
                 hint="give each notification a key of its own",
             )
         places[definition.key] = path
-        loaded.append((definition, files))
+        loaded.append((path.parent, definition, files))
     if not loaded:
         raise InvalidInput(
             f"no folder in it has a {DEFINITION}",
@@ -70,13 +70,15 @@ def parse_definition(text: str, *, file: str) -> Definition:
     """Read a definition as it was written, or raise InvalidInput that names the file and what is wrong."""
     try:
         definition = msgspec.convert(tomllib.loads(text), Definition)
+        _check(definition, file=file)
+    except RecursionError:
+        raise InvalidInput("it is nested too deeply", field=file, hint="use a few levels") from None
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"this is no TOML: {error}", field=file, hint="correct the file") from None
     except msgspec.ValidationError as error:
         raise InvalidInput(
             str(error), field=file, hint="correct the field; docs/reference/notifications.md lists them all"
         ) from None
-    _check(definition, file=file)
     return definition
 
 

@@ -41,18 +41,18 @@ class Publisher:
     ) -> list[Published]:
         """Publish the notification in a folder, or every one in its subfolders; `progress` hears each key before it."""
         bundles = []
-        for definition, files in _load(folder):
+        for place, definition, files in _load(folder):
             progress(definition.key)
-            bundles.append(self._compile(definition, files))
+            bundles.append(self._compile(place, definition, files))
         return await self._store(tenant_id, bundles, actor=actor)
 
-    def _compile(self, definition: Definition, files: dict[str, str]) -> Bundle:
-        """Compile one notification; an error says which one it is in."""
+    def _compile(self, place: Path, definition: Definition, files: dict[str, str]) -> Bundle:
+        """Compile one notification; an error names the file that it is in."""
         try:
             return self._renderer.compile(definition, files)
         except InvalidInput as error:
-            file = DEFINITION if error.field == "sample" else error.field
-            raise InvalidInput(error.message, field=f"{definition.key}/{file}", hint=error.hint) from None
+            file = error.field if error.field in files else DEFINITION
+            raise InvalidInput(error.message, field=str(place / file), hint=error.hint) from None
 
     async def _store(self, tenant_id: str, bundles: Sequence[Bundle], *, actor: str) -> list[Published]:
         """Store what is new, and say what stands."""
@@ -78,10 +78,12 @@ class Publisher:
         return published
 
 
-def _load(folder: Path) -> list[tuple[Definition, dict[str, str]]]:
-    """Read one notification or a folder of them."""
+def _load(folder: Path) -> list[tuple[Path, Definition, dict[str, str]]]:
+    """Read one notification or a folder of them, each with its own folder."""
     if not folder.is_dir():
         raise InvalidInput(
             "there is no such folder", field=str(folder), hint="name the folder of a notification, or of several"
         )
-    return [load_definition(folder)] if (folder / DEFINITION).exists() else load_definitions(folder)
+    if (folder / DEFINITION).exists():
+        return [(folder, *load_definition(folder))]
+    return load_definitions(folder)

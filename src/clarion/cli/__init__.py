@@ -14,12 +14,13 @@ caller must ask differently, 1 where the installation or the program is at fault
 | `option`, `output` | what all commands take and how all print |
 """
 
+import os
 import sys
 
 import typer
 
 from clarion.cli.program import program
-from clarion.errors import CallerError, ClarionError
+from clarion.errors import CallerError, ClarionError, InvalidInput
 
 INTERRUPTED = 130
 """What shells say of a program that Ctrl-C ended."""
@@ -28,15 +29,39 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command that the arguments name."""
     try:
+        _check_text(sys.argv[1:])
         code = program(standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk is still told in a line
     except ClarionError as error:
         _leave(str(error), code=2 if isinstance(error, CallerError) else 1)
     except typer.Abort:
         _leave("interrupted", code=INTERRUPTED)
     except typer.TyperException as error:
         _leave(_usage(error), code=2)
+    except OSError as error:  # what reads and writes the installation's own files says so better
+        _drop_output()
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(1) from None  # whoever reads has heard enough
+        _leave(f"{error.filename or 'the output'} cannot be used ({error.strerror}): mend that and try again", code=1)
     else:
         raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _check_text(arguments: list[str]) -> None:
+    """Refuse bytes that are no text, which a store could not keep and an answer not show."""
+    for place, one in enumerate(arguments, start=1):
+        try:
+            one.encode()
+        except UnicodeEncodeError:
+            raise InvalidInput("it is no UTF-8", field=f"argument {place}", hint="write it as UTF-8") from None
+
+
+def _drop_output() -> None:
+    """Forget what could not be written, so that the interpreter does not try again when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -13,13 +13,25 @@ from clarion.cli.output import clock_time, moment, print_json, print_pairs, prin
 from clarion.cli.send import read_recipient
 from clarion.domain import derived_id, key
 from clarion.domain.identity import Channel, IdentityDomain
-from clarion.domain.story import JobStory, TimelineLine, timeline
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.story import JobStory, OutgoingStory, TimelineLine, timeline
 from clarion.errors import InvalidInput
 from clarion.ports.insights import JobLine
 from clarion.producers.direct import target_of
 
 STATES_MAX = 6
 """Messages whose state is told before the story: those of two recipients on three channels; --json has all."""
+
+
+class MessageState(msgspec.Struct, frozen=True, kw_only=True):
+    """How one message stands; a retry asks for its id and version."""
+
+    id: int
+    version: int
+    message_id: UUID
+    channel: Channel
+    status: OutgoingStatus
+    reason: str | None
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +41,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     message_id: UUID | None
     type: str
     lines: tuple[TimelineLine, ...]
+    messages: tuple[MessageState, ...]
 
 
 def explain(
@@ -49,7 +62,15 @@ def explain(
     story, message_id = at_desk(work, store=store, tenant=tenant)
     lines = timeline(story, message_id=message_id)
     if as_json:
-        print_json(Story(job_id=story.job.guid, message_id=message_id, type=story.job.event_type, lines=lines))
+        print_json(
+            Story(
+                job_id=story.job.guid,
+                message_id=message_id,
+                type=story.job.event_type,
+                lines=lines,
+                messages=tuple(_state(row) for row in story.outgoing if message_id in (None, row.message_id)),
+            )
+        )
         return
     _print_head(story, message_id)
     typer.echo("")
@@ -151,6 +172,17 @@ def _short(message_id: UUID | None) -> str:
 
 def _stands(where: str, reason: str | None) -> str:
     return f"{where} ({reason})" if reason else where
+
+
+def _state(row: OutgoingStory) -> MessageState:
+    return MessageState(
+        id=row.id,
+        version=row.version,
+        message_id=row.message_id,
+        channel=row.channel,
+        status=row.status,
+        reason=row.reason,
+    )
 
 
 def _print_head(story: JobStory, message_id: UUID | None) -> None:

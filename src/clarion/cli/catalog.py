@@ -134,7 +134,7 @@ def create(
 
 def audit(
     limit: option.Limit = 50,
-    after: Annotated[int, typer.Option(help="Go on behind this number.", metavar="NUMBER")] = 0,
+    after: option.AfterNumber = 0,
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,

@@ -130,6 +130,8 @@ def _read_key(path: Path) -> str:
         return path.read_text(encoding="ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):
         return ""
+    except OSError as error:
+        raise _unusable(path, error) from None
 
 
 def _write_key(path: Path, token: str) -> None:
@@ -139,9 +141,13 @@ def _write_key(path: Path, token: str) -> None:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(f"{token}\n")
     except OSError as error:
-        raise Misconfigured(
-            f"the API key cannot be kept in {path} ({error.strerror})", hint="let this user write there"
-        ) from None
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: OSError) -> Misconfigured:
+    return Misconfigured(
+        f"the API key cannot be kept in {path} ({error.strerror})", hint="let this user write a file there"
+    )
 
 
 def _print_places(settings: Settings, *, url: str, token: str | None) -> None:

@@ -19,7 +19,7 @@ uncertain.callback(invoke_without_command=True)(option.help_without_command)
 @uncertain.command("list")
 def list_uncertain(
     limit: option.Limit = 50,
-    after: Annotated[int, typer.Option(help="Go on behind this id.", metavar="ID")] = 0,
+    after: option.AfterNumber = 0,
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,
@@ -45,9 +45,14 @@ def list_uncertain(
 
 @uncertain.command()
 def retry(
-    outgoing: Annotated[int, typer.Argument(help="The id in the list.", metavar="ID")],
+    outgoing: option.RowId,
     *,
-    version: Annotated[int, typer.Option(help="The version in the list: if it has moved on, nothing happens.", min=1)],
+    version: Annotated[
+        int,
+        typer.Option(
+            help="The version in the list: if it has moved on, nothing happens.", min=1, max=option.NUMBER_MAX
+        ),
+    ],
     reason: Annotated[str, typer.Option(help="Why it is right to risk a second message; kept with your name.")],
     tenant: option.Tenant = None,
     store: option.Store = None,
@@ -63,7 +68,7 @@ def retry(
         )
         if not moved:
             raise Conflict(
-                f"the message {outgoing} is no longer uncertain at version {version}",
+                f"the message {outgoing} is no longer uncertain at version {version}, or was canceled",
                 hint="`clarion uncertain list` shows how it stands",
             )
         await ring_once(desk.platform)

@@ -27,4 +27,4 @@ def check(store: option.Store = None, as_json: option.Json = False) -> None:
     if as_json:
         print_json({"usable": True})
     else:
-        typer.echo("store, blobs and vault can be used")
+        typer.echo("store, blobs, vault and providers can be used")

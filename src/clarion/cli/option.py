@@ -4,6 +4,9 @@ from typing import Annotated
 
 import typer
 
+NUMBER_MAX = 2**63 - 1
+"""What every store's integer holds."""
+
 Store = Annotated[str | None, typer.Option(help="The store's URL, instead of CLARION_STORE.", metavar="URL")]
 Tenant = Annotated[
     str | None,
@@ -12,6 +15,11 @@ Tenant = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Limit = Annotated[int, typer.Option(help="How many to show.", min=1, max=200)]
 After = Annotated[str, typer.Option(help="Go on behind this one; the end of a page names it.", metavar="CURSOR")]
+
+RowId = Annotated[int, typer.Argument(help="The id in the list.", metavar="ID", min=0, max=NUMBER_MAX)]
+AfterNumber = Annotated[
+    int, typer.Option("--after", help="Go on behind this number.", metavar="NUMBER", min=0, max=NUMBER_MAX)
+]
 
 
 def help_without_command(context: typer.Context) -> None:

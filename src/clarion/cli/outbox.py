@@ -4,12 +4,13 @@ Reads the sandbox's file only, and writes into it that somebody opened a message
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Annotated, assert_never
 
 import typer
 
-from clarion.bootstrap import Settings, load_settings
+from clarion.bootstrap import Settings, load_settings, require_home
 from clarion.cli import option
 from clarion.cli.output import moment, print_json, print_pairs, print_table, say
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
@@ -17,7 +18,7 @@ from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import InvalidInput
 from clarion.sandbox.ledger import OutboxPage, SandboxMessage
-from clarion.sandbox.provider import open_outbox
+from clarion.sandbox.provider import Outbox, has_outbox, open_outbox
 
 SUMMARY_CHARS = 60
 """Of a message in a list: enough to tell one from the other, and a line stays a line."""
@@ -66,31 +67,40 @@ def outbox(
 async def _page(
     settings: Settings, *, before: int | None, limit: int, tenant_id: str | None, channel: Channel | None
 ) -> OutboxPage:
-    opened = open_outbox(outbox_url(settings))
-    try:
-        return await opened.page(before=before, limit=limit, tenant_id=tenant_id, channel=channel)
-    finally:
-        await opened.close()
+    async with _opened(settings) as outbox:
+        if outbox is None:
+            return OutboxPage(messages=(), next_before=None)
+        return await outbox.page(before=before, limit=limit, tenant_id=tenant_id, channel=channel)
 
 
 async def _find(settings: Settings, number: int, tenant_id: str | None) -> SandboxMessage:
-    opened = open_outbox(outbox_url(settings))
+    async with _opened(settings) as outbox:
+        return await _found(outbox, number, tenant_id, option_name="--show")
+
+
+async def _report_opened(settings: Settings, number: int, tenant_id: str | None) -> bool:
+    async with _opened(settings) as outbox:
+        found = await _found(outbox, number, tenant_id, option_name="--opened")
+        return outbox is not None and await outbox.report(found.id, OutgoingStatus.OPENED)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[Outbox | None]:
+    """Open the outbox, or give None where nothing was ever sent; makes no file and no folder."""
+    require_home(settings)
+    url = outbox_url(settings)
+    if not has_outbox(url):
+        yield None
+        return
+    opened = open_outbox(url)
     try:
-        return _found(await opened.find(number, tenant_id=tenant_id), number, option_name="--show")
+        yield opened
     finally:
         await opened.close()
 
 
-async def _report_opened(settings: Settings, number: int, tenant_id: str | None) -> bool:
-    outbox = open_outbox(outbox_url(settings))
-    try:
-        found = _found(await outbox.find(number, tenant_id=tenant_id), number, option_name="--opened")
-        return await outbox.report(found.id, OutgoingStatus.OPENED)
-    finally:
-        await outbox.close()
-
-
-def _found(message: SandboxMessage | None, number: int, *, option_name: str) -> SandboxMessage:
+async def _found(outbox: Outbox | None, number: int, tenant_id: str | None, *, option_name: str) -> SandboxMessage:
+    message = None if outbox is None else await outbox.find(number, tenant_id=tenant_id)
     if message is None:
         raise InvalidInput(
             f"the outbox has no message {number}", field=option_name, hint="`clarion outbox` lists the numbers"

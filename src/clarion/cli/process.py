@@ -87,6 +87,12 @@ def set_up_logs(platform: Platform) -> None:
 def served_channels(platform: Platform, wanted: Sequence[Channel]) -> tuple[Channel, ...]:
     """Choose the channels to work on: those that are named, else all that have a provider."""
     served = tuple(channel for channel in Channel if channel in platform.accounts)
+    if not served:
+        raise InvalidInput(
+            "no channel has a provider",
+            field="CLARION_PROVIDERS",
+            hint="name at least one as channel=url, or leave the setting out for the sandbox",
+        )
     for channel in wanted:
         if channel not in served:
             raise InvalidInput(

@@ -21,9 +21,7 @@ from clarion.cli.ring import ring_once
 from clarion.dispatch.record import PAYLOAD_BYTES_MAX
 from clarion.dispatch.request import RECIPIENTS_MAX
 from clarion.domain.identity import Channel, IdentityDomain, Lane
-from clarion.domain.notification import NotificationStatus
-from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.story import JobStory
+from clarion.domain.story import is_canceled
 from clarion.errors import Conflict, InvalidInput
 from clarion.producers.direct import Recipient, SendCommand, SendReceipt
 
@@ -128,14 +126,6 @@ def cancel(
         typer.echo(f"canceled{' before' if repeated else ''}: job {job_guid}")
 
 
-def is_canceled(story: JobStory) -> bool:
-    """Tell whether a job ended by being canceled, at least in part."""
-    scheduler = story.scheduler
-    return (scheduler is not None and scheduler.status is NotificationStatus.CANCELED) or any(
-        row.status is OutgoingStatus.CANCELED for row in story.outgoing
-    )
-
-
 async def accept(desk: Desk, command: SendCommand) -> SendReceipt:
     """Send; what is refused is named as it was typed, and where the type is unknown, those that come near."""
     try:
@@ -185,10 +175,12 @@ def read_data(text: str) -> dict[str, object]:
         raise InvalidInput(f"it has over {PAYLOAD_BYTES_MAX} bytes", field="--data", hint="send less")
     try:
         data = msgspec.json.decode(source)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"this is no JSON ({error})", field="--data", hint='quote it for the shell: --data \'{"name": "Sam"}\''
         ) from None
+    except RecursionError:
+        raise InvalidInput("it is nested too deeply", field="--data", hint="use a few levels") from None
     if not isinstance(data, dict):
         raise InvalidInput("this is no JSON object", field="--data", hint='write {"name": "value", ...}')
     return data

@@ -136,6 +136,7 @@ async def serve_platform(
     """Serve an installation on an open port until told to stop; `ready` is called with the URL once it answers."""
     from clarion.api.app import create_app
     from clarion.api.metrics import Metrics
+    from clarion.api.pulse import Pulse
     from clarion.api.server import server_config
     from clarion.cli.process import (
         Server,
@@ -152,8 +153,11 @@ async def serve_platform(
     async with open_platform(settings) as platform, open_process_bell(platform) as bell:
         url = _url(host, opened)
         served, metrics = served_channels(platform, channels), Metrics()
-        app = create_app(platform, ring=lambda topic: bell.ring(Topic(topic)), metrics=metrics)
-        supervisor = Supervisor(platform, bell=bell, channels=served, slots=slots, observe=metrics.observe_call)
+        pulse = Pulse(platform.store, clock=platform.clock)
+        app = create_app(platform, ring=lambda topic: bell.ring(Topic(topic)), metrics=metrics, pulse=pulse)
+        supervisor = Supervisor(
+            platform, bell=bell, channels=served, slots=slots, observe=metrics.observe_call, failed=pulse.note
+        )
         set_up_logs(platform)
         await run_until_told(
             server=Server(server_config(app), ready=lambda: ready(url)),

@@ -1,4 +1,4 @@
-"""`clarion support`: what a person should look at, one case for each cause, and closing it."""
+"""`clarion support`: what a person should look at, one case for each cause, closing it, and retrying what failed."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -8,8 +8,9 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, guid
+from clarion.cli.desk import Desk, at_desk, find_job, guid, unknown_id
 from clarion.cli.output import as_object, print_json, print_pairs, print_table, say
+from clarion.cli.ring import ring_once
 from clarion.domain.support import DETAILS_BYTES_MAX, SupportCase, SupportStatus
 from clarion.errors import Conflict, InvalidInput
 
@@ -104,6 +105,37 @@ def resolve(
         print_json({"case_id": found.case_id, "resolved": True})
     else:
         typer.echo(f"resolved: {found.case_id}")
+
+
+@support.command()
+def retry(
+    job: Annotated[str, typer.Argument(help="The id of a job, or of one of its messages.", metavar="JOB")],
+    *,
+    reason: Annotated[str, typer.Option(help="What was mended; kept with your name.")],
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Try a notification that failed again, where it failed."""
+    if not reason.strip():
+        raise InvalidInput("it is empty", field="--reason", hint="say why in a few words")
+
+    async def work(desk: Desk) -> UUID:
+        job_guid, _ = await find_job(desk, job)
+        if not await desk.store.retry_job(desk.tenant_id, job_guid, actor=desk.actor, reason=reason):
+            if await desk.store.find_job_story(desk.tenant_id, job_guid) is None:
+                raise unknown_id(job)
+            raise Conflict(
+                f"the job {job_guid} has not failed", hint=f"`clarion explain {job_guid}` tells how it stands"
+            )
+        await ring_once(desk.platform)
+        return job_guid
+
+    job_guid = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json({"job_id": job_guid, "retried": True})
+    else:
+        typer.echo(f"it will be tried again: job {job_guid}")
 
 
 async def _find(desk: Desk, case: str) -> SupportCase:

@@ -5,6 +5,8 @@ because nobody can tell whether a lost answer means a lost notification.
 """
 
 import asyncio
+import math
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -31,6 +33,8 @@ FIRST_PAUSE: Final = 0.25
 
 PAUSE_MAX: Final = 10.0
 """Seconds, however long the server asks for: whoever waits longer should decide so."""
+
+_KEY: Final = re.compile(r"[!-~]+", re.ASCII)
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -73,6 +77,8 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
             raise ValueError("the API's address is a URL such as https://clarion.example.com")
+        if not _KEY.fullmatch(key):  # what it holds is never said: errors end up in logs (X-25)
+            raise ValueError("the API key is empty or holds a space or a line break: strip what was read from a file")
         self._url = url.rstrip("/")
         self._pause = pause
         self._http: HttpClient = (
@@ -109,6 +115,8 @@ class Client:
         not_before_at: datetime | None = None,
     ) -> wire.Receipt:
         """Send a notification; with a key it is sent once, however often it is asked for."""
+        if not _is_finite(data):
+            raise ValueError("data holds a number that JSON does not have (infinity or NaN): leave it out")
         body = wire.SendRequest(
             type=notification,
             to=(to,) if isinstance(to, wire.Recipient) else tuple(to),
@@ -163,6 +171,11 @@ class Client:
         """Send a message again on a person's word; the version keeps it from being done twice."""
         body = wire.RetryRequest(version=version, reason=reason)
         return await self._ask("POST", f"/v1/outgoing/{outgoing_id}/retry", wire.Retried, body=body)
+
+    async def retry_notification(self, job_id: UUID, *, reason: str) -> wire.RetriedNotification:
+        """Try a notification that failed again, on a person's word."""
+        body = wire.RetryNotificationRequest(reason=reason)
+        return await self._ask("POST", f"/v1/notifications/{job_id}/retry", wire.RetriedNotification, body=body)
 
     async def support_cases(
         self, *, status: SupportStatus | None = None, cursor: str | None = None
@@ -242,6 +255,15 @@ class Client:
         response = await request.send()
         asked = response.headers.get("retry-after", "")
         return response.status, bytes(await response.bytes()), float(asked) if asked.isdecimal() else 0.0
+
+
+def _is_finite(value: object) -> bool:
+    """Tell whether every number in it can be written: the encoder would make null of the others."""
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _error(status: int, answer: bytes) -> ApiError:

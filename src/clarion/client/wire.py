@@ -28,6 +28,9 @@ ROW_ID_MAX: Final = 2**63 - 1
 PLAIN: Final = r"^[^\x00-\x1f\x7f]*$"
 """Names have no control characters: stores cannot keep some of them, and none has a meaning in a name."""
 
+PLAIN_NAME: Final = r"^(?=.*\S)[^\x00-\x1f\x7f]+$"
+"""A name that is not blank either."""
+
 At = Annotated[datetime, msgspec.Meta(tz=True)]
 Cursor = Annotated[str, msgspec.Meta(max_length=1024, description="`next_cursor` of the page before")]
 Reason = Annotated[
@@ -44,7 +47,12 @@ Reason = Annotated[
 class Recipient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Exactly one of `user`, `employee`, `group` and `address`; `channel` goes with an address."""
 
-    user: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="your own id of a user")] | None = None
+    user: (
+        Annotated[
+            str, msgspec.Meta(min_length=1, max_length=200, pattern=PLAIN_NAME, description="your own id of a user")
+        ]
+        | None
+    ) = None
     employee: UUID | None = None
     group: UUID | None = None
     address: (
@@ -155,12 +163,13 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole story in order."""
+    """The whole story in order, and how the messages that it is about stand now."""
 
     job_id: UUID
     message_id: UUID | None
     type: str
     lines: tuple[TimelineLine, ...]
+    messages: tuple[Message, ...] = ()
 
 
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,6 +250,18 @@ class Retried(msgspec.Struct, frozen=True, kw_only=True):
     """The message waits to be sent again."""
 
     id: int
+
+
+class RetryNotificationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A person's word that a notification that failed shall be tried again."""
+
+    reason: Reason
+
+
+class RetriedNotification(msgspec.Struct, frozen=True, kw_only=True):
+    """The notification goes on where it failed."""
+
+    job_id: UUID
 
 
 class SupportCase(msgspec.Struct, frozen=True, kw_only=True):

@@ -75,6 +75,12 @@ class DeliveryDispatcher:
         entries = [record.job_entry(keys, checked(request), nonce=self._keyring.nonce()) for request in requests]
         return await self._store.ensure_notification_jobs(tenant_id, entries)
 
+    async def is_key_known(self, tenant_id: str, operation: str, idempotency_key: str) -> bool:
+        """Tell whether a caller's key was used before, so that what was asked for then is what counts."""
+        keys = await self._keyring.get(tenant_id)
+        key_hash = record.guard_key_hash(keys, operation, idempotency_key)
+        return await self._store.find_guard(tenant_id, (operation, key_hash)) is not None
+
     async def ensure_notification_scheduler(
         self, tenant_id: str, requests: Sequence[PendingRequest]
     ) -> list[Ensured[NotificationScheduler]]:
@@ -113,7 +119,9 @@ class DeliveryDispatcher:
         """Make sure that these recipients have these jobs in their inboxes."""
         keys = await self._keyring.get(tenant_id)
         rows = [record.user_message(keys, checked(entry), nonce=self._keyring.nonce()) for entry in entries]
-        return await self._store.ensure_user_messages(tenant_id, rows)
+        held = zip(rows, entries, strict=True)
+        holds = {row.key: entry.hold for row, entry in held if entry.hold is not None}
+        return await self._store.ensure_user_messages(tenant_id, rows, holds=holds)
 
     async def ensure_outgoing_messages(self, tenant_id: str, sends: Sequence[Send]) -> list[Ensured[OutgoingMessage]]:
         """Make sure that these messages exist; what becomes of them is decided by the claim."""

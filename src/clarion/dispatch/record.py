@@ -4,6 +4,7 @@ What is resolved later (template version, recipients) is left empty here and fil
 """
 
 import hashlib
+from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 
 import msgspec
@@ -18,6 +19,7 @@ from clarion.dispatch.request import (
     FromEvent,
     InboxEntry,
     JobRequest,
+    Payload,
     PendingRequest,
     Send,
 )
@@ -33,6 +35,9 @@ from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
 
+EPOCH_AT: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
 PAYLOAD_BYTES_MAX: Final = 64 * 1024
 """Merge data of a direct send; anything larger is content, which goes into a blob."""
 
@@ -40,8 +45,7 @@ PAYLOAD_BYTES_MAX: Final = 64 * 1024
 def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntry:
     """Make a job with its scheduler row and, under an idempotency key, its guard."""
     place = coordinates.job_place(request, keys)
-    content = {"to": request.to, "data": request.data}
-    payload = _payload_bytes(content)
+    payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=request.due_at))
     direct = isinstance(request.origin, Direct)
     # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source
     # may have changed since: the first reading stands, and that is no conflict.
@@ -51,7 +55,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
             "entity": request.entity,
             "template_key": request.template_key,
             "template_version": request.template_version,
-            **(msgspec.to_builtins(content) if direct else {}),
+            **(_asked(request) if direct else {}),
         },
         key=keys.identity_key,
     )
@@ -210,23 +214,40 @@ def outgoing_item(tenant_id: str, send: Send) -> OutgoingItem:
     )
 
 
+def guard_key_hash(keys: TenantKeys, operation: str, idempotency_key: str) -> str:
+    """Hash a caller's key as its guard is kept."""
+    return derived_id.guard_key_hash(
+        identity_key=keys.identity_key,
+        tenant_id=keys.tenant_id,
+        operation=operation,
+        idempotency_key=idempotency_key,
+    )
+
+
 def _guard(keys: TenantKeys, direct: Direct, job: NotificationJob) -> IdempotencyGuard | None:
     """Make the guard of a send under a caller's key; one under a minted guid has none."""
     if direct.idempotency_key is None:
         return None
     return IdempotencyGuard(
         operation=direct.operation,
-        key_hash=derived_id.guard_key_hash(
-            identity_key=keys.identity_key,
-            tenant_id=keys.tenant_id,
-            operation=direct.operation,
-            idempotency_key=direct.idempotency_key,
-        ),
+        key_hash=guard_key_hash(keys, direct.operation, direct.idempotency_key),
         payload_hash=job.payload_hash,
         job_partition_key=job.partition_key,
         job_row_key=job.row_key,
         source_at=job.source_at,
     )
+
+
+def _asked(request: JobRequest) -> dict[str, object]:
+    """Give what a caller of ours asked for; what it did not give is null and so no part of the canonical form."""
+    due_at = request.asked_due_at
+    return {
+        "to": msgspec.to_builtins(request.to),
+        "data": msgspec.to_builtins(request.data),
+        "lane": request.asked_lane,
+        # Microseconds, in text: every instant that a caller can write has them, whichever its zone.
+        "not_before_at": due_at and str((due_at - EPOCH_AT) // MICROSECOND),
+    }
 
 
 def _operation(request: JobRequest) -> str:
@@ -243,7 +264,7 @@ def _operation(request: JobRequest) -> str:
             assert_never(request.origin)
 
 
-def _payload_bytes(content: object) -> bytes:
+def _payload_bytes(content: Payload) -> bytes:
     """Write a payload as JSON, within its limit."""
     try:
         payload = msgspec.json.encode(content)

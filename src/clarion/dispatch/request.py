@@ -6,7 +6,7 @@ type is one clear error and not a strange row. Keys are not among the values: di
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -26,6 +26,9 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
 StoredKey = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 """A key that the store handed out."""
+
+DUE_YEARS: Final = (1970, 9998)
+"""Between which a due time can be stored and read in every engine, whichever its zone, with a lifetime behind it."""
 
 RECIPIENTS_MAX = 20
 """A direct send names people one by one; more than that is an audience, which a campaign serves."""
@@ -133,7 +136,11 @@ class FromEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
 
 
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification event: what to tell, to whom, about what, and where it comes from."""
+    """A notification event: what to tell, to whom, about what, and where it comes from.
+
+    `asked_lane` and `asked_due_at` are what a caller gave, absent where it gave none, and are compared as given; `lane`
+    and `due_at` are what that came to.
+    """
 
     origin: Direct | FromAutomation | FromCampaign | FromEvent
     event_type: Name
@@ -145,10 +152,20 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     template_version: Count | None = None
     resolved_template_version: Count | None = None
     lane: Lane = Lane.NORMAL
+    asked_lane: Lane | None = None
     due_at: Instant | None = None
+    asked_due_at: Instant | None = None
     scheduled: bool = True
     actor: Name | None = None
     trace: Trace
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is sealed in a job's row: recipients, merge data, and when it was to begin if not at once."""
+
+    to: tuple[Target, ...]
+    data: Mapping[str, object]
+    due_at: datetime | None = None
 
 
 class CampaignContent(msgspec.Struct, frozen=True, kw_only=True, tag="campaign"):
@@ -194,11 +211,13 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True):
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One recipient's line in the inbox, with what it shows; `job` is the row as it is stored.
 
-    Where a messaging job is the parent of the job's outgoing rows, it names the inbox row's message as well.
+    Where a messaging job is the parent of the job's outgoing rows, it names the inbox row's message as well. `hold` is
+    the claim (scheduler id, version) under which it is made.
     """
 
     job: NotificationJob
     messaging_job: UUID | None = None
+    hold: tuple[int, int] | None = None
     recipient: Identity
     content: bytes | None = None
 
@@ -251,6 +270,9 @@ def checked(value: T) -> T:
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise _refused(message, field=path.rstrip("`") or type(value).__name__) from None
+    due_at, (first, last) = getattr(value, "due_at", None), DUE_YEARS
+    if due_at is not None and not first <= due_at.year <= last:
+        raise _refused(f"it is outside of the years {first} to {last}", field="due_at")
     return value
 
 

@@ -66,6 +66,11 @@ def retry(outgoing_id: int, *, reason: str, actor: str) -> Act:
     return Act(actor=actor, act="retry", subject=f"outgoing {outgoing_id}", reason=reason)
 
 
+def retry_job(job_guid: UUID, *, reason: str, actor: str) -> Act:
+    """Word the retry by hand of a job that failed."""
+    return Act(actor=actor, act="retry", subject=f"job {job_guid}", reason=reason)
+
+
 def cancel(job_guid: UUID, *, actor: str) -> Act:
     """Word the cancel of a direct job."""
     return Act(actor=actor, act="cancel", subject=f"job {job_guid}")

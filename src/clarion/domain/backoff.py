@@ -13,6 +13,9 @@ from clarion.domain.claim import ClaimedMessage
 ATTEMPTS_MAX: Final = 8
 """With the waits below the last attempt comes about an hour after the first: longer than most outages."""
 
+ATTEMPTS_IN_DOUBT_MAX: Final = 20
+"""Of a row whose workers are lost in the middle of its calls: perhaps it is the row that ends them."""
+
 NOT_CALLED_MAX: Final = 10
 """A row that was claimed and not called this often will not be called the next time either."""
 

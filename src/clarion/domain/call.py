@@ -13,6 +13,7 @@ import msgspec
 
 from clarion.domain.content import Content
 from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
 
 REASON_CHARS_MAX: Final = 300
 """A reason is a sentence for a person, not a vendor's whole reply."""
@@ -66,9 +67,14 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class NotCalled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """No byte left, so the attempt does not count."""
+    """No byte left, so the attempt does not count: the row waits for the next one, unless it leads elsewhere.
+
+    It leads to `FailedFinal` where no call can ever be made of it, and to `Uncertain` where an earlier one may have
+    arrived and must not be repeated.
+    """
 
     reason: str
+    leads_to: OutgoingStatus = OutgoingStatus.RETRY_READY
 
 
 CallOutcome = Accepted | Deferred | Refused | Misconfigured | Unknown | NotCalled

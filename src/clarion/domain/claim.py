@@ -165,9 +165,14 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str
     version: int
     account: str
+    message_id: UUID
+    channel: Channel
+    attempts: int
+    unanswered: int  # of the attempts, those that waited for an answer in vain; the others were lost with their worker
     doubt_policy: DoubtPolicy
     replays: int
     unproven_for: timedelta
+    is_over: bool  # canceled, or out of time
 
 
 class DoubtVerdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ Nothing here reads or writes anything. What a provider call came to is in `attem
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -72,7 +72,12 @@ _BEFORE_A_CALL: Mapping[OutgoingStatus, Move] = {
 
 _OWN_MOVES: Mapping[OutgoingStatus, Mapping[OutgoingStatus, Move]] = {
     OutgoingStatus.CREATED: _BEFORE_A_CALL,
-    OutgoingStatus.RETRY_READY: _BEFORE_A_CALL,
+    OutgoingStatus.RETRY_READY: {
+        **_BEFORE_A_CALL,
+        OutgoingStatus.UNCERTAIN: by(
+            Cause.RULE, Cause.CANCEL, note="canceled or out of time, and an earlier call may have arrived"
+        ),
+    },
     OutgoingStatus.SENDING: {
         OutgoingStatus.SENT_TO_PROVIDER: by(Cause.RECORD),
         OutgoingStatus.RETRY_READY: by(
@@ -115,6 +120,27 @@ LEASED = OUTGOING_MESSAGE.targets(Cause.CLAIM)
 OPEN = DUE | LEASED
 # `Uncertain` is in neither set: nobody works on it, but a replay or a late reply may bring it back.
 FINAL = OUTGOING_MESSAGE.final
+
+
+class Ending(NamedTuple):
+    """What becomes of a row that is not sent any more, and why."""
+
+    to: OutgoingStatus
+    reason: str
+
+
+def called_off(*, is_unproven: bool) -> Ending:
+    """End a row that was canceled; of one with a call of which nobody knows, nobody can say that it was not sent."""
+    if is_unproven:
+        return Ending(OutgoingStatus.UNCERTAIN, "canceled, and an earlier call may have arrived")
+    return Ending(OutgoingStatus.CANCELED, "canceled before it was sent")
+
+
+def out_of_time(*, is_unproven: bool) -> Ending:
+    """End a row whose time ran out, with the same care."""
+    if is_unproven:
+        return Ending(OutgoingStatus.UNCERTAIN, "its time ran out, and an earlier call may have arrived")
+    return Ending(OutgoingStatus.EXPIRED, "its time ran out before it was sent")
 
 
 def merge(*, current: OutgoingStatus, evidence: OutgoingStatus) -> OutgoingStatus:

@@ -107,6 +107,14 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
     message_id: UUID | None = None
 
 
+def is_canceled(story: JobStory) -> bool:
+    """Tell whether a job ended by being canceled, at least in part."""
+    scheduler = story.scheduler
+    return (scheduler is not None and scheduler.status is NotificationStatus.CANCELED) or any(
+        row.status is OutgoingStatus.CANCELED for row in story.outgoing
+    )
+
+
 def timeline(story: JobStory, *, message_id: UUID | None = None) -> tuple[TimelineLine, ...]:
     """Tell the whole story in order, of the job or of one of its messages."""
     accepted, *lines = _job_lines(story)

@@ -29,29 +29,63 @@ def poisoned_job(tenant_id: str, scheduler: NotificationScheduler, *, rescues: i
     )
 
 
-def never_called(
-    tenant_id: str, *, pk: str, rk: str, message_id: UUID, reason: str, correlation_id: str
-) -> SupportCase:
-    """Make the case of a message that was claimed again and again and never sent."""
+def never_called(tenant_id: str, *, pk: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
+    """Make the case of a job whose messages cannot be called with: one for all of its recipients."""
     return _case(
         SupportKind.DEAD_LETTER,
         tenant_id,
         record="OutgoingMessage",
-        key=(pk, rk),
+        key=(pk,),
         details={"message_id": str(message_id), "reason": _shortened(reason)},
         correlation_id=correlation_id,
     )
 
 
-def faulty_account(tenant_id: str, *, account: str, reason: str, correlation_id: str) -> SupportCase:
+def given_up(tenant_id: str, *, account: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
+    """Make the case of messages that an account did not take in all of their attempts: one for the account."""
+    return _case(
+        SupportKind.DEAD_LETTER,
+        tenant_id,
+        record="ProviderAccount",
+        key=(account,),
+        details={"message_id": str(message_id), "reason": _shortened(reason)},
+        correlation_id=correlation_id,
+    )
+
+
+def left_uncertain(tenant_id: str, *, account: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
+    """Make the case of messages that may have arrived through an account and rest so: one for the account."""
+    return _case(
+        SupportKind.UNCERTAIN,
+        tenant_id,
+        record="ProviderAccount",
+        key=(account,),
+        details={"message_id": str(message_id), "reason": _shortened(reason)},
+        correlation_id=correlation_id,
+    )
+
+
+def faulty_account(tenant_id: str, *, account: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
     """Make the case of a provider account that somebody must mend."""
     return _case(
         SupportKind.MISCONFIGURATION,
         tenant_id,
         record="ProviderAccount",
         key=(account,),
-        details={"reason": _shortened(reason)},
+        details={"message_id": str(message_id), "reason": _shortened(reason)},
         correlation_id=correlation_id,
+    )
+
+
+def failed_job(tenant_id: str, scheduler: NotificationScheduler) -> SupportCase:
+    """Make the case of a pending job that failed for good; the same case as where its workers died of it."""
+    return _case(
+        SupportKind.DEAD_LETTER,
+        tenant_id,
+        record=type(scheduler).__name__,
+        key=scheduler.key,
+        details={"stage": scheduler.stage, "reason": _shortened(scheduler.reason or "")},
+        correlation_id=scheduler.correlation_id,
     )
 
 

@@ -18,12 +18,13 @@ import structlog
 from clarion.dispatch.calling import call_of, merge_data
 from clarion.dispatch.keyring import Keyring
 from clarion.domain.backoff import ATTEMPTS_MAX, MISCONFIGURED_FOR, delay_after
-from clarion.domain.call import Call, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
+from clarion.domain.call import Call, CallOutcome, Deferred, Misconfigured, NotCalled, Unknown
 from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
 from clarion.domain.content import Content
 from clarion.domain.hashing import keyed_digest
 from clarion.domain.identity import Channel, Lane
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import TenantKeys
 from clarion.domain.share import allot
 from clarion.errors import ClarionError, OperatorError, RenderFailed, SealBroken
@@ -77,11 +78,12 @@ class Distribute:
         wake: asyncio.Event,
         times: CallTimes = CALL_TIMES,
         observe: CallObserver = lambda _message, _outcome, _took: None,
+        resting: dict[str, float] | None = None,
     ) -> None:
         """Serve the routes in `accounts` (route → account) with at most `slots` calls at once.
 
         `spawn` starts a call beside the others, `wake` is set when there is something to record, and `observe` hears of
-        every outcome.
+        every outcome. `resting` says until when each account at fault is left alone; the pumps of a process share it.
         """
         self._observe = observe
         self._queue = queue
@@ -108,7 +110,7 @@ class Distribute:
         self._lows_since = 0.0
         self._wanted: set[TemplateName] = set()
         self._contents: dict[tuple[UUID, Channel], tuple[Content, str]] = {}
-        self._resting: dict[str, float] = {}
+        self._resting = {} if resting is None else resting
         self._turns = dict.fromkeys(Lane, 0)
         self._stopping = False
         self._next_due = float("inf")
@@ -267,7 +269,10 @@ class Distribute:
 
     def _is_at_work(self, account: str, now: float) -> bool:
         """Tell whether calls can be made through an account: another worker's flows wait for that one."""
-        return account in self._providers and self._resting.get(account, 0.0) <= now
+        if account not in self._providers and account not in self._resting:
+            self._resting[account] = float("inf")
+            log.warning("messages are bound to an account that is not served here", account=account)
+        return self._resting.get(account, 0.0) <= now
 
     def _account(self, head: FlowHead) -> str:
         """Return the account that a flow is pinned to, or else its route's."""
@@ -310,7 +315,7 @@ class Distribute:
                 self._open.pop(task, None)
             self._finish(message, outcome, content_hash=content_hash, started=started)
 
-    def _ready(self, message: ClaimedMessage) -> tuple[Call, str] | NotCalled | Refused:
+    def _ready(self, message: ClaimedMessage) -> tuple[Call, str] | NotCalled:
         """Open and merge in memory, or say why there is nothing to call with; no byte has left so far."""
         keys = self._keyring.held(message.tenant_id)
         name = message.template_key or message.event_type
@@ -324,11 +329,14 @@ class Distribute:
             content, content_hash = self._merged(keys, bundle, message)
             call = call_of(keys, message, content)
         except RenderFailed as error:
-            return Refused(reason=str(error))
+            return NotCalled(reason=str(error), leads_to=OutgoingStatus.FAILED_FINAL)
         except ClarionError as error:
             return NotCalled(reason=str(error))
         if message.content_hash not in (None, content_hash):
-            return Refused(reason="a retry repeats the same bytes or nothing, and these would differ (I-15)")
+            return NotCalled(
+                reason="a retry repeats the same bytes or nothing, and these would differ (I-15)",
+                leads_to=OutgoingStatus.FAILED_FINAL,
+            )
         return call, content_hash
 
     def _merged(self, keys: TenantKeys, bundle: Bundle, message: ClaimedMessage) -> tuple[Content, str]:
@@ -350,7 +358,10 @@ class Distribute:
             # By the store's clock and what has passed since the claim was asked for: this host's own may be wrong.
             since_claim = timedelta(seconds=self._clock.monotonic() - asked_at)
             if not provider.replay.allows(unproven_for=message.unproven_for + since_claim):
-                return Unknown(reason="not repeated: the time in which the provider de-duplicates has passed")
+                return NotCalled(
+                    reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
+                    leads_to=OutgoingStatus.UNCERTAIN,
+                )
         return await provider.send(call)
 
     def _finish(

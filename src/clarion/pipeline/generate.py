@@ -15,7 +15,7 @@ import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.keyring import Keyring
-from clarion.dispatch.request import Destination, InboxEntry, Send, Target, Trace
+from clarion.dispatch.request import Destination, InboxEntry, Payload, Send, Trace
 from clarion.dispatch.sealed import payload_place
 from clarion.domain import derived_id, recipient
 from clarion.domain.claim import StageClaim, StageResult
@@ -23,7 +23,7 @@ from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.recipient import Decision, FrozenRecipient
 from clarion.domain.seal import TenantKeys
-from clarion.errors import CallerError, RenderFailed
+from clarion.errors import CallerError, ClarionError, RenderFailed, SealBroken
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.facts import FactStore, RecipientFacts
 from clarion.ports.queue import QueueStore
@@ -40,13 +40,6 @@ ALONE_FOR: Final = timedelta(milliseconds=20)
 """About what a job takes by itself; those that wait behind it come back one after the other."""
 
 
-class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job's caller gave: recipients and merge data."""
-
-    to: tuple[Target, ...]
-    data: dict[str, object]
-
-
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One job with all that making its rows needs."""
 
@@ -58,6 +51,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def job_id(self) -> int:
         """The stored job's id."""
         return self.claim.job.id or 0
+
+    @property
+    def hold(self) -> tuple[int, int]:
+        """The claim under which its rows are made."""
+        return self.claim.scheduler.id or 0, self.claim.scheduler.version
 
 
 class Generate:
@@ -94,20 +92,31 @@ class Generate:
         if rescued[1:]:
             later = [_later(claim, place * ALONE_FOR) for place, claim in enumerate(rescued[1:], start=1)]
             await self._queue.finish_stage(later)
-        await self._make([claim for claim in claims if not claim.scheduler.rescue_count])
-        await self._make(rescued[:1])
+        broken = await self._make([claim for claim in claims if not claim.scheduler.rescue_count])
+        broken += await self._make(rescued[:1])
+        if broken:
+            raise broken[0]
         return len(claims)
 
-    async def _make(self, claims: Sequence[StageClaim]) -> None:
-        """Make the rows of jobs, tenant by tenant, and finish them together."""
+    async def _make(self, claims: Sequence[StageClaim]) -> list[ClarionError]:
+        """Make the rows of jobs, tenant by tenant, and finish them together.
+
+        Returns what a tenant as a whole is in trouble for, such as keys that cannot be opened: the others are finished,
+        and its own jobs come back with their lease.
+        """
         by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
         for claim in claims:
             by_tenant[claim.tenant_id].append(claim)
         results: list[StageResult] = []
+        broken: list[ClarionError] = []
         for tenant_id, mine in by_tenant.items():
-            results += await self._generate(tenant_id, mine)
+            try:
+                results += await self._generate(tenant_id, mine)
+            except (CallerError, SealBroken) as error:
+                broken.append(error)
         if results:
             await self._queue.finish_stage(results)
+        return broken
 
     async def _generate(self, tenant_id: str, claims: Sequence[StageClaim]) -> list[StageResult]:
         """Make the rows of one tenant's jobs; a job that cannot be made fails by itself."""
@@ -148,8 +157,12 @@ class Generate:
             if found is None:
                 failed.append(_failed(claim, f"the notification type {claim.job.event_type!r} is not published"))
                 continue
-            opened = payload_place(claim.job.guid).open(keys, claim.job.payload)
-            payload = msgspec.json.decode(opened, type=Payload)
+            try:
+                opened = payload_place(claim.job.guid).open(keys, claim.job.payload)
+                payload = msgspec.json.decode(opened, type=Payload)
+            except (SealBroken, msgspec.DecodeError) as error:
+                failed.append(_failed(claim, f"its recipients and data cannot be opened: {error}"))
+                continue
             missing = self._renderer.missing(found[1], payload.data)
             if missing:
                 failed.append(_failed(claim, f"the data has no {', '.join(missing)}, which the templates need"))
@@ -171,7 +184,13 @@ class Generate:
                 results.append(_failed(plan.claim, str(error)))
         stored = await self._queue.freeze_recipients(texts) if texts else {}
         stored |= {plan.job_id: plan.claim.job.recipients for plan in plans if plan.claim.job.recipients is not None}
-        return {job_id: recipient.decode(text) for job_id, text in stored.items()}
+        sets: dict[int, tuple[FrozenRecipient, ...]] = {}
+        for plan in [plan for plan in plans if plan.job_id in stored]:
+            try:
+                sets[plan.job_id] = recipient.decode(stored[plan.job_id])
+            except msgspec.DecodeError as error:
+                results.append(_failed(plan.claim, f"its recipients cannot be read: {error}"))
+        return sets
 
     async def _resolve(
         self, tenant_id: str, keys: TenantKeys, plans: Sequence[Plan]
@@ -231,7 +250,7 @@ class Generate:
             return []
         content = msgspec.json.encode(self._renderer.render(plan.bundle, Channel.INBOX, plan.payload.data))
         return [
-            InboxEntry(job=plan.claim.job, recipient=reader, content=content)
+            InboxEntry(job=plan.claim.job, hold=plan.hold, recipient=reader, content=content)
             for reader in readers
             if reader is not None
         ]
@@ -273,11 +292,11 @@ def _person(
     channels: Sequence[Channel],
     named: Identity | None = None,
 ) -> FrozenRecipient:
-    """Decide for a person: every address on a channel of the notification, and the inbox."""
+    """Decide for a person: every address on a channel of the notification, and the inbox; of a stranger, nothing."""
     identity = facts.identity if facts else named
     decisions: list[Decision] = []
     for channel in channels:
-        if channel is Channel.INBOX:
+        if channel is Channel.INBOX and facts:
             decisions.append(Decision(channel=channel))
             continue
         ids = [address_id for where, address_id in facts.contacts if where is channel] if facts else []
@@ -312,12 +331,13 @@ def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
     """Make the outgoing rows of a job from its frozen set."""
     claim, definition = plan.claim, plan.bundle.definition
     ttl = definition.ttl_seconds
-    expires_at = None if ttl is None else claim.job.source_at + timedelta(seconds=ttl)
+    starts_at = max(claim.job.source_at, plan.payload.due_at or claim.job.source_at)
+    expires_at = None if ttl is None else starts_at + timedelta(seconds=ttl)
     return [
         Send(
             notification_job=claim.job.row_key,
             key_version=claim.job.key_version,
-            hold=(claim.scheduler.id or 0, claim.scheduler.version),
+            hold=plan.hold,
             lane=claim.scheduler.lane,
             doubt_policy=definition.doubt_policy,
             address_id=decision.address_id,

@@ -1,14 +1,17 @@
 """Settle: decide about sends of which nobody knows whether they arrived.
 
-A doubt is replayed where the provider de-duplicates or replaces and its window is still open (I-10); else the
-notification type's policy decides: `prefer_duplicate` replays once, counted apart, `prefer_loss` lets it rest in
-`Uncertain` with the decision on its timeline. Evidence that comes later still settles it; absence of evidence never
-does (I-13).
+A doubt is replayed where the provider de-duplicates or replaces and its window is still open (I-10), after a pause that
+grows with every call that was not answered, and for as many of those as any message has attempts; else the notification
+type's policy decides: `prefer_duplicate` replays once, counted apart, `prefer_loss` lets it rest in `Uncertain`, with
+the decision on its timeline. Evidence that comes later still settles it; absence of evidence never does (I-13). A
+worker judges the accounts that it serves, and leaves the others to those who know them.
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final
 
+from clarion.domain.backoff import ATTEMPTS_IN_DOUBT_MAX, ATTEMPTS_MAX, retry_delay
 from clarion.domain.call import Replay
 from clarion.domain.claim import Doubt, DoubtVerdict
 from clarion.domain.outgoing import DoubtPolicy
@@ -29,20 +32,19 @@ class Settle:
 
     async def step(self) -> int:
         """Decide about a batch of doubts; return how many."""
-        doubts = await self._queue.find_doubts(limit=BATCH)
+        doubts = await self._queue.find_doubts(accounts=tuple(self._providers), limit=BATCH)
         if doubts:
-            verdicts = [_verdict(doubt, self._replay(doubt.account)) for doubt in doubts]
+            verdicts = [_verdict(doubt, self._providers[doubt.account].replay) for doubt in doubts]
             await self._queue.settle_doubts(verdicts, actor="settle")
         return len(doubts)
-
-    def _replay(self, account: str) -> Replay:
-        """Return what an account allows; of one that is gone nothing is known, so nothing is allowed."""
-        provider = self._providers.get(account)
-        return Replay() if provider is None else provider.replay
 
 
 def _verdict(doubt: Doubt, replay: Replay) -> DoubtVerdict:
     """Judge one doubt."""
+    if doubt.is_over:
+        return _judged(doubt, replay=False, reason="left as it is: it was canceled, or its time has run out")
+    if doubt.unanswered >= ATTEMPTS_MAX or doubt.attempts >= ATTEMPTS_IN_DOUBT_MAX:
+        return _judged(doubt, replay=False, reason=f"left as it is: no answer came to any of {doubt.attempts} calls")
     if replay.allows(unproven_for=doubt.unproven_for):
         return _judged(doubt, replay=True, reason="replayed: the provider makes a second one harmless")
     if doubt.doubt_policy is DoubtPolicy.PREFER_DUPLICATE and doubt.replays == 0:
@@ -60,4 +62,10 @@ def _judged(doubt: Doubt, *, replay: bool, duplicate: bool = False, reason: str)
         replay=replay,
         counts_as_duplicate=duplicate,
         reason=reason,
+        delay=_pause(doubt) if replay else timedelta(),
     )
+
+
+def _pause(doubt: Doubt) -> timedelta:
+    """Wait longer after each call that the provider did not answer; a worker that was lost is no fault of its own."""
+    return retry_delay(key=f"{doubt.message_id}:{doubt.channel}", attempt=max(doubt.unanswered, 1))

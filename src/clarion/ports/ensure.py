@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.ensured import Ensured
-from clarion.domain.guard import JobEntry
+from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
@@ -31,6 +31,15 @@ T = TypeVar("T")
 
 WrappedKeys = Mapping[tuple[Purpose, int], bytes]
 """A tenant's keys by purpose and serial, wrapped by the vault."""
+
+
+Hold = tuple[int, int]
+"""A claim of a pending job: the scheduler row's id and its version."""
+
+Holds = Mapping[tuple[str, ...], Hold]
+"""The claims under which rows are made, by the rows' keys; a row that is not among them needs none."""
+
+NO_HOLDS: Final[Holds] = {}
 
 
 class EnsureStore(Protocol):
@@ -70,6 +79,10 @@ class EnsureStore(Protocol):
         """
         ...
 
+    async def find_guard(self, tenant_id: str, key: tuple[str, str]) -> IdempotencyGuard | None:
+        """Return the guard of an operation and a key's hash, retired or not; None where the key was never used."""
+        ...
+
     async def ensure_notification_schedulers(
         self, tenant_id: str, items: Sequence[NotificationScheduler]
     ) -> list[Ensured[NotificationScheduler]]:
@@ -86,8 +99,14 @@ class EnsureStore(Protocol):
         """Insert the versions that are missing; another destination under a serial that is taken is a conflict."""
         ...
 
-    async def ensure_user_messages(self, tenant_id: str, items: Sequence[UserMessage]) -> list[Ensured[UserMessage]]:
-        """Insert the inbox rows that are missing."""
+    async def ensure_user_messages(
+        self, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
+    ) -> list[Ensured[UserMessage]]:
+        """Insert the inbox rows that are missing.
+
+        `holds` has by its key the claim under which a row is made. One whose hold no longer stands and whose row is
+        missing is answered SUPERSEDED (the record as it was given, without an id); the others proceed.
+        """
         ...
 
     async def ensure_outgoing_messages(

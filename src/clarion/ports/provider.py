@@ -7,14 +7,23 @@ became of messages is a `Reporter` too.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from clarion.domain.call import Call, CallOutcome, Replay
+from clarion.domain.identity import Channel
 from clarion.ports.track import ProviderEvent
+
+EVERY_CHANNEL: Final = frozenset(Channel) - {Channel.INBOX}
+"""What a provider can carry that does not care: the inbox is ours."""
 
 
 class Provider(Protocol):
     """One account with one provider."""
+
+    @property
+    def channels(self) -> frozenset[Channel]:
+        """The channels that it can carry."""
+        ...
 
     @property
     def replay(self) -> Replay:

@@ -35,12 +35,16 @@ class QueueStore(Protocol):
     ) -> list[StageClaim]:
         """Take due pending jobs of a stage, urgent lanes first, oldest first within a lane.
 
-        Ready → Processing, version + 1. Only scheduler rows of notification jobs whose job is there are taken.
+        Ready → Processing, version + 1. Only scheduler rows of notification jobs whose job is there are taken. One that
+        cannot be read is logged, stays claimed and holds up no other (F-50): its rescues fail it in the end.
         """
         ...
 
     async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
-        """Move claimed rows on where the claim still stands; return the ids of those that moved."""
+        """Move claimed rows on where the claim still stands; return the ids of those that moved.
+
+        One that ends in Failed opens its support case in the same transaction.
+        """
         ...
 
     async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
@@ -49,10 +53,6 @@ class QueueStore(Protocol):
 
     async def rescue_stages(self, *, limit: int, rescues_max: int) -> int:
         """Return expired claims to Ready, rescue_count + 1; past the bound to Failed with a support case (I-23)."""
-        ...
-
-    async def next_stage_due_in(self) -> timedelta | None:
-        """Tell how long until the next pending job falls due; zero where one is due now."""
         ...
 
     async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
@@ -87,14 +87,15 @@ class QueueStore(Protocol):
         """Turn `Sending` rows whose lease ran out into `Uncertain`, each with an attempt of unknown outcome."""
         ...
 
-    async def find_doubts(self, *, limit: int) -> list[Doubt]:
-        """Return rows in `Uncertain` that wait for a decision."""
+    async def find_doubts(self, *, accounts: Collection[str], limit: int) -> list[Doubt]:
+        """Return rows in `Uncertain`, last sent through one of these accounts, that wait for a decision."""
         ...
 
     async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
         """Replay (→ RetryReady) or let rest (stays, `settle_at` cleared, reason kept), by version.
 
-        A replay that may make a duplicate is authorised for one claim (I-10) and counted apart.
+        A replay that may make a duplicate is authorised for one claim (I-10) and counted apart. What is let rest opens
+        the support case of its account.
         """
         ...
 
@@ -117,8 +118,17 @@ class QueueStore(Protocol):
         """
         ...
 
+    async def retry_job(self, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
+        """Return a `Failed` job to `Ready` at the stage where it failed, on a person's word; False if it is not Failed.
+
+        Audited with the reason; what it was rescued and retried before is forgiven.
+        """
+        ...
+
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
-        """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word; False if it has moved on.
+        """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word.
+
+        False if it has moved on, or was canceled (I-07).
 
         Audited with the reason, which stands on the transition line too.
         """

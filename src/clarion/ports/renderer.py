@@ -56,6 +56,10 @@ class Renderer(Protocol):
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
         ...
 
+    def check(self, data: Mapping[str, object]) -> None:
+        """Raise InvalidInput where `render` would refuse the data whatever the template."""
+        ...
+
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
         """Name the variables that the bundle's channels need and the data does not have."""
         ...

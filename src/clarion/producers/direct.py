@@ -4,6 +4,7 @@ Accepted means: job, scheduler row and idempotency guard are committed (I-24). R
 unknown type or a missing variable while the caller can still mend it; the template's version is frozen in the job.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Final
@@ -32,11 +33,14 @@ HORIZON: Final = timedelta(days=366)
 CALLED: Final = {
     "event_type": "type",
     "partition_key": "entity or recipient",
-    "payload_hash": "recipients or data",
+    "payload_hash": "recipients, data, lane or not_before_at",
     "source": "entity",
     "source_type": "entity",
 }
 """What a caller calls the fields in which two requests under one key can differ."""
+
+_USER: Final = re.compile(r"(?=.*\S)[^\x00-\x1f\x7f]+")
+"""An id as a person could write it: not blank, no control characters."""
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,18 +99,18 @@ class DirectSends:
 
     async def send(self, tenant_id: str, command: SendCommand) -> SendReceipt:
         """Accept a notification, once for its key; raise Conflict, Gone or InvalidInput where it cannot be."""
-        _check_time(command.not_before_at, now=self._clock.now())
+        now = self._clock.now()
+        _check_time(command.not_before_at, now=now)
         keys = await self._keyring.get(tenant_id)
         version, bundle = await self._published(tenant_id, command.type)
-        missing = self._renderer.missing(bundle, command.data)
-        if missing:
-            raise InvalidInput(
-                f"the notification type {command.type!r} needs {', '.join(missing)}",
-                field="data",
-                hint="add what is missing to data and send again",
-            )
         to = tuple(target_of(one, place) for place, one in enumerate(command.to))
-        _check_channels(to, bundle)
+        try:
+            self._check_template(bundle, to, command)
+        except InvalidInput:
+            # Under a key that is known the template of its first use counts, not the present one (F-03).
+            if command.key is None or not await self._dispatcher.is_key_known(tenant_id, OPERATION, command.key):
+                raise
+        not_before_at = command.not_before_at
         request = JobRequest(
             origin=Direct(
                 operation=OPERATION,
@@ -114,18 +118,32 @@ class DirectSends:
                 minted_guid=None if command.key else self._ids.new_guid(),
             ),
             event_type=command.type,
-            source_at=self._clock.now(),
+            source_at=now,
             entity=command.entity,
             to=to,
             data=command.data,
             resolved_template_version=version,
             lane=command.lane or bundle.definition.lane,
-            due_at=command.not_before_at,
+            asked_lane=command.lane,
+            due_at=not_before_at if not_before_at is not None and not_before_at > now else None,
+            asked_due_at=not_before_at,
             actor=command.actor,
             trace=command.trace,
         )
         (answer,) = await self._dispatcher.ensure_notification_job(tenant_id, [request])
         return _receipt(keys, request, answer)
+
+    def _check_template(self, bundle: Bundle, to: tuple[Target, ...], command: SendCommand) -> None:
+        """Refuse data that lacks a variable of the templates, and an address on a channel that they do not have."""
+        self._renderer.check(command.data)
+        missing = self._renderer.missing(bundle, command.data)
+        if missing:
+            raise InvalidInput(
+                f"the notification type {command.type!r} needs {', '.join(missing)}",
+                field="data",
+                hint="add what is missing to data and send again",
+            )
+        _check_channels(to, bundle)
 
     async def _published(self, tenant_id: str, event_type: str) -> tuple[int, Bundle]:
         """Return the latest version of a notification type."""
@@ -149,7 +167,19 @@ def target_of(one: Recipient, place: int = 0) -> Target:
             field=field,
             hint='write, for example, {"address": "someone@example.com"}',
         )
+    if one.channel is not None and one.address is None:
+        raise InvalidInput(
+            f"a channel goes with an address, not with a {named[0]}",
+            field=f"{field}.channel",
+            hint="leave it out: the notification type and the person's own addresses say where it goes",
+        )
     if one.user is not None:
+        if not _USER.fullmatch(one.user):
+            raise InvalidInput(
+                "it is blank, or holds characters that it cannot have",
+                field=f"{field}.user",
+                hint="write the user's id as you know it",
+            )
         return Target(identity=Identity.user(one.user))
     if one.employee is not None:
         return Target(identity=Identity.employee(one.employee))
@@ -192,7 +222,9 @@ def _receipt(keys: TenantKeys, request: JobRequest, answer: Ensured[Notification
     job = answer.record
     match answer.outcome:
         case Outcome.CONFLICT:
-            differing = ", ".join(dict.fromkeys(CALLED.get(name, name) for name in answer.differing))
+            # The hash covers what has a name too, so it says something only where it differs alone.
+            fields = [name for name in answer.differing if name != "payload_hash"] or answer.differing
+            differing = ", ".join(dict.fromkeys(CALLED.get(name, name) for name in fields))
             raise Conflict(
                 f"the key was used before for something else (it differs in {differing})",
                 hint=f"use a new key for a new notification; support case {answer.case_id} has the details",

@@ -2,10 +2,13 @@
 
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay
 from clarion.ports.clock import Clock
+from clarion.ports.provider import EVERY_CHANNEL
 
 
 class NullProvider:
     """An account that does nothing."""
+
+    channels = EVERY_CHANNEL
 
     @property
     def replay(self) -> Replay:

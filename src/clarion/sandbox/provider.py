@@ -29,6 +29,7 @@ from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import Misconfigured
 from clarion.ports.clock import Clock
+from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.track import ProviderEvent
 from clarion.sandbox import report
 from clarion.sandbox.fault import Fault, Options, outcome_of
@@ -70,6 +71,8 @@ class OneThread:
 
 class SandboxProvider:
     """An account that writes down what it is given."""
+
+    channels = EVERY_CHANNEL
 
     def __init__(self, ledger: Ledger, options: Options, *, clock: Clock, runner: Runner | None = None) -> None:
         """Write to a ledger that is open; it is closed with the provider."""
@@ -184,6 +187,12 @@ def open_outbox(url: str) -> Outbox:
     """Open the outbox of the account that a URL names, also while others write to it."""
     path, _ = _parse(url)
     return Outbox(Ledger(path))
+
+
+def has_outbox(url: str) -> bool:
+    """Tell whether the account that a URL names was ever opened: to look into its outbox should not make one."""
+    path, _ = _parse(url)
+    return path.exists()
 
 
 def ending_of(fault: Fault) -> Ending:

@@ -42,6 +42,7 @@ from clarion.domain.call import (
     Unknown,
 )
 from clarion.ports.clock import Clock
+from clarion.ports.provider import EVERY_CHANNEL
 from clarion.sandbox.fault import Options, span_option
 
 TIMEOUT: Final = timedelta(seconds=15)
@@ -72,6 +73,8 @@ _CALL: Final = msgspec.json.Encoder()
 
 class RemoteSandbox:
     """An account with a sandbox that speaks HTTP."""
+
+    channels = EVERY_CHANNEL
 
     def __init__(self, url: str, *, options: Options, timeout: timedelta) -> None:
         """Connect to nothing yet: that is for the first call."""

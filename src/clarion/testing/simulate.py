@@ -5,7 +5,8 @@
 
 It ends with 1 where a promise was broken: something lost, delivered twice or invented, an invariant violated, a seed
 that gave two different runs, or, over 5,000 runs and more, something expected that was never met. A failing seed is
-shown with its options, the faults that it needs, and the end of its story.
+shown with its options, the faults that it needs, and the end of its story. `kills` counts how often a process was made
+to vanish.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Final
 import msgspec
 
 from clarion.testing.simulation.coverage import RUNS_FOR_ALL, missing
-from clarion.testing.simulation.option import Options
+from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.run import Report, run, shrink
 
 CHUNK: Final = 25
@@ -32,6 +33,9 @@ SELF_CHECK_EVERY: Final = 100
 
 HASH_CHECK_EVERY: Final = 1000
 """Every thousandth is run in new interpreters, whose sets and dicts of text are ordered differently."""
+
+KILLS: Final = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.KILL, Fault.POISON)
+"""Faults by which a process vanishes without a word."""
 
 SHOWN_MAX: Final = 3
 """Failing seeds that are shown in full; of the others only the number is."""
@@ -52,6 +56,7 @@ class Summary(msgspec.Struct, kw_only=True):
     promised: int = 0
     rows: int = 0
     calls: int = 0
+    kills: int = 0
     delivered: int = 0
     failing: list[tuple[int, tuple[str, ...]]] = []
     uncovered: list[str] = []
@@ -68,6 +73,7 @@ class Summary(msgspec.Struct, kw_only=True):
         self.runs += 1
         for name in ("lost", "duplicate", "phantom", "uncertain", "promised", "rows", "calls", "delivered"):
             setattr(self, name, getattr(self, name) + getattr(tally, name))
+        self.kills += sum(report.coverage.get(f"fault: {kind}", 0) for kind in KILLS)
         self.violations += len(report.violations)
         if report.failed:
             self.failing.append((report.seed, report.violations))
@@ -84,6 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--digest", action="store_true", help="with --seed: print what two runs of it have in common")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
+    if given.seeds < 1:
+        parser.exit(2, f"{parser.prog}: --seeds {given.seeds} proves nothing: run at least one\n")
     if given.digest:
         say(run(Options.of(given.seed), with_digest=True).digest)
         return 0
@@ -103,7 +111,8 @@ def simulate(seeds: range, *, jobs: int, as_json: bool) -> int:
         say(msgspec.json.encode(msgspec.to_builtins(summary) | {"coverage": dict(sorted(coverage.items()))}).decode())
     else:
         say(
-            f"{summary.runs} runs, {summary.rows} messages, {summary.calls} calls: {summary.lost} lost, "
+            f"{summary.runs} runs, {summary.kills} kills, {summary.rows} messages, {summary.calls} calls: "
+            f"{summary.lost} lost, "
             f"{summary.duplicate} duplicate, {summary.phantom} phantom, {summary.uncertain} uncertain, "
             f"{summary.violations} violations"
         )

@@ -31,10 +31,13 @@ async def run(
     stop: asyncio.Event,
     rest: Callable[[], float] = lambda: float("inf"),
     worked: Callable[[], None] = lambda: None,
+    failed: Callable[[OperatorError], None] = lambda _error: None,
     after_error: float = AFTER_ERROR,
     poll: float = POLL,
 ) -> None:
     """Run a step until told to stop; `worked` is called whenever it has done something.
+
+    `failed` hears of every error that the installation causes, beside the log.
 
     An idle step rests until it is woken, for `rest()` seconds or for `poll`, whichever is less.
     """
@@ -44,6 +47,7 @@ async def run(
             done = await step()
         except OperatorError as error:
             log.warning("step failed, trying again", step=name, code=error.code, error=str(error))
+            failed(error)
             await doze(stop, after_error)
             continue
         except Exception:

@@ -12,6 +12,7 @@ import structlog
 
 from clarion.bootstrap import Platform
 from clarion.domain.identity import Channel
+from clarion.errors import OperatorError
 from clarion.pipeline.distribute import CallObserver, Distribute
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
@@ -37,18 +38,21 @@ class Supervisor:
         slots: int,
         pace: Pace = PACE,
         observe: CallObserver = lambda _message, _outcome, _took: None,
+        failed: Callable[[OperatorError], None] = lambda _error: None,
     ) -> None:
         """Serve these channels with so many call slots each; jobs, receipts and doubts of all.
 
-        `observe` hears of every outcome of a call.
+        `observe` hears of every outcome of a call, `failed` of every error that the installation causes.
         """
         self._observe = observe
+        self._failed = failed
         self._platform = platform
         self._bell = bell
         self._channels = channels
         self._slots = slots
         self._pace = pace
         self._stop = asyncio.Event()
+        self._resting: dict[str, float] = {}  # an account at fault is left alone on every channel
 
     def stop(self) -> None:
         """Ask the workers to stop; `run` returns when they have."""
@@ -85,7 +89,7 @@ class Supervisor:
         wake = asyncio.Event()
         self._bell.listen(hears, wake.set)
         worked = partial(self._bell.ring, rings)
-        await run(name, step, wake=wake, stop=self._stop, worked=worked, poll=self._pace.poll)
+        await run(name, step, wake=wake, stop=self._stop, worked=worked, failed=self._failed, poll=self._pace.poll)
 
     async def _pump(self, channel: Channel, tasks: asyncio.TaskGroup) -> None:
         """Run one channel's pump until stopped and its open calls are recorded."""
@@ -104,6 +108,7 @@ class Supervisor:
             wake=wake,
             times=self._pace.calls,
             observe=self._observe,
+            resting=self._resting,
         )
         self._bell.listen(Topic.OUTGOING, pump.hint)
 
@@ -116,7 +121,15 @@ class Supervisor:
                     return 0
             return await pump.step()
 
-        await run(f"distribute {channel}", step, wake=wake, stop=drained, rest=lambda: pump.rest, poll=self._pace.poll)
+        await run(
+            f"distribute {channel}",
+            step,
+            wake=wake,
+            stop=drained,
+            rest=lambda: pump.rest,
+            failed=self._failed,
+            poll=self._pace.poll,
+        )
 
 
 async def guarded(call: Coroutine[None, None, None]) -> None:

@@ -2,7 +2,8 @@
 
 Options: `from` (needed; an address, or a name with an address in angle brackets), `tls` (`starttls`, `tls` for TLS from
 the first byte, `none`; without it `none` for this machine and `starttls` for any other), `ca` (a file of certificates
-to trust besides the system's), `timeout` (seconds for everything before the content, and again for the reply to it).
+to trust besides the system's), `timeout` (seconds for everything before the content, and again for the reply to it; 9
+without it and at most).
 
 What a reply means depends on how far the conversation had come. Until the content leaves, nothing can have been sent;
 from then on only a complete reply proves anything.
@@ -118,6 +119,8 @@ class _Idle(msgspec.Struct, frozen=True):
 
 class SmtpProvider:
     """One account with one SMTP server."""
+
+    channels = frozenset({Channel.EMAIL})
 
     def __init__(self, account: Account, *, clock: Clock) -> None:
         """Connect to nothing yet: that is for the first mail."""

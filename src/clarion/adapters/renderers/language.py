@@ -19,6 +19,7 @@ from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.tags.for_tag import ForNode, ForTag
 from liquid.exceptions import LiquidError, LocalNamespaceLimitError, LoopIterationLimitError
 from liquid.expression import Expression
+from liquid.output import LimitedStringIO
 from liquid.span import Span
 from liquid.template import BoundTemplate
 from liquid.token import TOKEN_CONTENT, TOKEN_ILLEGAL, TOKEN_OUTPUT, Token
@@ -27,7 +28,7 @@ from liquid.utils import ReadOnlyChainMap
 
 from clarion.adapters.renderers import limit
 from clarion.adapters.renderers.filters import bounded_filters, known_filters
-from clarion.adapters.renderers.limit import TooMuch, measure
+from clarion.adapters.renderers.limit import Budget, measure
 from clarion.errors import BrokenInvariant, InvalidInput
 
 TAGS: Final = frozenset(
@@ -37,6 +38,9 @@ TAGS: Final = frozenset(
 ROUND_STEPS: Final = 20
 """What a round of a loop costs besides its body."""
 
+UNDEFINED_STEPS: Final = 10
+"""What a variable that is missing costs: the library makes an object that says so."""
+
 _BLANKS: Final = re.compile(rf"\s{{{limit.BLANKS_MAX + 1}}}")
 _OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
 
@@ -44,7 +48,7 @@ _OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
 class BoundedContext(RenderContext):
     """The variables of one merge, and what it has used up."""
 
-    __slots__ = ("_kept", "_local_sizes", "_spent")
+    __slots__ = ("_kept", "_local_sizes", "budget")
 
     def __init__(
         self,
@@ -70,24 +74,21 @@ class BoundedContext(RenderContext):
         self.scope = ReadOnlyChainMap(self.locals, self.globals, self.counters)
         self._local_sizes: dict[str, int] = {}
         self._kept = 0
-        self._spent = 0
+        self.budget = Budget()
 
     def spend(self, steps: int) -> None:
         """Count steps, and stop with TooMuch where there are none left."""
-        self._spent += steps
-        if self._spent > limit.STEPS_MAX:
-            raise TooMuch("the template does too much work", token=None)
+        self.budget.spend(steps)
 
     def get(self, path: list[object], *, token: Token | None, default: object = UNDEFINED) -> object:
         """Find a variable; null is as good as absent, as it is in the hash of a message's data."""
         found = super().get(path, token=token, default=default)
         if found is None and default is UNDEFINED:
             found = self.env.undefined(str(path[0]), token=token)
-        if isinstance(found, (list, dict)):
-            self.spend(len(found))  # it may be compared or searched element by element
-        elif not isinstance(found, (str, int, float)) and isinstance(found, FalsyStrictUndefined):
+        if not isinstance(found, (str, int, float, list, dict)) and isinstance(found, FalsyStrictUndefined):
             found.msg = _dotted(path)  # the name that an error will say
-        self.spend(1)
+            self.spend(UNDEFINED_STEPS)
+        self.spend(measure(found))  # it may be compared or searched, character by character and however deep
         return found
 
     def assign(self, key: str, val: object) -> None:
@@ -105,6 +106,14 @@ class BoundedTemplate(BoundTemplate):
     """A parsed template that merges within limits."""
 
     context_class: type[RenderContext] = BoundedContext
+
+
+def merge(template: BoundTemplate, data: Mapping[str, object], *, budget: Budget) -> str:
+    """Merge data into a template for what is left of a budget."""
+    context, buffer = BoundedContext(template, globals=data), LimitedStringIO(limit.OUTPUT_BYTES_MAX)
+    context.budget = budget
+    template.render_with_context(context, buffer)
+    return buffer.getvalue()
 
 
 class CountedBlock(BlockNode):

@@ -45,7 +45,7 @@ _WHERE: Final = re.compile(r"at position ([0-9]+)")
 
 def compile_mjml(source: str, *, file: str) -> str:
     """Turn MJML with Liquid in it into HTML with the same Liquid, or raise InvalidInput that names file and line."""
-    _check_elements(_LIQUID.sub(lambda found: re.sub(r"\S", "x", found[0]), source), file=file)
+    has_body = _check_elements(_LIQUID.sub(lambda found: re.sub(r"\S", "x", found[0]), source), file=file)
     begin = "mark"
     while begin in source:
         begin += "k"
@@ -66,16 +66,18 @@ def compile_mjml(source: str, *, file: str) -> str:
         where = _WHERE.search(str(error))
         before = put_back(masked[: int(where[1]) if where else 0])
         raise _wrong(file, line_of(before, len(before)), f"this is no MJML ({error})") from error
+    if not has_body:
+        raise _wrong(file, 1, "there is no <mj-body> with something in it, so the mail would be empty")
     size = len(html.encode())
     if size > HTML_BYTES_MAX:
         raise InvalidInput(f"it makes {size} bytes of HTML", field=file, hint=f"stay below {HTML_BYTES_MAX}")
     return html
 
 
-def _check_elements(source: str, *, file: str) -> None:
-    """Go over all elements once: each known, each closed, none too deep."""
+def _check_elements(source: str, *, file: str) -> bool:
+    """Go over all elements once: each known, each closed, none too deep; tell whether any is in the body."""
     opened: list[tuple[str, int]] = []
-    position = 0
+    position, has_body = 0, False
     while (start := source.find("<", position)) >= 0:
         other = next(((begin, end) for begin, end in _OTHERS if source.startswith(begin, start)), None)
         if other is not None:
@@ -90,12 +92,14 @@ def _check_elements(source: str, *, file: str) -> None:
             _close(opened, name[0], line_of(source, start), file=file)
         else:
             _check_name(name[0], line_of(source, start), file=file)
+            has_body = has_body or any(outer == "mj-body" for outer, _ in opened)
             if source[position - 2] != "/" and name[0] not in _VOID:
                 opened.append((name[0], line_of(source, start)))
         if len(opened) > DEPTH_MAX:
             raise _wrong(file, opened[-1][1], f"elements are nested more than {DEPTH_MAX} deep")
     if opened:
         raise _wrong(file, opened[-1][1], f"<{opened[-1][0]}> is not closed")
+    return has_body
 
 
 def _close(opened: list[tuple[str, int]], name: str, line: int, *, file: str) -> None:

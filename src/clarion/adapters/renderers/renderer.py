@@ -7,15 +7,16 @@ and nothing else. Errors never repeat data, only names, lines and pieces of the 
 Reads and writes nothing but its own memory. Definitions are read from disk by `catalog.definition`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, assert_never
 
 import msgspec
 from liquid.exceptions import LiquidError, ResourceLimitError, UndefinedError
 from liquid.template import BoundTemplate
 
-from clarion.adapters.renderers.language import HTML, TEXT, parse
-from clarion.adapters.renderers.limit import HTML_BYTES_MAX, check_data
+from clarion.adapters.renderers.language import HTML, TEXT, merge, parse
+from clarion.adapters.renderers.limit import HTML_BYTES_MAX, Budget, check_data
 from clarion.adapters.renderers.markup import compile_mjml
 from clarion.adapters.renderers.variables import has, needs_of
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
@@ -67,17 +68,28 @@ class LiquidRenderer:
         self._try_sample(bundle)
         return bundle
 
+    def check(self, data: Mapping[str, object]) -> None:
+        """Raise InvalidInput where `render` would refuse the data whatever the template."""
+        try:
+            check_data(data)
+        except ResourceLimitError as error:
+            raise InvalidInput(
+                f"it cannot be merged: {error.message}", field="data", hint="send less and plainer data"
+            ) from None
+
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
         """Name the variables that the bundle's channels need and the data does not have.
 
         Where a template reads some of them only sometimes, it is merged to find out; what else goes wrong with that
-        merge is left to `render`.
+        merge, also that all of them together do too much work, is left to `render`.
         """
         absent = {path for needed in bundle.variables.values() for path in needed if not has(data, path)}
-        for channel in bundle.definition.channels:
-            parsed = self._trees(bundle, channel)
-            if not parsed.exact:
-                absent.update(*(_absent(tree, data) for tree in parsed.parts.values()))
+        parsed = [self._trees(bundle, channel) for channel in bundle.definition.channels]
+        trees = [tree for one in parsed if not one.exact for tree in one.parts.values()]
+        if trees:
+            with suppress(ResourceLimitError):
+                check_data(data)
+                absent |= _absent(trees, data)
         return tuple(sorted(absent))
 
     def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
@@ -88,8 +100,9 @@ class LiquidRenderer:
             raise RenderFailed(
                 f"the data cannot be merged: {error.message}", hint="send less and plainer data"
             ) from None
-        trees = self._trees(bundle, channel).parts
-        return _content(channel, {name: _merge(tree, data, f"{channel} {name}") for name, tree in trees.items()})
+        trees, budget = self._trees(bundle, channel).parts, Budget()
+        merged = {name: _merge(tree, data, channel, name, budget=budget) for name, tree in trees.items()}
+        return _content(channel, merged)
 
     def _try_sample(self, bundle: Bundle) -> None:
         """Merge the sample, if there is one, so that a template which cannot be merged is not published."""
@@ -104,7 +117,8 @@ class LiquidRenderer:
             try:
                 self.render(bundle, channel, bundle.definition.sample)
             except RenderFailed as error:
-                raise InvalidInput(error.message, field="sample", hint=error.hint) from error
+                file = "sample" if error.part is None else _file_of(channel, error.part)
+                raise InvalidInput(f"with the sample, {error.message}", field=file, hint=error.hint) from error
 
     def _trees(self, bundle: Bundle, channel: Channel) -> _Parsed:
         """Return a channel's trees from memory, or parse them and keep them in place of those held longest."""
@@ -144,6 +158,11 @@ def _sources(channel: Channel, files: Mapping[str, str]) -> Iterator[tuple[str, 
             assert_never(channel)
 
 
+def _file_of(channel: Channel, part: str) -> str:
+    """Name the file that a part was written in."""
+    return f"email.{'mjml' if part == 'html' else part}.liquid" if channel is Channel.EMAIL else f"{channel}.liquid"
+
+
 def _parse(name: str, source: str, *, file: str) -> BoundTemplate:
     """Parse a part; only HTML escapes what it merges, a text message has no markup to protect."""
     return (
@@ -151,32 +170,40 @@ def _parse(name: str, source: str, *, file: str) -> BoundTemplate:
     )
 
 
-def _absent(tree: BoundTemplate, data: Mapping[str, object]) -> set[str]:
-    """Merge a part for nothing but the name of the variable that it lacks."""
-    try:
-        check_data(data)
-        tree.render(data)
-    except UndefinedError as error:
-        return {str(error.message)}
-    except MERGE_ERRORS:
-        pass
-    return set()
+def _absent(trees: Sequence[BoundTemplate], data: Mapping[str, object]) -> set[str]:
+    """Merge parts for nothing but the names of the variables that they lack, for one budget of work."""
+    absent: set[str] = set()
+    budget = Budget()
+    for tree in trees:
+        try:
+            merge(tree, data, budget=budget)
+        except UndefinedError as error:
+            absent.add(str(error.message))
+        except MERGE_ERRORS:
+            pass
+    return absent
 
 
-def _merge(tree: BoundTemplate, data: Mapping[str, object], part: str) -> str:
+def _merge(tree: BoundTemplate, data: Mapping[str, object], channel: Channel, part: str, *, budget: Budget) -> str:
     """Merge one part."""
     try:
-        return tree.render(data).strip()
+        return merge(tree, data, budget=budget).strip()
     except UndefinedError as error:
-        raise RenderFailed(f"{part}: there is no {error.message}", hint="add it to the data") from None
+        raise RenderFailed(
+            f"{channel} {part}: there is no {error.message}", part=part, hint="add it to the data"
+        ) from None
     except ResourceLimitError as error:
-        raise RenderFailed(f"{part}: {error.message}", hint="simplify the template or send less data") from None
+        raise RenderFailed(
+            f"{channel} {part}: {error.message}", part=part, hint="simplify the template or send less data"
+        ) from None
     except MERGE_ERRORS as error:
         # The error's own text may quote the data; the piece of the template does not.
         token = error.token if isinstance(error, LiquidError) else None
         near = f" near {token.value[:60]!r}" if token else ""
         raise RenderFailed(
-            f"{part}: the merge failed{near} ({type(error).__name__})", hint="check that the data has the right types"
+            f"{channel} {part}: the merge failed{near} ({type(error).__name__})",
+            part=part,
+            hint="check that the data has the right types",
         ) from None
 
 
@@ -184,10 +211,14 @@ def _content(channel: Channel, parts: dict[str, str]) -> Content:
     """Make a channel's content of its merged parts."""
     for name, text in parts.items():
         if name in _NOT_EMPTY and not text:
-            raise RenderFailed(f"{channel} {name}: nothing is left of it", hint="give the template some text")
+            raise RenderFailed(
+                f"{channel} {name}: nothing is left of it", part=name, hint="give the template some text"
+            )
         if name in _ONE_LINE and len(text.splitlines()) > 1:
             raise RenderFailed(
-                f"{channel} {name}: it has more than one line", hint="take the line break out of the data"
+                f"{channel} {name}: it has more than one line",
+                part=name,
+                hint="take the line break out of the template or of the data",
             )
     match channel:
         case Channel.EMAIL:

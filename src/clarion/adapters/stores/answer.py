@@ -15,6 +15,8 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.notification import NotificationJob
 from clarion.domain.support import Keyed, SupportCase, conflict_case
+from clarion.errors import BrokenInvariant
+from clarion.ports.ensure import Holds
 
 Key = tuple[str, ...]
 
@@ -57,6 +59,23 @@ def compare(tenant_id: str, items: Sequence[R], *, stored: Mapping[Key, R], crea
         else:
             verdicts.answers.append(Ensured(outcome=Outcome.FOUND, record=found))
     return verdicts
+
+
+def compare_held(
+    tenant_id: str, items: Sequence[R], *, holds: Holds, stored: Mapping[Key, R], created: Collection[Key]
+) -> Verdicts[R]:
+    """Do the same for items that are made under a claim: one that is not there has lost its hold."""
+    verdicts = compare(tenant_id, [given for given in items if given.key in stored], stored=stored, created=created)
+    compared = iter(verdicts.answers)
+    answers: list[Ensured[R]] = []
+    for given in items:
+        if given.key in stored:
+            answers.append(next(compared))
+        elif given.key in holds:
+            answers.append(Ensured(outcome=Outcome.SUPERSEDED, record=given))
+        else:
+            raise BrokenInvariant(f"a {type(given).__name__} was neither made nor there, though it needs no hold")
+    return Verdicts(answers=answers, cases=verdicts.cases)
 
 
 def settle(

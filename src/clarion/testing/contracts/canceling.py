@@ -11,7 +11,7 @@ from clarion.domain.ensured import Outcome
 from clarion.domain.notification import NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import FINAL, OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import ACCOUNT, ROUTE, Pump
+from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, ROUTE, Pump
 from clarion.testing.contracts.stages import claim, finished, make_pending, row_of
 from clarion.testing.factories import guid, notification_job, outgoing_item
 
@@ -133,9 +133,13 @@ class CancelContract:
         await sweep(harness, pump)
         assert await pump.status(message) is OutgoingStatus.CANCELED
 
-    @pytest.mark.parametrize("outcome", [Deferred(reason="later"), Unknown(reason="lost")], ids=["deferred", "unknown"])
+    @pytest.mark.parametrize(
+        "outcome, status",
+        [(Deferred(reason="later"), OutgoingStatus.CANCELED), (Unknown(reason="lost"), OutgoingStatus.UNCERTAIN)],
+        ids=["deferred", "unknown"],
+    )
     async def test_a_row_in_flight_is_not_sent_again_after_its_cancel(
-        self, harness: StoreHarness, outcome: CallOutcome
+        self, harness: StoreHarness, outcome: CallOutcome, status: OutgoingStatus
     ) -> None:
         """The call cannot be taken back; a retry or a replay is ruled out by the claim."""
         pump = Pump(harness)
@@ -144,13 +148,43 @@ class CancelContract:
         assert await cancel(harness, pump)
         assert await pump.status(message) is OutgoingStatus.SENDING
         await pump.record(outcome, claimed)
-        for doubt in await harness.store.find_doubts(limit=10):
+        for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=10):
             verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="x")
+            assert doubt.is_over
             await harness.store.settle_doubts([verdict], actor="settle")
         assert await pump.claim() == []
         await sweep(harness, pump)
         seen = await pump.seen(message.id)
-        assert (seen.status, seen.lines[-1].actor) == (OutgoingStatus.CANCELED, ACTOR)
+        assert (seen.status, seen.entry.settle_at) == (status, None)
+        if status is OutgoingStatus.CANCELED:
+            assert seen.lines[-1].actor == ACTOR
+        assert not await harness.store.retry_outgoing(
+            harness.tenant_id, seen.message.id or 0, version=seen.message.version, actor=ACTOR, reason="again"
+        )
+
+    @pytest.mark.parametrize("how", ["sweep", "cancel", "claim"])
+    async def test_what_waits_for_a_replay_and_is_canceled_stays_in_doubt(
+        self, harness: StoreHarness, how: str
+    ) -> None:
+        """Nobody can say that it was not sent, so nothing may say `Canceled`."""
+        pump = Pump(harness)
+        (message,) = await pump.campaign(1) if how == "sweep" else (await pump.message(),)
+        await pump.record(Unknown(reason="lost"), await pump.claim_one())
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        if how == "claim":
+            await cancel(harness, pump)
+        verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="x")
+        await harness.store.settle_doubts([verdict], actor="settle")
+        if how == "sweep":
+            await harness.store.set_gate(harness.tenant_id, message.pk, Gate.CANCELED, actor=ACTOR)
+            await sweep(harness, pump)
+        elif how == "cancel":
+            await cancel(harness, pump)
+        assert await pump.claim() == []
+        seen = await pump.seen(message.id)
+        assert (seen.status, seen.entry.due_at, seen.entry.settle_at) == (OutgoingStatus.UNCERTAIN, None, None)
+        assert seen.lines[-1].reason == "canceled, and an earlier call may have arrived"
+        await pump.check()
 
     async def test_a_row_in_flight_that_was_accepted_is_sent_though_it_was_called_off(
         self, harness: StoreHarness

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from clarion.domain.address import AddressVersion
-from clarion.domain.call import Accepted, Deferred, NotCalled
-from clarion.domain.claim import ClaimedMessage, FlowHead, FlowQuota, LowMark
+from clarion.domain.call import Accepted, Deferred, NotCalled, Unknown
+from clarion.domain.claim import ClaimedMessage, DoubtVerdict, FlowHead, FlowQuota, LowMark
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import ACCOUNT, LEASE, PAYLOAD, ROUTE, Pump, low_mark, near
+from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, LEASE, PAYLOAD, ROUTE, Pump, low_mark, near
 from clarion.testing.factories import guid
 
 HOUR: Final = timedelta(hours=1)
@@ -234,6 +234,21 @@ class ClaimContract:
         assert seen.entry.reason
         assert (seen.lines[-1].actor, bool(seen.lines[-1].reason)) == ("worker-1", True)
         assert await pump.heads() == []
+
+    async def test_an_expired_row_that_waits_for_a_replay_stays_in_doubt(self, harness: StoreHarness) -> None:
+        """Nobody can say that it was not sent, so nothing may say `Expired`."""
+        pump = Pump(harness)
+        message = await pump.message(expires_at=await harness.now() + HOUR)
+        await pump.record(Unknown(reason="lost"), await pump.claim_one())
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again")
+        await harness.store.settle_doubts([verdict], actor="settle")
+        await harness.elapse(2 * HOUR)
+        assert await pump.claim() == []
+        seen = await pump.seen(message.id)
+        assert (seen.status, seen.entry.due_at, seen.entry.settle_at) == (OutgoingStatus.UNCERTAIN, None, None)
+        assert seen.lines[-1].reason == "its time ran out, and an earlier call may have arrived"
+        await pump.check()
 
     async def test_a_row_that_has_not_expired_is_sent(self, harness: StoreHarness) -> None:
         """And one that expires while it is in flight is not touched."""

@@ -10,9 +10,10 @@ from clarion.domain.attempt import AttemptStatus
 from clarion.domain.call import Accepted, CallOutcome, Deferred, NotCalled, Refused, Unknown
 from clarion.domain.claim import Doubt, DoubtVerdict, FlowQuota
 from clarion.domain.outgoing import DoubtPolicy, OutgoingMessage, OutgoingStatus
+from clarion.domain.support import SupportCase, SupportKind
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import replay
-from clarion.testing.contracts.pump import ACCOUNT, LEASE, Pump, near
+from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, LEASE, Pump, near
 
 HOUR: Final = timedelta(hours=1)
 HARMLESS: Final = "replayed: the provider makes a second one harmless"
@@ -80,7 +81,7 @@ class DoubtContract:
         """Account, policy, replays so far, and since when by the store's clock."""
         pump = Pump(harness)
         message = await make_doubt(pump, "mail-1", doubt_policy=DoubtPolicy.PREFER_DUPLICATE)
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         seen = await pump.seen(message.id)
         assert doubt == Doubt(
             id=message.id or 0,
@@ -88,11 +89,59 @@ class DoubtContract:
             tenant_id=harness.tenant_id,
             version=seen.message.version,
             account="mail-1",
+            message_id=message.message_id,
+            channel=message.channel,
+            attempts=1,
+            unanswered=0,
             doubt_policy=DoubtPolicy.PREFER_DUPLICATE,
             replays=0,
             unproven_for=doubt.unproven_for,
+            is_over=False,
         )
         assert near(seen.entry.first_unproven_at, await harness.now() - doubt.unproven_for)
+
+    async def test_a_doubt_is_shown_only_to_those_who_serve_its_account(self, harness: StoreHarness) -> None:
+        """I-10: whoever does not know what a provider promises must not judge by it."""
+        pump = Pump(harness)
+        message = await make_doubt(pump, "mail-1")
+        assert await harness.store.find_doubts(accounts=("mail-2",), limit=10) == []
+        assert await harness.store.find_doubts(accounts=(), limit=10) == []
+        (doubt,) = await harness.store.find_doubts(accounts=("mail-2", "mail-1"), limit=10)
+        assert doubt.id == message.id
+
+    async def test_a_doubt_counts_the_calls_that_were_not_answered(self, harness: StoreHarness) -> None:
+        """A call that was lost with its worker is none of them: nobody waited for its answer."""
+        pump = Pump(harness)
+        message = await pump.message()
+        await pump.claim_one()
+        assert await pump.rescue() == 1
+        await replay(harness, message)
+        await pump.record(Unknown(reason="lost"), await pump.claim_one(), latency_ms=20_000)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        assert (doubt.attempts, doubt.unanswered) == (2, 1)
+
+    async def test_a_doubt_says_when_its_message_is_out_of_time(self, harness: StoreHarness) -> None:
+        """So that nobody replays what the claim would not let out."""
+        pump = Pump(harness)
+        await make_doubt(pump, expires_at=await harness.now() + HOUR)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        assert not doubt.is_over
+        await harness.elapse(2 * HOUR)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        assert doubt.is_over
+
+    async def test_what_is_let_rest_opens_one_case_for_its_account(self, harness: StoreHarness) -> None:
+        """However many messages it has; a replay opens none."""
+        pump = Pump(harness)
+        messages = [await make_doubt(pump, "mail-1", job=n) for n in (1, 2, 3)]
+        replayed, *resting = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        verdicts = [verdict(replayed), *[verdict(one, replay=False, reason="so be it") for one in resting]]
+        await harness.store.settle_doubts(verdicts, actor="settle")
+        (case,) = await harness.rows(harness.tenant_id, SupportCase)
+        assert (case.kind, case.record, case.seen_count) == (SupportKind.UNCERTAIN, "ProviderAccount", 2)
+        assert "mail-1" in case.record_key
+        assert str(messages[-1].message_id) in case.details
+        assert "so be it" in case.details
 
     async def test_the_window_of_a_doubt_begins_with_its_call_and_not_with_its_rescue(
         self, harness: StoreHarness
@@ -103,7 +152,7 @@ class DoubtContract:
         await pump.claim_one()
         assert await pump.rescue(after=HOUR) == 1
         seen = await pump.seen(message.id)
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         assert near(seen.lines[0].at, await harness.now() - doubt.unproven_for)
         assert doubt.unproven_for >= HOUR - LEASE - timedelta(seconds=1)
 
@@ -129,8 +178,10 @@ class DoubtContract:
             await harness.elapse(timedelta(seconds=1))
         await pump.message(9)
         await pump.record(Accepted(), await pump.claim_one())
-        assert [doubt.id for doubt in await harness.store.find_doubts(limit=2)] == [one.id for one in messages[:2]]
-        assert len(await harness.store.find_doubts(limit=10)) == 3
+        assert [doubt.id for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=2)] == [
+            one.id for one in messages[:2]
+        ]
+        assert len(await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)) == 3
 
     async def test_a_replay_is_due_after_its_delay_and_only_through_the_same_account(
         self, harness: StoreHarness
@@ -140,7 +191,7 @@ class DoubtContract:
         (message,) = await pump.campaign(1)
         (open_flow,) = await pump.heads()
         await pump.record(Unknown(reason="lost"), await pump.claim_one(account="mail-1"))
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         verdicts = [verdict(doubt, delay=timedelta(seconds=30))]
         assert await harness.store.settle_doubts(verdicts, actor="settle") == {message.id}
         await pump.check()
@@ -167,7 +218,7 @@ class DoubtContract:
         """I-10: whatever came of it, a lost worker too, uses it up; one that came to no call does not."""
         pump = Pump(harness)
         message = await make_doubt(pump)
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         await harness.store.settle_doubts([verdict(doubt, counts_as_duplicate=True)], actor="settle")
         for _ in range(2):
             claimed = await pump.claim_one()
@@ -198,12 +249,12 @@ class DoubtContract:
         await make_doubt(pump)
         counted = []
         for counts_as_duplicate in (False, True, False):
-            (doubt,) = await harness.store.find_doubts(limit=10)
+            (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
             counted.append(doubt.replays)
             again = verdict(doubt, counts_as_duplicate=counts_as_duplicate)
             await harness.store.settle_doubts([again], actor="settle")
             await pump.record(Unknown(reason="lost again"), await pump.claim_one())
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         assert [*counted, doubt.replays] == [0, 0, 1, 1]
 
     async def test_a_doubt_that_is_left_to_rest_keeps_the_decision_and_is_asked_about_no_more(
@@ -212,7 +263,7 @@ class DoubtContract:
         """`prefer_loss`: it stays where it is, with who decided, when and why on its row and on a line of its story."""
         pump = Pump(harness)
         message = await make_doubt(pump)
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         rest = verdict(doubt, replay=False, reason="left as it is")
         assert await harness.store.settle_doubts([rest], actor="settle") == {message.id}
         await pump.check()
@@ -222,7 +273,7 @@ class DoubtContract:
         line = seen.lines[-1]
         assert (line.actor, line.reason) == ("settle", "left as it is")
         assert near(line.at, await harness.now())
-        assert await harness.store.find_doubts(limit=10) == []
+        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
         assert await pump.claim() == []
 
     async def test_a_doubt_at_rest_is_still_settled_by_a_late_reply(self, harness: StoreHarness) -> None:
@@ -231,7 +282,7 @@ class DoubtContract:
         message = await pump.message()
         claimed = await pump.claim_one()
         await pump.rescue()
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         await harness.store.settle_doubts([verdict(doubt, replay=False)], actor="settle")
         assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
         assert await pump.status(message) is OutgoingStatus.SENT_TO_PROVIDER
@@ -243,7 +294,7 @@ class DoubtContract:
         claimed = await pump.claim_one()
         await pump.record(Unknown(reason="lost"), claimed)
         second = await make_doubt(pump, job=2)
-        stale, fresh = await harness.store.find_doubts(limit=10)
+        stale, fresh = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         await pump.record(Accepted(), claimed)
         verdicts = [verdict(stale), verdict(fresh), verdict(fresh, id=2**40)]
         assert await harness.store.settle_doubts(verdicts, actor="settle") == {second.id}
@@ -258,12 +309,12 @@ class DoubtContract:
         """F-48: replayed and lost again while the reconciler slept; its version says which doubt it judged."""
         pump = Pump(harness)
         message = await make_doubt(pump)
-        (first,) = await harness.store.find_doubts(limit=10)
+        (first,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         await replay(harness, message)
         await pump.record(Unknown(reason="lost again"), await pump.claim_one())
         for stale in (verdict(first), verdict(first, replay=False)):
             assert await harness.store.settle_doubts([stale], actor="settle") == set()
-        (second,) = await harness.store.find_doubts(limit=10)
+        (second,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         assert second.version > first.version
         assert await pump.status(message) is OutgoingStatus.UNCERTAIN
 
@@ -293,7 +344,7 @@ class RetryContract:
             "sam",
             "the address was mended",
         )
-        assert await harness.store.find_doubts(limit=10) == []
+        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
         claimed = await pump.claim_one()
         assert (claimed.id, claimed.attempts, claimed.replay_authorised) == (message.id, 2, True)
         assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]

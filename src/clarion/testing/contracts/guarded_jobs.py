@@ -80,6 +80,17 @@ class GuardedJobContract:
         assert await ensure_one(harness, second) == Ensured(outcome=Outcome.FOUND, record=first.record)
         assert await everything(harness) == before
 
+    async def test_a_guard_is_found_by_its_key(self, harness: StoreHarness) -> None:
+        """In its own tenant, and only once the key was used."""
+        guard = guarded_entry().guard
+        assert guard is not None
+        place = (guard.operation, guard.key_hash)
+        assert await harness.store.find_guard(harness.tenant_id, place) is None
+        await ensure_one(harness, guarded_entry())
+        assert await harness.store.find_guard(harness.tenant_id, place) == guard
+        assert await harness.store.find_guard(f"{harness.tenant_id}-2", place) is None
+        assert await harness.store.find_guard(harness.tenant_id, (guard.operation, "another")) is None
+
     async def test_a_key_used_with_another_payload_is_a_conflict_and_makes_nothing(self, harness: StoreHarness) -> None:
         """F-05: the case names the job and what differs."""
         first = await ensure_one(harness, guarded_entry())

@@ -1,4 +1,4 @@
-"""The hold: outgoing rows are made only under a scheduler row that is still claimed (F-10, F-11)."""
+"""The hold: outgoing and inbox rows are made only under a scheduler row that is still claimed (F-10, F-11)."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,13 +7,14 @@ import msgspec
 import pytest
 
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.errors import InvalidInput
 from clarion.testing.contracts.harness import StoreHarness, everything
 from clarion.testing.contracts.outgoing import ensure, make_addresses, make_job
 from clarion.testing.contracts.sets import outcomes
-from clarion.testing.factories import guid, notification_scheduler, outgoing_item, outgoing_items
+from clarion.testing.factories import guid, notification_scheduler, outgoing_item, outgoing_items, user_message
 
 LEASE_UNTIL = datetime(2026, 1, 15, 12, 5, tzinfo=UTC)
 CLAIMED = {
@@ -148,3 +149,45 @@ class HoldingContract:
         with pytest.raises(InvalidInput, match="no address version"):
             await ensure(harness, [item, unknown])
         assert await harness.rows(harness.tenant_id, OutgoingMessage) == []
+
+
+async def ensure_inbox(
+    harness: StoreHarness, *numbers: int, holds: Mapping[int, tuple[int, int]]
+) -> list[Ensured[UserMessage]]:
+    """Ensure the lines of these people, those that are named under a hold."""
+    rows = {n: user_message(n) for n in numbers}
+    keyed = {rows[n].key: hold for n, hold in holds.items()}
+    return await harness.store.ensure_user_messages(harness.tenant_id, list(rows.values()), holds=keyed)
+
+
+class InboxHoldingContract:
+    """The same for inbox rows: a canceled job leaves no new line in anybody's inbox."""
+
+    async def test_inbox_rows_are_made_while_the_claim_is_held(self, harness: StoreHarness) -> None:
+        """The claim itself is left as it is."""
+        row = await claim(harness)
+        answers = await ensure_inbox(harness, 1, 2, holds={1: hold_of(row), 2: hold_of(row)})
+        assert outcomes(answers) == [Outcome.CREATED, Outcome.CREATED]
+        assert await harness.rows(harness.tenant_id, NotificationScheduler) == [row]
+
+    @each_loss
+    async def test_no_inbox_row_is_made_once_the_claim_is_lost(
+        self, harness: StoreHarness, lost: Mapping[str, object]
+    ) -> None:
+        """What was there before is found, and what asks for no claim is made."""
+        row = await claim(harness)
+        (created,) = await ensure_inbox(harness, 1, holds={1: hold_of(row)})
+        await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **lost))
+        answers = await ensure_inbox(harness, 1, 2, 3, holds={1: hold_of(row), 2: hold_of(row)})
+        assert outcomes(answers) == [Outcome.FOUND, Outcome.SUPERSEDED, Outcome.CREATED]
+        assert (answers[0].record, answers[1].record) == (created.record, user_message(2))
+        rows = await harness.rows(harness.tenant_id, UserMessage)
+        assert {one.partition_key for one in rows} == {user_message(n).partition_key for n in (1, 3)}
+
+    async def test_a_scheduler_row_of_another_tenant_holds_no_inbox_row(self, harness: StoreHarness) -> None:
+        """Nor does one that is not there."""
+        theirs = await claim(harness, f"{harness.tenant_id}-2")
+        before = await everything(harness)
+        answers = await ensure_inbox(harness, 1, 2, holds={1: hold_of(theirs), 2: (2**40, 1)})
+        assert outcomes(answers) == [Outcome.SUPERSEDED, Outcome.SUPERSEDED]
+        assert await everything(harness) == before

@@ -10,7 +10,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.claim import ClaimedMessage, DoubtVerdict
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import SOURCE, Pump, near
+from clarion.testing.contracts.pump import ACCOUNTS, SOURCE, Pump, near
 
 # What a reply that proves that nothing was sent makes of a row in doubt.
 PROVEN: Final[tuple[tuple[CallOutcome, bool, OutgoingStatus], ...]] = (
@@ -34,7 +34,9 @@ NO_EVIDENCE: Final[tuple[CallOutcome, ...]] = (
 
 async def replay(harness: StoreHarness, message: OutgoingMessage) -> None:
     """Let a doubtful row be sent again."""
-    (doubt,) = [doubt for doubt in await harness.store.find_doubts(limit=10) if doubt.id == message.id]
+    (doubt,) = [
+        doubt for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) if doubt.id == message.id
+    ]
     verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again")
     assert await harness.store.settle_doubts([verdict], actor="settle") == {doubt.id}
 
@@ -72,7 +74,7 @@ class LateReplyContract:
             "p-1",
             70_000,
         )
-        assert await harness.store.find_doubts(limit=10) == []
+        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
 
     @each_proof
     async def test_a_late_reply_that_proves_that_nothing_was_sent_ends_the_doubt(
@@ -87,7 +89,7 @@ class LateReplyContract:
         seen = await pump.seen(message.id)
         assert (seen.status, seen.entry.settle_at, seen.entry.reason) == (status, None, outcome.reason)  # type: ignore[union-attr]  # each of them has one
         assert AttemptStatus.UNKNOWN not in [one.status for one in seen.attempts]
-        assert await harness.store.find_doubts(limit=10) == []
+        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
 
     @pytest.mark.parametrize("outcome", [Deferred(reason="later"), NotCalled(reason="x")], ids=["deferred", "not"])
     async def test_a_row_that_was_proven_unsent_is_sent_as_if_it_had_never_been_in_doubt(

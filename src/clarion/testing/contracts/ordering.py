@@ -14,7 +14,7 @@ from clarion.domain.claim import DoubtVerdict, FlowQuota, Gate
 from clarion.domain.identity import Lane
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import LEASE, ORDER_KEY, ROUTE, Pump
+from clarion.testing.contracts.pump import ACCOUNTS, LEASE, ORDER_KEY, ROUTE, Pump
 from clarion.testing.factories import guid
 
 CLOSING: Final[tuple[CallOutcome, ...]] = (Accepted(), Refused(reason="no"), Unknown(reason="lost"))
@@ -176,7 +176,7 @@ class OrderContract:
         (flow,) = await pump.heads()
         (claimed,) = await pump.claim()
         await pump.record(Unknown(reason="lost"), claimed)
-        (doubt,) = await harness.store.find_doubts(limit=10)
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
         verdict = DoubtVerdict(
             id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again", delay=delay
         )

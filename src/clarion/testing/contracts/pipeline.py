@@ -13,6 +13,7 @@ from clarion.testing.contracts.canceling import CancelContract, GateContract
 from clarion.testing.contracts.catalog import FactContract, KeyContract, TemplateContract
 from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.doubts import DoubtContract, RetryContract
+from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import LateReplyContract
 from clarion.testing.contracts.ordering import OrderContract
@@ -26,6 +27,7 @@ from clarion.testing.contracts.stories import GaugeContract, HistoryContract, St
 class PipelineContract(
     StageContract,
     StageRescueContract,
+    FailingContract,
     ClaimContract,
     OrderContract,
     RecordContract,

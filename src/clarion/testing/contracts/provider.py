@@ -16,7 +16,7 @@ import pytest
 from clarion.domain.call import REASON_CHARS_MAX, Accepted, Call, CallOutcome, Deferred, Refused, Unknown
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel
-from clarion.ports.provider import Provider
+from clarion.ports.provider import EVERY_CHANNEL, Provider
 
 CONTENT = EmailContent(subject="Quarterly canary", html="<p>canary</p>", text="canary")
 
@@ -61,6 +61,10 @@ class ProviderContract(ABC):
     @abstractmethod
     def stage(self) -> Stage:
         """Open a provider and its peer, which has seen nothing yet."""
+
+    async def test_it_carries_what_the_contract_sends_and_never_the_inbox(self, stage: Stage) -> None:
+        """Channels are given to it by what it says."""
+        assert Channel.EMAIL in stage.provider.channels <= EVERY_CHANNEL
 
     async def test_what_is_accepted_was_delivered_once(self, stage: Stage) -> None:
         """The simple case."""

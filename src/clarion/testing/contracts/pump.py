@@ -27,6 +27,7 @@ from clarion.testing.memory import DeliveryAttempt, FlowCount, QueueEntry, Trans
 LEASE: Final = timedelta(seconds=60)
 ROUTE: Final = "email:default"
 ACCOUNT: Final = "main"
+ACCOUNTS: Final = (ACCOUNT, "other", "mail-1", "mail-2")
 SOURCE: Final = "a source"
 """What makes a row's states count: a test that gives it to its pump holds the counters to every step."""
 

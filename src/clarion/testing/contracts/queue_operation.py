@@ -17,7 +17,7 @@ from clarion.domain.identity import Lane
 from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingMessage
 from clarion.ports.track import ProviderEvent
 from clarion.testing.contracts.harness import StoreHarness, by_key
-from clarion.testing.contracts.pump import LEASE, ROUTE, result
+from clarion.testing.contracts.pump import ACCOUNTS, LEASE, ROUTE, result
 from clarion.testing.factories import address_version, guid, notification_job, outgoing_item
 
 OUTCOMES: Final[tuple[CallOutcome, ...]] = (
@@ -151,7 +151,7 @@ class Settle(msgspec.Struct, frozen=True):
     async def run(self, side: Side) -> object:
         """Find the doubts and settle them."""
         names = await side.names()
-        doubts = sorted(await side.store.find_doubts(limit=100), key=lambda one: names[one.id])
+        doubts = sorted(await side.store.find_doubts(accounts=ACCOUNTS, limit=100), key=lambda one: names[one.id])
         verdicts = [
             DoubtVerdict(
                 id=one.id,

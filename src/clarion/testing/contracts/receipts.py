@@ -16,7 +16,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.outgoing import EVIDENCE_ORDER, RANK, OutgoingMessage, OutgoingStatus
 from clarion.ports.track import ProviderEvent
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import ACCOUNT, ORDER_KEY, SOURCE, Pump
+from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, ORDER_KEY, SOURCE, Pump
 from clarion.testing.factories import TEXT
 from clarion.testing.memory import WebhookEvent
 
@@ -203,7 +203,7 @@ class ReceiptContract:
         seen = await pump.seen(message.id)
         assert seen.way[-2:] == [OutgoingStatus.UNCERTAIN, OutgoingStatus.DELIVERED]
         assert [one.status for one in seen.attempts] == [AttemptStatus.ACCEPTED]
-        assert await harness.store.find_doubts(limit=10) == []
+        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
         assert await pump.claim() == []
 
     async def test_a_receipt_for_a_row_in_flight_moves_it_and_leaves_the_claim_its_token(

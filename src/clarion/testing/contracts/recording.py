@@ -15,7 +15,8 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.outgoing import OutgoingStatus, ReasonClass
 from clarion.domain.support import SupportKind, SupportStatus
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import LEASE, SOURCE, Pump, near, other_token, result
+from clarion.testing.contracts.late_replies import replay
+from clarion.testing.contracts.pump import ACCOUNTS, LEASE, SOURCE, Pump, near, other_token, result
 from clarion.testing.factories import TEXT, guid
 from clarion.testing.memory import FlowCount
 
@@ -239,6 +240,74 @@ class RecordContract:
             harness.tenant_id, message.id or 0, version=seen.message.version, actor="sam", reason="mended"
         )
         assert await pump.record(NotCalled(reason="not ready"), await pump.claim_one()) == [OutgoingStatus.RETRY_READY]
+
+    async def test_what_can_never_be_called_with_ends_without_an_attempt(self, harness: StoreHarness) -> None:
+        """No call was made, so none is written; the job's messages are one case."""
+        pump = Pump(harness, source=SOURCE)
+        messages = await pump.campaign(2)
+        outcome = NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL)
+        assert await pump.record(outcome, *await pump.claim()) == [OutgoingStatus.FAILED_FINAL] * 2
+        for message in messages:
+            seen = await pump.seen(message.id)
+            assert (seen.entry.attempts, seen.attempts, seen.entry.reason) == (0, [], "cannot be merged")
+        (case,) = await harness.store.list_support_cases(harness.tenant_id)
+        assert (case.kind, case.record, case.seen_count) == (SupportKind.DEAD_LETTER, "OutgoingMessage", 2)
+        await pump.check()
+
+    async def test_messages_whose_attempts_are_used_up_are_one_case_of_their_account(
+        self, harness: StoreHarness
+    ) -> None:
+        """A dead letter: somebody should look at the account, or send them again."""
+        pump = Pump(harness, source=SOURCE)
+        messages = await pump.campaign(2)
+        claims = await pump.claim(account="mail-1")
+        assert await pump.record(Deferred(reason="busy"), *claims, final=True) == [OutgoingStatus.FAILED_FINAL] * 2
+        (case,) = await harness.store.list_support_cases(harness.tenant_id)
+        assert (case.kind, case.record, case.seen_count) == (SupportKind.DEAD_LETTER, "ProviderAccount", 2)
+        assert "mail-1" in case.record_key
+        assert any(str(message.message_id) in case.details for message in messages)
+
+    @pytest.mark.parametrize("leads_to", [OutgoingStatus.RETRY_READY, OutgoingStatus.FAILED_FINAL])
+    async def test_a_row_with_a_doubtful_call_that_is_given_up_rests_in_doubt(
+        self, harness: StoreHarness, leads_to: OutgoingStatus
+    ) -> None:
+        """Nobody can say that it was not sent, so nothing may say `FailedFinal`; nobody replays it by itself either."""
+        pump = Pump(harness, source=SOURCE)
+        message = await pump.message()
+        await pump.record(Unknown(reason="lost"), await pump.claim_one())
+        await replay(harness, message)
+        outcome = NotCalled(reason="not ready", leads_to=leads_to)
+        for _ in range(NOT_CALLED_MAX - 1 if leads_to is OutgoingStatus.RETRY_READY else 0):
+            assert await pump.record(outcome, await pump.claim_one()) == [OutgoingStatus.RETRY_READY]
+        assert await pump.record(outcome, await pump.claim_one()) == [OutgoingStatus.UNCERTAIN]
+        seen = await pump.seen(message.id)
+        assert (seen.entry.settle_at, seen.entry.attempts, len(seen.attempts)) == (None, 1, 1)
+        await pump.check()
+
+    async def test_a_deferral_that_is_the_last_leaves_a_doubtful_call_in_doubt(self, harness: StoreHarness) -> None:
+        """The same where attempts are used up."""
+        pump = Pump(harness, source=SOURCE)
+        message = await pump.message()
+        await pump.record(Unknown(reason="lost"), await pump.claim_one())
+        await replay(harness, message)
+        assert await pump.record(Deferred(reason="busy"), await pump.claim_one(), final=True) == [
+            OutgoingStatus.UNCERTAIN
+        ]
+        assert (await pump.seen(message.id)).entry.settle_at is None
+
+    async def test_a_replay_that_came_too_late_is_a_doubt_again_without_an_attempt(self, harness: StoreHarness) -> None:
+        """I-10: no call was made, and the row is judged once more."""
+        pump = Pump(harness, source=SOURCE)
+        message = await pump.message()
+        await pump.record(Unknown(reason="lost"), await pump.claim_one())
+        await replay(harness, message)
+        outcome = NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN)
+        assert await pump.record(outcome, await pump.claim_one()) == [OutgoingStatus.UNCERTAIN]
+        seen = await pump.seen(message.id)
+        assert (seen.entry.attempts, len(seen.attempts), seen.entry.reason) == (1, 1, "too late")
+        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        assert (doubt.id, doubt.attempts) == (message.id, 1)
+        await pump.check()
 
     async def test_a_faulty_account_is_one_case_however_many_rows_find_it(self, harness: StoreHarness) -> None:
         """It is the account's, so it is seen again and not opened again; another account has its own."""

@@ -313,15 +313,3 @@ class StageRescueContract:
         await harness.store.rescue_stages(limit=10, rescues_max=5)
         (second,) = await claim(harness)
         assert second.job.recipients == "[1]"
-
-    async def test_the_next_due_time_is_told_as_a_wait(self, harness: StoreHarness) -> None:
-        """None where nothing is pending, zero where something is due."""
-        assert await harness.store.next_stage_due_in() is None
-        await make_pending(harness, 1, due_at=await harness.now() + timedelta(seconds=500))
-        wait = await harness.store.next_stage_due_in()
-        assert wait is not None
-        assert timedelta(seconds=450) < wait <= timedelta(seconds=500)
-        await make_pending(harness, 2)
-        assert await harness.store.next_stage_due_in() == timedelta()
-        assert len(await claim(harness)) == 1
-        assert await harness.store.next_stage_due_in() > timedelta(seconds=450)  # type: ignore[operator]  # one waits

@@ -14,7 +14,7 @@ from clarion.testing.contracts.ensuring import EnsuringContract
 from clarion.testing.contracts.guarded_jobs import GuardedJobContract, NotificationSchedulerContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.hash_tags import HashTagContract
-from clarion.testing.contracts.holding import HoldingContract
+from clarion.testing.contracts.holding import HoldingContract, InboxHoldingContract
 from clarion.testing.contracts.oracle import OracleContract
 from clarion.testing.contracts.outgoing import OutgoingContract
 from clarion.testing.contracts.outgoing_parents import ManyParentsContract
@@ -32,6 +32,7 @@ class StoreContract(
     OutgoingContract,
     ManyParentsContract,
     HoldingContract,
+    InboxHoldingContract,
     PartialFailureContract,
     HashTagContract,
     SupportCaseContract,

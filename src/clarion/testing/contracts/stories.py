@@ -19,7 +19,7 @@ from clarion.domain.support import SupportStatus
 from clarion.ports.insights import PAGE_MAX, Gauge, JobLine
 from clarion.testing.contracts.doubts import make_doubt, verdict
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import Pump, near
+from clarion.testing.contracts.pump import ACCOUNTS, Pump, near
 from clarion.testing.contracts.receipts import event, track
 from clarion.testing.contracts.stages import claim, finished, make_pending
 from clarion.testing.contracts.support_cases import support_case
@@ -258,7 +258,11 @@ class HistoryContract:
         """A tenant's own, by id; those at rest too, for a person may still decide otherwise."""
         pump = Pump(harness)
         messages = [await make_doubt(pump, "mail-1", job=n) for n in (1, 2, 3)]
-        doubt = next(doubt for doubt in await harness.store.find_doubts(limit=10) if doubt.id == messages[0].id)
+        doubt = next(
+            doubt
+            for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+            if doubt.id == messages[0].id
+        )
         await harness.elapse(MINUTE)
         await harness.store.settle_doubts([verdict(doubt, replay=False, reason="at rest")], actor="settle")
         listed = await harness.store.list_doubts(harness.tenant_id)

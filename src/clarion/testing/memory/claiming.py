@@ -8,7 +8,7 @@ from clarion.domain.address import AddressVersion
 from clarion.domain.claim import SOON, ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob
-from clarion.domain.outgoing import DUE, OutgoingStatus
+from clarion.domain.outgoing import DUE, OutgoingStatus, called_off, out_of_time
 from clarion.testing.memory import moving
 from clarion.testing.memory.moving import Row
 from clarion.testing.memory.record import Flow
@@ -47,17 +47,15 @@ def claim_outgoing(
     """Take due rows, at most each flow's quota; what is due is judged once, before anything is moved."""
     now = tables.now()
     picked = {row.id: (row, quota.account) for quota in quotas for row in _pick(tables, quota)}
-    ruled = [(row, account, _rule(tables, row)) for row, account in picked.values()]
-    for row, _, verdict in ruled:
-        if verdict in DUE:
+    ruled = [(row, account, *_rule(tables, row)) for row, account in picked.values()]
+    for row, _, to, _ in ruled:
+        if to in DUE:
             moving.change(tables, row, due_at=now + lease, in_line=True)
     claimed: list[ClaimedMessage] = []
-    for row, account, verdict in ruled:
-        if verdict is OutgoingStatus.CANCELED:
-            moving.move(tables, row, verdict, actor=actor, reason="canceled before it was sent")
-        elif verdict is OutgoingStatus.EXPIRED:
-            moving.move(tables, row, verdict, actor=actor, reason="its time ran out before it was sent")
-        elif verdict is OutgoingStatus.SENDING:
+    for row, account, to, reason in ruled:
+        if reason is not None:
+            moving.move(tables, row, to, actor=actor, reason=reason)
+        elif to is OutgoingStatus.SENDING:
             changes = {
                 "lease_until": now + lease,
                 "claim_token": token,
@@ -65,7 +63,7 @@ def claim_outgoing(
                 "attempts": row.entry.attempts + 1,
                 "replay_authorised": row.entry.replay_authorised,  # for this call: whatever comes of it consumes it
             }
-            taken = moving.move(tables, row, verdict, actor=actor, changes=changes)
+            taken = moving.move(tables, row, to, actor=actor, changes=changes)
             claimed.append(_claimed(tables, before=row, after=taken))
     return claimed
 
@@ -90,13 +88,14 @@ def _pick(tables: Tables, quota: FlowQuota) -> list[Row]:
     return due[: quota.quota]
 
 
-def _rule(tables: Tables, row: Row) -> OutgoingStatus:
-    """Decide what becomes of a picked row; one that must wait for its order stays where it is."""
+def _rule(tables: Tables, row: Row) -> tuple[OutgoingStatus, str | None]:
+    """Decide what becomes of a picked row, and why if it ends; one that must wait for its order stays where it is."""
+    is_unproven = row.entry.first_unproven_at is not None
     if row.entry.cancel_at is not None:
-        return OutgoingStatus.CANCELED
+        return called_off(is_unproven=is_unproven)
     if row.entry.expires_at is not None and row.entry.expires_at <= tables.now():
-        return OutgoingStatus.EXPIRED
-    return row.status if _is_blocked(tables, row) else OutgoingStatus.SENDING
+        return out_of_time(is_unproven=is_unproven)
+    return row.status if _is_blocked(tables, row) else OutgoingStatus.SENDING, None
 
 
 def _is_blocked(tables: Tables, row: Row) -> bool:

@@ -12,11 +12,12 @@ from clarion.domain.comparison import Given, differing
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
+from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.support import Keyed, conflict_case
-from clarion.ports.ensure import unknown_address, unknown_parent
+from clarion.ports.ensure import Hold, unknown_address, unknown_parent
 from clarion.testing.memory.record import QueueEntry
 from clarion.testing.memory.tables import Tables
 
@@ -86,6 +87,13 @@ def ensure_scheduler(tables: Tables, tenant_id: str, given: NotificationSchedule
     return ensure(tables, tenant_id, msgspec.structs.replace(given, due_at=given.due_at or tables.now()))
 
 
+def ensure_inbox(tables: Tables, tenant_id: str, given: UserMessage, *, hold: Hold | None) -> Ensured[UserMessage]:
+    """Insert an inbox row unless the claim under which it was to be made is gone."""
+    if given.key not in tables.of(tenant_id, UserMessage) and not _holds(tables, tenant_id, hold):
+        return Ensured(outcome=Outcome.SUPERSEDED, record=given)
+    return ensure(tables, tenant_id, given)
+
+
 def ensure_outgoing(tables: Tables, tenant_id: str, items: Sequence[OutgoingItem]) -> list[Ensured[OutgoingMessage]]:
     """Insert the rows that are missing and whose hold stands; an unknown parent or address refuses all of them."""
     addresses = {address.id: address for address in tables.of(tenant_id, AddressVersion).values()}
@@ -129,7 +137,7 @@ def _outgoing(
     return row, parent.traceparent
 
 
-def _holds(tables: Tables, tenant_id: str, hold: tuple[int, int] | None) -> bool:
+def _holds(tables: Tables, tenant_id: str, hold: Hold | None) -> bool:
     """Tell whether a scheduler row is still claimed under this version; what asks for no hold is always allowed."""
     return hold is None or any(
         (row.id, row.version) == hold and row.status is NotificationStatus.PROCESSING

@@ -5,7 +5,7 @@ token (rescued, or already advanced by a receipt); or claimed by another since. 
 otherwise than by evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 import msgspec
@@ -16,6 +16,7 @@ from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, Recorded
 from clarion.domain.outgoing import RANK, OutgoingStatus, ReasonClass
+from clarion.domain.support import SupportCase
 from clarion.testing.memory import moving
 from clarion.testing.memory.moving import Row
 from clarion.testing.memory.record import DeliveryAttempt
@@ -56,7 +57,7 @@ def _return(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
         case Deferred(reason=reason, throttled=throttled):
             return _wait(tables, row, result, actor=actor, reason=reason, throttled=throttled)
         case Misconfigured(reason=reason):
-            _report_account(tables, row, reason)
+            report(tables, row, trouble.faulty_account, reason, account=row.entry.account or "")
             return _wait(tables, row, result, actor=actor, reason=reason)
         case Refused(reason=reason, recipient_not_found=not_found):
             reason_class = ReasonClass.RECIPIENT_NOT_FOUND if not_found else None
@@ -71,8 +72,8 @@ def _return(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
             )
         case Unknown(reason=reason):
             return doubt(tables, moving.change(tables, row, **_proof(row, result)), actor=actor, reason=reason)
-        case NotCalled(reason=reason):
-            return _take_back(tables, row, result, actor=actor, reason=reason)
+        case NotCalled():
+            return _take_back(tables, row, result, result.outcome, actor=actor)
         case _:
             assert_never(result.outcome)
 
@@ -81,7 +82,8 @@ def _wait(tables: Tables, row: Row, result: CallResult, *, actor: str, reason: s
     """Let a row that was not taken wait for its next attempt, or end it where its attempts are used up."""
     changes = _proof(row, result)
     if result.final:
-        return moving.move(tables, row, OutgoingStatus.FAILED_FINAL, actor=actor, reason=reason, changes=changes)
+        report(tables, row, trouble.given_up, reason, account=row.entry.account or "")
+        return _end(tables, row, actor=actor, reason=reason, changes=changes)
     return moving.move(
         tables,
         row,
@@ -93,15 +95,25 @@ def _wait(tables: Tables, row: Row, result: CallResult, *, actor: str, reason: s
     )
 
 
-def _take_back(tables: Tables, row: Row, result: CallResult, *, actor: str, reason: str) -> Row:
+def _take_back(tables: Tables, row: Row, result: CallResult, outcome: NotCalled, *, actor: str) -> Row:
     """Take back a claim that came to no call; one that came to none too often will not come to one either."""
     counts = {"attempts": row.entry.attempts - 1, "not_called": row.entry.not_called + 1}
-    if row.entry.not_called + 1 >= NOT_CALLED_MAX:
-        _report_row(tables, row, reason)
-        return moving.move(tables, row, OutgoingStatus.FAILED_FINAL, actor=actor, reason=reason, changes=counts)
+    to, reason = outcome.leads_to, outcome.reason
+    if to is OutgoingStatus.UNCERTAIN and row.entry.first_unproven_at is not None:
+        changes = {**counts, "settle_at": tables.now()}
+        return moving.move(tables, row, to, actor=actor, reason=reason, changes=changes)
+    if to is OutgoingStatus.FAILED_FINAL or row.entry.not_called + 1 >= NOT_CALLED_MAX:
+        report(tables, row, trouble.never_called, reason, pk=row.message.pk)
+        return _end(tables, row, actor=actor, reason=reason, changes=counts)
     kept = {"replay_authorised": row.entry.replay_authorised}  # the word of a person is not used up by no call
     changes = {**counts, **kept, "due_at": tables.now() + result.delay}
     return moving.move(tables, row, OutgoingStatus.RETRY_READY, actor=actor, reason=reason, changes=changes)
+
+
+def _end(tables: Tables, row: Row, *, actor: str, reason: str, changes: Mapping[str, object]) -> Row:
+    """End a row that we give up; of one with a call of which nobody knows, nobody can say that it failed."""
+    to = OutgoingStatus.FAILED_FINAL if row.entry.first_unproven_at is None else OutgoingStatus.UNCERTAIN
+    return moving.move(tables, row, to, actor=actor, reason=reason, changes=changes)
 
 
 def doubt(tables: Tables, row: Row, *, actor: str, reason: str) -> Row:
@@ -199,24 +211,10 @@ def _proof(row: Row, result: CallResult) -> dict[str, object]:
     }
 
 
-def _report_account(tables: Tables, row: Row, reason: str) -> None:
-    case = trouble.faulty_account(
-        row.tenant_id,
-        account=row.entry.account or "",
-        reason=reason,
-        correlation_id=row.message.correlation_id,
-    )
-    tables.open_cases(row.tenant_id, [case])
-
-
-def _report_row(tables: Tables, row: Row, reason: str) -> None:
+def report(tables: Tables, row: Row, case_of: Callable[..., SupportCase], reason: str, **what: str) -> None:
+    """Open the case of some trouble with a row."""
     message = row.message
-    case = trouble.never_called(
-        row.tenant_id,
-        pk=message.pk,
-        rk=message.rk,
-        message_id=message.message_id,
-        reason=reason,
-        correlation_id=message.correlation_id,
+    case = case_of(
+        row.tenant_id, message_id=message.message_id, reason=reason, correlation_id=message.correlation_id, **what
     )
     tables.open_cases(row.tenant_id, [case])

@@ -1,13 +1,13 @@
 """Settling: rows whose worker is gone, doubts and their verdicts, gates, cancels and a person's retry."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from clarion.domain import act
+from clarion.domain import act, trouble
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.claim import Doubt, DoubtVerdict, Gate
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
-from clarion.domain.outgoing import DUE, FINAL, OutgoingStatus
+from clarion.domain.outgoing import DUE, FINAL, OutgoingStatus, called_off
 from clarion.testing.memory import moving, recording, stages
 from clarion.testing.memory.catalog import append_audit
 from clarion.testing.memory.moving import Row
@@ -29,9 +29,13 @@ def rescue_outgoing(tables: Tables, *, limit: int) -> int:
     return len(rescued)
 
 
-def find_doubts(tables: Tables, *, limit: int) -> list[Doubt]:
+def find_doubts(tables: Tables, *, accounts: Collection[str], limit: int) -> list[Doubt]:
     """Return rows in `Uncertain` that wait for a decision, the oldest first."""
-    waiting = [(row.entry.settle_at, row.id, row) for row in moving.rows(tables) if row.entry.settle_at is not None]
+    waiting = [
+        (row.entry.settle_at, row.id, row)
+        for row in moving.rows(tables)
+        if row.entry.settle_at is not None and row.entry.account in accounts
+    ]
     return [
         Doubt(
             id=row.id,
@@ -39,9 +43,18 @@ def find_doubts(tables: Tables, *, limit: int) -> list[Doubt]:
             tenant_id=row.tenant_id,
             version=row.message.version,
             account=row.entry.account or "",
+            message_id=row.message.message_id,
+            channel=row.message.channel,
+            attempts=row.entry.attempts,
+            unanswered=sum(
+                one.status is AttemptStatus.UNKNOWN and one.latency_ms is not None
+                for one in moving.attempts(tables, row)
+            ),
             doubt_policy=row.entry.doubt_policy,
             replays=row.entry.replays,
             unproven_for=tables.now() - (row.entry.first_unproven_at or settle_at),
+            is_over=row.entry.cancel_at is not None
+            or (row.entry.expires_at is not None and row.entry.expires_at <= tables.now()),
         )
         for settle_at, _, row in sorted(waiting, key=lambda one: one[:2])[:limit]
         if settle_at <= tables.now()
@@ -66,6 +79,8 @@ def settle_doubts(tables: Tables, verdicts: Sequence[DoubtVerdict], *, actor: st
             }
         )
         moving.move(tables, row, verdict.to, actor=actor, reason=verdict.reason, changes=changes)
+        if not verdict.replay:
+            recording.report(tables, row, trouble.left_uncertain, verdict.reason, account=row.entry.account or "")
     return settled
 
 
@@ -80,10 +95,11 @@ def set_gate(tables: Tables, tenant_id: str, source: str, gate: Gate, *, actor: 
 
 def sweep_canceled(tables: Tables, *, limit: int) -> int:
     """Turn waiting rows of canceled sources, and waiting rows that were called off, into `Canceled`."""
-    called_off = [row for row in moving.rows(tables) if row.status in DUE and _is_called_off(tables, row)]
-    for row in called_off[:limit]:
-        moving.move(tables, row, OutgoingStatus.CANCELED, actor="sweep", reason="canceled before it was sent")
-    return len(called_off[:limit])
+    waiting = [row for row in moving.rows(tables) if row.status in DUE and _is_called_off(tables, row)]
+    for row in waiting[:limit]:
+        to, reason = called_off(is_unproven=row.entry.first_unproven_at is not None)
+        moving.move(tables, row, to, actor="sweep", reason=reason)
+    return len(waiting[:limit])
 
 
 def cancel_job(tables: Tables, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
@@ -113,7 +129,7 @@ def retry_outgoing(tables: Tables, tenant_id: str, outgoing_id: int, *, version:
     row = moving.find(tables, outgoing_id)
     if row is None or row.tenant_id != tenant_id or row.message.version != version:
         return False
-    if row.status not in (OutgoingStatus.FAILED_FINAL, OutgoingStatus.UNCERTAIN):
+    if row.status not in (OutgoingStatus.FAILED_FINAL, OutgoingStatus.UNCERTAIN) or row.entry.cancel_at is not None:
         return False
     append_audit(tables, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
     changes = {"due_at": tables.now(), "replay_authorised": True, "not_called": 0}
@@ -126,7 +142,8 @@ def _call_off(tables: Tables, row: Row, *, actor: str) -> None:
     tables.cancelers[row.id] = actor
     row = moving.change(tables, row, cancel_at=tables.now())
     if row.status in DUE:
-        moving.move(tables, row, OutgoingStatus.CANCELED, actor=actor, reason="canceled before it was sent")
+        to, reason = called_off(is_unproven=row.entry.first_unproven_at is not None)
+        moving.move(tables, row, to, actor=actor, reason=reason)
 
 
 def _is_called_off(tables: Tables, row: Row) -> bool:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from uuid import UUID
 
 import msgspec
 
-from clarion.domain import trouble
+from clarion.domain import act, trouble
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.identity import Lane
 from clarion.domain.notification import (
@@ -16,6 +17,7 @@ from clarion.domain.notification import (
     NotificationStatus,
     Stage,
 )
+from clarion.testing.memory.catalog import append_audit
 from clarion.testing.memory.tables import Tables
 
 
@@ -49,7 +51,7 @@ def finish_stage(tables: Tables, results: Sequence[StageResult]) -> set[int]:
         tenant_id, row = rows[result.scheduler_id]
         if row.status is not NotificationStatus.PROCESSING or row.version != result.version:
             continue
-        move(
+        finished = move(
             tables,
             tenant_id,
             row,
@@ -60,6 +62,8 @@ def finish_stage(tables: Tables, results: Sequence[StageResult]) -> set[int]:
             reason=result.reason,
             diagnostics=result.diagnostics or row.diagnostics,
         )
+        if finished.status is NotificationStatus.FAILED:
+            tables.open_cases(tenant_id, [trouble.failed_job(tenant_id, finished)])
         moved.add(result.scheduler_id)
     return moved
 
@@ -95,10 +99,18 @@ def rescue_stages(tables: Tables, *, limit: int, rescues_max: int) -> int:
     return len(rescued)
 
 
-def next_stage_due_in(tables: Tables) -> timedelta | None:
-    """Tell how long until the next pending job falls due; zero where one is due now."""
-    due = [row.due_at for _, row in tables.everywhere(NotificationScheduler) if row.due_at is not None]
-    return max(timedelta(), min(due) - tables.now()) if due else None
+def retry_job(tables: Tables, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
+    """Return a failed job to Ready at the stage where it failed; audited."""
+    done = act.retry_job(job_guid, reason=reason, actor=actor)
+    jobs = {job.row_key for job in tables.of(tenant_id, NotificationJob).values() if job.guid == job_guid}
+    rows = tables.of(tenant_id, NotificationScheduler).values()
+    failed = [row for row in rows if row.artifact_rk in jobs and row.status is NotificationStatus.FAILED]
+    for row in failed:
+        changes = {"due_at": tables.now(), "rescue_count": 0, "retry_count": 0, "reason": f"retried by {actor}"}
+        move(tables, tenant_id, row, to=NotificationStatus.READY, **changes)
+    if failed:
+        append_audit(tables, tenant_id, done)
+    return bool(failed)
 
 
 def move(

@@ -22,7 +22,7 @@ from clarion.domain.claim import (
     StageResult,
 )
 from clarion.domain.ensured import Ensured
-from clarion.domain.guard import JobEntry
+from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
@@ -32,7 +32,7 @@ from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
 from clarion.ports.clock import Clock
-from clarion.ports.ensure import WrappedKeys, bounded
+from clarion.ports.ensure import NO_HOLDS, Holds, WrappedKeys, bounded
 from clarion.ports.facts import RecipientFacts, TemplateRow
 from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
 from clarion.ports.track import ProviderEvent
@@ -105,9 +105,17 @@ class MemoryStore:
         """Insert the versions that are missing."""
         return [ensuring.ensure(self._tables, tenant_id, item) for item in bounded(items)]
 
-    async def ensure_user_messages(self, tenant_id: str, items: Sequence[UserMessage]) -> list[Ensured[UserMessage]]:
-        """Insert the inbox rows that are missing."""
-        return [ensuring.ensure(self._tables, tenant_id, item) for item in bounded(items)]
+    async def find_guard(self, tenant_id: str, key: tuple[str, str]) -> IdempotencyGuard | None:
+        """Return the guard of an operation and a key's hash."""
+        return self._tables.of(tenant_id, IdempotencyGuard).get(key)
+
+    async def ensure_user_messages(
+        self, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
+    ) -> list[Ensured[UserMessage]]:
+        """Insert the inbox rows that are missing and whose hold stands."""
+        return [
+            ensuring.ensure_inbox(self._tables, tenant_id, item, hold=holds.get(item.key)) for item in bounded(items)
+        ]
 
     async def ensure_outgoing_messages(
         self, tenant_id: str, items: Sequence[OutgoingItem]
@@ -137,10 +145,6 @@ class MemoryStore:
         """Return expired claims to Ready, or past the bound to Failed."""
         return stages.rescue_stages(self._tables, limit=limit, rescues_max=rescues_max)
 
-    async def next_stage_due_in(self) -> timedelta | None:
-        """Tell how long until the next pending job falls due."""
-        return stages.next_stage_due_in(self._tables)
-
     async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
         """Find the flows of these routes that have a row due behind their low mark."""
         return claiming.discover_flows(self._tables, routes=routes, lows=lows)
@@ -159,9 +163,9 @@ class MemoryStore:
         """Turn rows whose lease ran out into doubts."""
         return settling.rescue_outgoing(self._tables, limit=limit)
 
-    async def find_doubts(self, *, limit: int) -> list[Doubt]:
+    async def find_doubts(self, *, accounts: Collection[str], limit: int) -> list[Doubt]:
         """Return rows in `Uncertain` that wait for a decision."""
-        return settling.find_doubts(self._tables, limit=limit)
+        return settling.find_doubts(self._tables, accounts=accounts, limit=limit)
 
     async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
         """Replay doubts or let them rest, by version."""
@@ -178,6 +182,10 @@ class MemoryStore:
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
         """Cancel a direct job."""
         return settling.cancel_job(self._tables, tenant_id, job_guid, actor=actor)
+
+    async def retry_job(self, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
+        """Return a failed job to `Ready` on a person's word."""
+        return stages.retry_job(self._tables, tenant_id, job_guid, actor=actor, reason=reason)
 
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
         """Return a failed or doubtful row to `RetryReady` on a person's word."""

@@ -127,8 +127,11 @@ def rescues_come_after_the_lease(change: Change, evidence: Evidence) -> Iterator
                 yield from _had_a_reason(old, change, evidence)
             case "record_outgoing":
                 evidence.coverage.met("I-12: uncertain by an unknown outcome")
-                if any(call.heard for call in evidence.ledger.of(new.name) if call.attempt == old.attempts):
+                heard = any(call.heard for call in evidence.ledger.of(new.name) if call.attempt == old.attempts)
+                if heard and old.first_unproven_at is None:
                     yield Violation("I-12", f"{change.deed} made row {new.id} Uncertain, whose reply had come")
+            case "claim_outgoing" | "cancel_job" | "sweep_canceled" if old.first_unproven_at is not None:
+                evidence.coverage.met("I-13: given up and still in doubt")
             case _:
                 yield Violation("I-12", f"{change.deed} made row {new.id} Uncertain")
 
@@ -153,6 +156,14 @@ def doubts_are_settled_by_the_rule(change: Change, evidence: Evidence) -> Iterat
                 yield Violation("I-13", f"{change.deed} moved row {new.id} from Uncertain to {new.status}")
             case _:
                 pass
+
+
+def nothing_denies_what_may_have_arrived(change: Change, _: Evidence) -> Iterator[Violation]:
+    """I-13: a row with a call of which nobody knows never shows that it was not sent."""
+    for old, new in change.outgoing:
+        denies = new.state in (OutgoingStatus.CANCELED, OutgoingStatus.EXPIRED)
+        if denies and old is not None and old.status != new.status and old.first_unproven_at is not None:
+            yield Violation("I-13", f"{change.deed} made row {new.id} {new.status}, which may have arrived")
 
 
 def receipts_only_raise(change: Change, evidence: Evidence) -> Iterator[Violation]:
@@ -180,6 +191,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     results_count_for_their_own_claim,
     rescues_come_after_the_lease,
     doubts_are_settled_by_the_rule,
+    nothing_denies_what_may_have_arrived,
     receipts_only_raise,
 )
 

@@ -85,6 +85,7 @@ class Brittle:
         self._die = die
         self.compile = content.renderer().compile
         self.render = content.renderer().render
+        self.check = content.renderer().check
 
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
         """Name what is missing, or die of what is there."""

@@ -23,6 +23,7 @@ from clarion.domain.call import (
 )
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.track import ProviderEvent
 from clarion.testing.simulation.ledger import Fate, Ledger, LedgerCall, RowName
 from clarion.testing.simulation.loop import PROCESS, Process, SimulationLoop
@@ -214,6 +215,8 @@ class Outside:
 
 class Account:
     """One account of the outside, as a worker opens it."""
+
+    channels = EVERY_CHANNEL
 
     def __init__(self, outside: Outside, channel: Channel) -> None:
         """Serve one channel."""

@@ -30,7 +30,7 @@ from clarion.domain.claim import (
     StageResult,
 )
 from clarion.domain.ensured import Ensured
-from clarion.domain.guard import JobEntry
+from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
@@ -40,7 +40,7 @@ from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.errors import StoreUnreachable
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
-from clarion.ports.ensure import WrappedKeys, bounded
+from clarion.ports.ensure import NO_HOLDS, Holds, WrappedKeys, bounded
 from clarion.ports.facts import RecipientFacts, TemplateRow
 from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
 from clarion.ports.track import ProviderEvent
@@ -103,9 +103,17 @@ class PostgresStore:
         """Insert the versions that are missing."""
         return await self._ensure(tenant_id, items, table=record.ADDRESS_VERSIONS)
 
-    async def ensure_user_messages(self, tenant_id: str, items: Sequence[UserMessage]) -> list[Ensured[UserMessage]]:
-        """Insert the inbox rows that are missing."""
-        return await self._ensure(tenant_id, items, table=record.USER_MESSAGES)
+    async def find_guard(self, tenant_id: str, key: tuple[str, str]) -> IdempotencyGuard | None:
+        """Return the guard of an operation and a key's hash."""
+        return await self._session.read(lambda c: job.find_guard(c, tenant_id, key))
+
+    async def ensure_user_messages(
+        self, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
+    ) -> list[Ensured[UserMessage]]:
+        """Insert the inbox rows that are missing and whose hold stands."""
+        if not bounded(items):
+            return []
+        return await self._session.transact(lambda c: record.ensure_user_messages(c, tenant_id, items, holds=holds))
 
     async def ensure_outgoing_messages(
         self, tenant_id: str, items: Sequence[OutgoingItem]
@@ -128,7 +136,10 @@ class PostgresStore:
 
     async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
         """Move claimed rows on where the claim still stands."""
-        return await self._session.single(lambda c: stage_.finish_stage(c, bounded(results))) if results else set()
+        if not bounded(results):
+            return set()
+        run = self._session.single if stage_.is_one_statement(results) else self._session.transact
+        return await run(lambda c: stage_.finish_stage(c, results))
 
     async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
         """Store each job's recipient set unless one is stored already."""
@@ -137,10 +148,6 @@ class PostgresStore:
     async def rescue_stages(self, *, limit: int, rescues_max: int) -> int:
         """Return expired claims to Ready, or past the bound to Failed."""
         return await self._session.transact(lambda c: stage_.rescue_stages(c, limit=limit, rescues_max=rescues_max))
-
-    async def next_stage_due_in(self) -> timedelta | None:
-        """Tell how long until the next pending job falls due."""
-        return await self._session.read(stage_.next_stage_due_in)
 
     async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
         """Find the flows of these routes that have a row due behind their low mark."""
@@ -170,9 +177,9 @@ class PostgresStore:
         """Turn `Sending` rows whose lease ran out into `Uncertain`."""
         return await self._session.transact(lambda c: doubt.rescue_outgoing(c, limit=limit))
 
-    async def find_doubts(self, *, limit: int) -> list[Doubt]:
+    async def find_doubts(self, *, accounts: Collection[str], limit: int) -> list[Doubt]:
         """Return rows in `Uncertain` that wait for a decision."""
-        return await self._session.read(lambda c: doubt.find_doubts(c, limit=limit))
+        return await self._session.read(lambda c: doubt.find_doubts(c, accounts=accounts, limit=limit))
 
     async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
         """Replay doubts or let them rest, by version."""
@@ -191,6 +198,12 @@ class PostgresStore:
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
         """Cancel a direct job."""
         return await self._session.transact(lambda c: cancel.cancel_job(c, tenant_id, job_guid, actor=actor))
+
+    async def retry_job(self, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
+        """Return a failed job to `Ready` on a person's word."""
+        return await self._session.transact(
+            lambda c: stage_.retry_job(c, tenant_id, job_guid, actor=actor, reason=reason)
+        )
 
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
         """Return a failed or doubtful row to `RetryReady` on a person's word."""

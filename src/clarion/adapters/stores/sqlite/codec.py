@@ -27,7 +27,7 @@ Columns = tuple[str, ...]
 
 def parameter(items: Iterable[msgspec.Struct]) -> str:
     """Write a set of records as the JSON parameter of one statement."""
-    return as_json([_values(item) for item in items])
+    return as_json([fields(item) for item in items])
 
 
 def as_json(rows: Sequence[object]) -> str:
@@ -67,7 +67,7 @@ def unstorable(what: str) -> InvalidInput:
     )
 
 
-def _values(item: msgspec.Struct) -> dict[str, object]:
+def fields(item: msgspec.Struct) -> dict[str, object]:
     """Give the values of one record by column, as `as_json` takes them."""
     values = msgspec.structs.asdict(item)
     for name, convert in _writing(type(item)):

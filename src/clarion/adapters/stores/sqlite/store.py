@@ -24,7 +24,7 @@ from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.support import SupportCase
-from clarion.ports.ensure import bounded
+from clarion.ports.ensure import NO_HOLDS, Holds, bounded
 
 R = TypeVar("R")
 P = ParamSpec("P")
@@ -118,9 +118,11 @@ class SqliteStore:
         """Insert the versions that are missing."""
         return await self._ensure(partial(record.ensure, table=record.ADDRESS_VERSIONS), tenant_id, items)
 
-    async def ensure_user_messages(self, tenant_id: str, items: Sequence[UserMessage]) -> list[Ensured[UserMessage]]:
-        """Insert the inbox rows that are missing."""
-        return await self._ensure(partial(record.ensure, table=record.USER_MESSAGES), tenant_id, items)
+    async def ensure_user_messages(
+        self, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
+    ) -> list[Ensured[UserMessage]]:
+        """Insert the inbox rows that are missing and whose hold stands."""
+        return await self._ensure(partial(record.ensure_user_messages, holds=holds), tenant_id, items)
 
     async def ensure_outgoing_messages(
         self, tenant_id: str, items: Sequence[OutgoingItem]
@@ -148,12 +150,12 @@ class SqliteStore:
 
     ensure_tenant = _writes(Urgency.SOON, tenant.ensure_tenant)
     find_tenant_keys = _reads(tenant.find_tenant_keys)
+    find_guard = _reads(job.find_guard)
 
     claim_stage = _writes(Urgency.SOON, stage.claim_stage)
     finish_stage = _writes(Urgency.SOON, stage.finish_stage)
     freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
     rescue_stages = _writes(Urgency.LATER, stage.rescue_stages)
-    next_stage_due_in = _reads(stage.next_stage_due_in)
     discover_flows = _reads(claim.discover_flows)
     claim_outgoing = _writes(Urgency.CLAIM, claim.claim_outgoing)
     record_outgoing = _writes(Urgency.OUTCOME, result.record_outgoing)
@@ -163,6 +165,7 @@ class SqliteStore:
     set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
     sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
     cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
+    retry_job = _writes(Urgency.SOON, stage.retry_job)
     retry_outgoing = _writes(Urgency.SOON, doubt.retry_outgoing)
 
     keep_events = _writes(Urgency.SOON, track.keep_events)

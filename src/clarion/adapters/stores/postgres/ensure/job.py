@@ -46,6 +46,14 @@ async def ensure_notification_jobs(
     return verdicts.answers
 
 
+async def find_guard(connection: "Connection", tenant_id: str, key: tuple[str, str]) -> IdempotencyGuard | None:
+    """Return the guard of an operation and a key's hash."""
+    operation, key_hash = key
+    given = codec.as_json([{"operation": operation, "key_hash": key_hash}])
+    row = await connection.fetchrow(_SQL["read_idempotency_guards"].sql, tenant_id, given)
+    return None if row is None else _read_guard(row)
+
+
 async def _insert_guards(connection: "Connection", tenant_id: str, items: Sequence[JobEntry]) -> set[Key]:
     """Insert the first guard of each key that is absent, and return the keys that were."""
     first = {item.guard.key: item.guard for item in reversed(items) if item.guard is not None}

@@ -66,7 +66,35 @@ CROSS JOIN LATERAL (
 ) AS a;
 
 -- name: insert_user_messages
--- As every insert of an ensure; the bucket is part of the key, so that retention can drop a month.
+-- As every insert of an ensure; the bucket is part of the key, so that retention can drop a month. A scheduler row is
+-- locked FOR SHARE as for outgoing messages: only if a row of its is missing, so that a cancel waits for those who
+-- insert and is seen by those who come after it.
+WITH missing AS MATERIALIZED (
+  SELECT g.*
+  FROM json_to_recordset($2::json) AS g (
+    bucket integer, partition_key text, row_key text, message_id uuid, recipient_id_hash text, job_row_key text,
+    event_type text, content text, correlation_id text, traceparent text, hold_id bigint, hold_version integer
+  )
+  WHERE (
+    SELECT u.id
+    FROM user_message AS u
+    WHERE
+      u.tenant_id = $1 AND u.bucket = g.bucket AND u.partition_key = g.partition_key AND u.row_key = g.row_key
+  ) IS NULL
+), held AS MATERIALIZED (
+  SELECT s.id, s.version
+  FROM (
+    SELECT DISTINCT m.hold_id, m.hold_version FROM missing AS m WHERE m.hold_id IS NOT NULL ORDER BY m.hold_id
+  ) AS h
+  CROSS JOIN LATERAL (
+    SELECT found.id, found.version
+    FROM notification_scheduler AS found
+    WHERE
+      found.id = h.hold_id AND found.version = h.hold_version AND found.tenant_id = $1 AND found.status = 'Processing'
+    LIMIT 1
+    FOR SHARE
+  ) AS s
+)
 INSERT INTO user_message (
   tenant_id, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type, content,
   correlation_id, traceparent
@@ -74,16 +102,8 @@ INSERT INTO user_message (
 SELECT
   $1, g.bucket, g.partition_key, g.row_key, g.message_id, g.recipient_id_hash, g.job_row_key, g.event_type,
   decode(g.content, 'base64'), g.correlation_id, g.traceparent
-FROM json_to_recordset($2::json) AS g (
-  bucket integer, partition_key text, row_key text, message_id uuid, recipient_id_hash text, job_row_key text,
-  event_type text, content text, correlation_id text, traceparent text
-)
-WHERE (
-  SELECT u.id
-  FROM user_message AS u
-  WHERE
-    u.tenant_id = $1 AND u.bucket = g.bucket AND u.partition_key = g.partition_key AND u.row_key = g.row_key
-) IS NULL
+FROM missing AS g
+WHERE g.hold_id IS NULL OR (g.hold_id, g.hold_version) IN (SELECT h.id, h.version FROM held AS h)
 ORDER BY g.bucket, g.partition_key, g.row_key
 ON CONFLICT DO NOTHING
 RETURNING bucket, partition_key, row_key;

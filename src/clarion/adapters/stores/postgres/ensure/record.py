@@ -24,6 +24,7 @@ from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.support import SupportCase
 from clarion.errors import BrokenInvariant
+from clarion.ports.ensure import NO_HOLDS, Holds
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
@@ -100,6 +101,17 @@ async def ensure(connection: "Connection", tenant_id: str, items: Sequence[R], *
     return verdicts.answers
 
 
+async def ensure_user_messages(
+    connection: "Connection", tenant_id: str, items: Sequence[UserMessage], *, holds: Holds
+) -> list[Ensured[UserMessage]]:
+    """Insert the inbox rows that are absent and whose hold stands, and compare those that are there."""
+    created = await insert_absent(connection, tenant_id, items, table=USER_MESSAGES, holds=holds)
+    stored = await read_stored(connection, tenant_id, items, table=USER_MESSAGES)
+    verdicts = answer.compare_held(tenant_id, items, holds=holds, stored=stored, created=created)
+    await write_cases(connection, tenant_id, verdicts.cases)
+    return verdicts.answers
+
+
 async def ensure_automation_schedulers(
     connection: "Connection", tenant_id: str, items: Sequence[AutomationScheduler]
 ) -> list[Ensured[AutomationScheduler]]:
@@ -118,10 +130,16 @@ async def ensure_automation_schedulers(
     return verdicts.answers
 
 
-async def insert_absent(connection: "Connection", tenant_id: str, items: Iterable[R], *, table: Table[R]) -> set[Key]:
+async def insert_absent(
+    connection: "Connection", tenant_id: str, items: Iterable[R], *, table: Table[R], holds: Holds = NO_HOLDS
+) -> set[Key]:
     """Insert the first record of each key that is not there, and return the keys that were."""
     first = {item.key: item for item in reversed(list(items))}
-    made = await connection.fetch(table.insert.sql, tenant_id, codec.parameter(first.values()))
+    rows = [codec.fields(item) for item in first.values()]
+    for key, row in zip(first, rows, strict=True):
+        if key in holds:
+            row["hold_id"], row["hold_version"] = holds[key]
+    made = await connection.fetch(table.insert.sql, tenant_id, codec.as_json(rows))
     return {tuple(map(str, row)) for row in made}
 
 

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from clarion.adapters.stores.postgres.audit import append_audit
-from clarion.adapters.stores.postgres.queue.move import Move, Step, read_locked, write_moves
+from clarion.adapters.stores.postgres.queue.move import Locked, Move, Step, read_locked, write_moves
 from clarion.adapters.stores.query import load
 from clarion.domain import act
 from clarion.domain.claim import Gate
 from clarion.domain.machine import Cause
 from clarion.domain.notification import NOTIFICATION_SCHEDULER
-from clarion.domain.outgoing import DUE, FINAL, OutgoingStatus
+from clarion.domain.outgoing import DUE, FINAL, called_off
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
 
 _SQL: Final = load(__package__, "cancel.sql")
-_CANCELED: Final = Step(to=OutgoingStatus.CANCELED, reason="canceled before it was sent")
 
 
 async def set_gate(connection: "Connection", tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
@@ -35,7 +34,7 @@ async def set_gate(connection: "Connection", tenant_id: str, source: str, gate: 
 async def sweep_canceled(connection: "Connection", *, limit: int) -> int:
     """Turn waiting rows that were called off, with their source or by themselves, into `Canceled`."""
     found = await connection.fetch(_SQL["lock_canceled_messages"].sql, limit)
-    moves = [Move(row=read_locked(row), steps=(_CANCELED,)) for row in found]
+    moves = [_cancel(read_locked(row)) for row in found]
     await write_moves(connection, moves, actor="sweep")
     return len(moves)
 
@@ -52,7 +51,7 @@ async def cancel_job(connection: "Connection", tenant_id: str, job_guid: UUID, *
     found = await connection.fetch(_SQL["lock_messages_of_job"].sql, tenant_id, job_guid, sorted(FINAL))
     rows = [read_locked(row) for row in found]
     waiting = [row for row in rows if row.status in DUE]
-    moves = [Move(row=row, steps=(_CANCELED,), called_off=actor) for row in waiting]
+    moves = [_cancel(row, by=actor) for row in waiting]
     await write_moves(connection, moves, actor=actor)
     away = [row for row in rows if row.status not in DUE]
     if away:
@@ -63,3 +62,9 @@ async def cancel_job(connection: "Connection", tenant_id: str, job_guid: UUID, *
         return False
     await append_audit(connection, tenant_id, act.cancel(job_guid, actor=actor))
     return True
+
+
+def _cancel(row: Locked, *, by: str | None = None) -> Move:
+    """End a waiting row; `by` is whoever calls it off now."""
+    to, reason = called_off(is_unproven=row.is_unproven)
+    return Move(row=row, steps=(Step(to=to, reason=reason),), called_off=by)

@@ -18,7 +18,7 @@ FROM (
     SELECT
       found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
       found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
-      found.traceparent
+      found.traceparent, found.message_id, found.first_unproven_at IS NOT NULL AS is_unproven
     FROM outgoing_message AS found
     WHERE found.cancel_at IS NOT NULL AND found.due_at IS NOT NULL
     ORDER BY found.cancel_at
@@ -37,7 +37,7 @@ FROM (
     SELECT
       found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
       found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
-      found.traceparent
+      found.traceparent, found.message_id, found.first_unproven_at IS NOT NULL AS is_unproven
     FROM outgoing_message AS found
     WHERE found.flow_id = f.id AND found.due_at IS NOT NULL
     ORDER BY found.due_at, found.id
@@ -81,7 +81,8 @@ RETURNING s.id;
 -- All that are not final and not called off yet, in the common order.
 SELECT
   o.tenant_id, o.bucket, o.id, o.status, o.version, o.flow_id, o.reason_class, o.order_key, o.attempts,
-  o.cancel_actor, o.claim_token, o.account, o.correlation_id, o.traceparent
+  o.cancel_actor, o.claim_token, o.account, o.correlation_id, o.traceparent, o.message_id,
+  o.first_unproven_at IS NOT NULL AS is_unproven
 FROM (
   SELECT found.bucket, found.row_key
   FROM notification_job AS found

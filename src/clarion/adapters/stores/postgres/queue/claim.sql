@@ -42,7 +42,8 @@ ORDER BY r.id;
 -- says what becomes of each row; the order of a recipient's messages is asked for by a scalar subselect, which stops at
 -- its first hit. A row that must wait for another of its order key stays and is due one lease later, in line. `moved`
 -- writes all of it, the rest follows from `moved`: lines of the story, and counters, last and sorted. Whatever this
--- statement closes makes one row due that was in line behind it, be it since now.
+-- statement closes makes one row due that was in line behind it, be it since now. A row that may not go out any more is
+-- closed as `domain.outgoing.called_off` and `out_of_time` say.
 WITH asked AS MATERIALIZED (
   SELECT g.flow_id, g.quota, g.account, g.low_at, g.low_id, f.tenant_id, f.source
   FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[], $5::bigint[]) AS g (
@@ -76,7 +77,7 @@ WITH asked AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT
       found.bucket, found.id, found.status, found.due_at, found.expires_at, found.cancel_at, found.order_key,
-      found.reason_class, found.replay_authorised, found.cancel_actor
+      found.reason_class, found.replay_authorised, found.cancel_actor, found.first_unproven_at
     FROM outgoing_message AS found
     WHERE
       found.flow_id = r.flow_id AND found.due_at <= now()
@@ -89,8 +90,8 @@ WITH asked AS MATERIALIZED (
   SELECT
     p.*,
     CASE
-      WHEN p.cancel_at IS NOT NULL THEN 'Canceled'
-      WHEN p.expires_at <= now() THEN 'Expired'
+      WHEN p.cancel_at IS NOT NULL THEN CASE WHEN p.first_unproven_at IS NULL THEN 'Canceled' ELSE 'Uncertain' END
+      WHEN p.expires_at <= now() THEN CASE WHEN p.first_unproven_at IS NULL THEN 'Expired' ELSE 'Uncertain' END
       WHEN p.order_key IS NOT NULL AND (
         SELECT true
         FROM outgoing_message AS e
@@ -118,7 +119,7 @@ WITH asked AS MATERIALIZED (
 ), closed AS MATERIALIZED (
   SELECT r.order_key, count(*) AS n
   FROM ruled AS r
-  WHERE r.order_key IS NOT NULL AND r.next IN ('Canceled', 'Expired')
+  WHERE r.order_key IS NOT NULL AND r.next IN ('Canceled', 'Expired', 'Uncertain')
   GROUP BY r.order_key
 ), woken AS MATERIALIZED (
   SELECT w.bucket, w.id, w.since_now
@@ -165,10 +166,12 @@ WITH asked AS MATERIALIZED (
     account = CASE WHEN r.next = 'Sending' THEN r.account ELSE o.account END,
     attempts = o.attempts + CASE WHEN r.next = 'Sending' THEN 1 ELSE 0 END,
     replay_authorised = o.replay_authorised AND r.next IN ('Sending', 'in line'),
-    reason = CASE r.next
-      WHEN 'in line' THEN o.reason
-      WHEN 'Canceled' THEN 'canceled before it was sent'
-      WHEN 'Expired' THEN 'its time ran out before it was sent'
+    reason = CASE
+      WHEN r.next = 'in line' THEN o.reason
+      WHEN r.next = 'Canceled' THEN 'canceled before it was sent'
+      WHEN r.next = 'Expired' THEN 'its time ran out before it was sent'
+      WHEN r.next = 'Uncertain' AND r.cancel_at IS NOT NULL THEN 'canceled, and an earlier call may have arrived'
+      WHEN r.next = 'Uncertain' THEN 'its time ran out, and an earlier call may have arrived'
     END,
     reason_class = CASE WHEN r.next = 'in line' THEN o.reason_class ELSE '' END
   FROM ruled AS r

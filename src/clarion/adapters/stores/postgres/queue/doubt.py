@@ -1,21 +1,24 @@
 """Messages in doubt: claims that nobody reported about, decisions about them, and a person's word to try again.
 
-Writes `outgoing_message`, `transition`, `delivery_attempt`, `flow`, `flow_count` and, for a person's word, `audit_log`.
+Writes `outgoing_message`, `transition`, `delivery_attempt`, `flow`, `flow_count`, `support_case` for what is let rest
+and, for a person's word, `audit_log`.
 Who decides about a doubt is in the pipeline.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.postgres.audit import append_audit
-from clarion.adapters.stores.postgres.queue.move import Move, Step, read_locked, write_moves
+from clarion.adapters.stores.postgres.ensure.record import write_cases_of_tenants
+from clarion.adapters.stores.postgres.queue.move import Locked, Move, Step, read_locked, write_moves
 from clarion.adapters.stores.postgres.queue.record import lock_and_pin
 from clarion.adapters.stores.query import load
-from clarion.domain import act
+from clarion.domain import act, trouble
 from clarion.domain.claim import Doubt, DoubtVerdict
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.support import SupportCase
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
@@ -51,9 +54,9 @@ async def rescue_outgoing(connection: "Connection", *, limit: int) -> int:
     return len(rows)
 
 
-async def find_doubts(connection: "Connection", *, limit: int) -> list[Doubt]:
+async def find_doubts(connection: "Connection", *, accounts: Collection[str], limit: int) -> list[Doubt]:
     """Return rows in `Uncertain` that wait for a decision, the oldest first."""
-    return [_read_doubt(row) for row in await connection.fetch(_SQL["find_doubts"].sql, limit)]
+    return [_read_doubt(row) for row in await connection.fetch(_SQL["find_doubts"].sql, sorted(accounts), limit)]
 
 
 async def settle_doubts(connection: "Connection", verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
@@ -78,6 +81,9 @@ async def settle_doubts(connection: "Connection", verdicts: Sequence[DoubtVerdic
         for verdict, row in settled
     ]
     await write_moves(connection, moves, actor=actor)
+    resting = [(row.tenant_id, _case(row, verdict)) for verdict, row in settled if not verdict.replay]
+    if resting:
+        await write_cases_of_tenants(connection, resting)
     return {row.id for _, row in settled}
 
 
@@ -93,3 +99,13 @@ async def retry_outgoing(
     await write_moves(connection, [move], actor=actor)
     await append_audit(connection, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
     return True
+
+
+def _case(row: Locked, verdict: DoubtVerdict) -> SupportCase:
+    return trouble.left_uncertain(
+        row.tenant_id,
+        account=row.account or "",
+        message_id=row.message_id,
+        reason=verdict.reason,
+        correlation_id=row.correlation_id,
+    )

@@ -40,6 +40,8 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
     account: str | None
     correlation_id: str
     traceparent: str | None
+    message_id: UUID
+    is_unproven: bool
 
 
 read_locked: Final = codec.reader(Locked)

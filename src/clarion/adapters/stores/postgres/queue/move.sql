@@ -10,7 +10,7 @@ WITH moved AS (
     version = o.version + g.steps,
     due_at = CASE WHEN g.to_status = 'RetryReady' THEN now() + g.delay END,
     lease_until = NULL,
-    settle_at = CASE WHEN g.to_status = 'Uncertain' AND g.was <> 'Uncertain' THEN now() END,
+    settle_at = CASE WHEN g.to_status = 'Uncertain' AND g.was = 'Sending' THEN now() END,
     cancel_at = CASE WHEN g.called_off IS NULL THEN o.cancel_at ELSE now() END,
     cancel_actor = coalesce(g.called_off, o.cancel_actor),
     in_line = false,

@@ -6,10 +6,11 @@ it open the support cases of accounts that are at fault and of messages that are
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, TypedDict, assert_never
+from uuid import UUID
 
 import asyncpg
 
@@ -31,7 +32,7 @@ _SQL: Final = load(__package__, "record.sql")
 
 def is_one_statement(results: Sequence[CallResult]) -> bool:
     """Tell whether these results need no other statement than their own, and so no transaction around it."""
-    plain = all(isinstance(result.outcome, Accepted | Deferred | Refused) for result in results)
+    plain = all(isinstance(result.outcome, Accepted | Deferred | Refused) and not result.final for result in results)
     return plain and len(_rounds(results)) == 1
 
 
@@ -94,31 +95,42 @@ async def _open_cases(connection: "Connection", results: Sequence[CallResult]) -
         [result.bucket for result in results],
         [result.id for result in results],
     )
-    cases = [(row["tenant_id"], _case(result, row)) for result, row in zip(results, rows, strict=True)]
+    cases = [
+        (row["tenant_id"], case) for result, row in zip(results, rows, strict=True) for case in _cases(result, row)
+    ]
     await write_cases_of_tenants(connection, cases)
 
 
-def _case(result: CallResult, row: asyncpg.Record) -> SupportCase:
-    reason = _reason(result.outcome) or ""
+def _cases(result: CallResult, row: asyncpg.Record) -> Iterator[SupportCase]:
+    tenant_id, account, what = row["tenant_id"], row["account"] or "", _what(result, row)
+    if isinstance(result.outcome, NotCalled):
+        yield trouble.never_called(tenant_id, pk=row["pk"], **what)
     if isinstance(result.outcome, Misconfigured):
-        return trouble.faulty_account(
-            row["tenant_id"], account=row["account"] or "", reason=reason, correlation_id=row["correlation_id"]
-        )
-    return trouble.never_called(
-        row["tenant_id"],
-        pk=row["pk"],
-        rk=row["rk"],
-        message_id=row["message_id"],
-        reason=reason,
-        correlation_id=row["correlation_id"],
+        yield trouble.faulty_account(tenant_id, account=account, **what)
+    if result.final:
+        yield trouble.given_up(tenant_id, account=account, **what)
+
+
+class _What(TypedDict):
+    """What every case of a message says."""
+
+    message_id: UUID
+    reason: str
+    correlation_id: str
+
+
+def _what(result: CallResult, row: asyncpg.Record) -> _What:
+    return _What(
+        message_id=row["message_id"], reason=_reason(result.outcome) or "", correlation_id=row["correlation_id"]
     )
 
 
 def _is_trouble(result: CallResult, row: asyncpg.Record) -> bool:
     """Tell whether a result that moved its row is one that a person should look at."""
     if isinstance(result.outcome, NotCalled):
-        return bool(row["moved"]) and row["status"] == OutgoingStatus.FAILED_FINAL
-    return isinstance(result.outcome, Misconfigured) and bool(row["moved"])
+        goes_on = row["status"] in (OutgoingStatus.RETRY_READY, result.outcome.leads_to)
+        return bool(row["moved"]) and (not goes_on or row["status"] == OutgoingStatus.FAILED_FINAL)
+    return (isinstance(result.outcome, Misconfigured) or result.final) and bool(row["moved"])
 
 
 def _rounds(results: Sequence[CallResult]) -> list[list[int]]:
@@ -147,7 +159,7 @@ def _destination(result: CallResult) -> OutgoingStatus:
         case Unknown():
             return OutgoingStatus.UNCERTAIN
         case NotCalled():
-            return OutgoingStatus.RETRY_READY
+            return result.outcome.leads_to
         case _:
             assert_never(result.outcome)
 

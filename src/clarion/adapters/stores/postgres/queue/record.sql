@@ -73,19 +73,27 @@ WITH locked AS MATERIALIZED (
       WHEN l.own AND l.status IN ('Sending', 'Uncertain') THEN
         CASE
           WHEN l.status = 'Uncertain' AND l.outcome = 'Unknown' THEN NULL
-          WHEN l.outcome = 'NotCalled' AND l.not_called + 1 >= $12::integer THEN 'FailedFinal'
+          WHEN l.outcome = 'NotCalled' AND l.given = 'Uncertain' AND l.unproven IS false THEN 'RetryReady'
+          WHEN
+            l.outcome <> 'Refused' AND l.given = 'FailedFinal'
+            OR l.outcome = 'NotCalled' AND l.given = 'RetryReady' AND l.not_called + 1 >= $12::integer
+            THEN CASE WHEN l.first_unproven_at IS NULL OR l.unproven IS false THEN 'FailedFinal' ELSE 'Uncertain' END
           ELSE l.given
         END
       WHEN l.outcome = 'Accepted' AND l.rank = 0 AND l.attempts > 0 THEN 'SentToProvider'
-    END AS next,
-    CASE
-      WHEN l.own AND l.status = 'Uncertain' AND l.outcome NOT IN ('Accepted', 'Unknown') THEN (
-        SELECT count(*) > 0
-        FROM delivery_attempt AS d
-        WHERE d.bucket = l.bucket AND d.outgoing_id = l.id AND d.attempt <> l.attempt AND d.status = 'Unknown'
-      )
-    END AS unproven
-  FROM locked AS l
+    END AS next
+  FROM (
+    SELECT
+      k.*,
+      CASE
+        WHEN k.own AND k.status = 'Uncertain' AND k.outcome NOT IN ('Accepted', 'Unknown') THEN (
+          SELECT count(*) > 0
+          FROM delivery_attempt AS d
+          WHERE d.bucket = k.bucket AND d.outgoing_id = k.id AND d.attempt <> k.attempt AND d.status = 'Unknown'
+        )
+      END AS unproven
+    FROM locked AS k
+  ) AS l
 ), moved AS (
   UPDATE outgoing_message AS o
   SET
@@ -93,7 +101,7 @@ WITH locked AS MATERIALIZED (
     version = o.version + CASE WHEN r.next IS NULL THEN 0 ELSE 1 END,
     due_at = CASE WHEN r.next IS NULL THEN o.due_at WHEN r.next = 'RetryReady' THEN now() + r.delay END,
     lease_until = CASE WHEN r.next IS NULL THEN o.lease_until END,
-    settle_at = CASE WHEN r.next IS NULL THEN o.settle_at WHEN r.next = 'Uncertain' THEN now() END,
+    settle_at = CASE WHEN r.next IS NULL THEN o.settle_at WHEN r.next = 'Uncertain' AND r.given = r.next THEN now() END,
     in_line = o.in_line AND r.next IS NULL,
     attempts = o.attempts - CASE WHEN r.next IS NOT NULL AND r.outcome = 'NotCalled' THEN 1 ELSE 0 END,
     not_called = o.not_called + CASE WHEN r.next IS NOT NULL AND r.outcome = 'NotCalled' THEN 1 ELSE 0 END,

@@ -4,15 +4,19 @@ Writes `notification_scheduler`, the frozen recipients of `notification_job`, an
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import asyncpg
+import structlog
 
 from clarion.adapters.stores.postgres import codec
+from clarion.adapters.stores.postgres.audit import append_audit
 from clarion.adapters.stores.postgres.ensure.record import write_cases_of_tenants
 from clarion.adapters.stores.query import load
-from clarion.domain import trouble
+from clarion.domain import act, trouble
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.identity import Lane
 from clarion.domain.notification import (
@@ -22,9 +26,12 @@ from clarion.domain.notification import (
     NotificationStatus,
     Stage,
 )
+from clarion.errors import ProgramTooOld
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
+
+log = structlog.get_logger("clarion.stores")
 
 _SQL: Final = load(__package__, "stage.sql")
 _read_scheduler: Final = codec.reader(NotificationScheduler)
@@ -37,8 +44,22 @@ async def claim_stage(
     """Take due pending jobs of a stage, urgent lanes first, oldest first within a lane."""
     order = [lane for lane in Lane if lane in lanes]
     rows = await connection.fetch(_SQL["claim_stage"].sql, stage, order, limit, lease)
-    rows.sort(key=lambda row: (order.index(row["lane"]), row["was_due_at"], row["id"]))
-    return [StageClaim(tenant_id=row["tenant_id"], scheduler=_read_scheduler(row), job=_read_job(row)) for row in rows]
+    rows.sort(key=lambda row: (order.index(row["lane"]), row["was_due"], row["id"]))
+    return [claim for row in rows if (claim := _read_claim(row)) is not None]
+
+
+def _read_claim(row: asyncpg.Record) -> StageClaim | None:
+    """Read one claim; one that cannot be read stays claimed, and holds up no other."""
+    with suppress(ProgramTooOld):
+        if row["job_source_at"] is not None:
+            return StageClaim(tenant_id=row["tenant_id"], scheduler=_read_scheduler(row), job=_read_job(row))
+    log.error(
+        "a pending job cannot be read and stays claimed",
+        tenant_id=row["tenant_id"],
+        stage=row["stage"],
+        correlation_id=row["correlation_id"],
+    )
+    return None
 
 
 async def finish_stage(connection: "Connection", results: Sequence[StageResult]) -> set[int]:
@@ -58,7 +79,15 @@ async def finish_stage(connection: "Connection", results: Sequence[StageResult])
         [result.reason for result in ordered],
         [result.diagnostics for result in ordered],
     )
+    failed = [row for row in rows if row["status"] == NotificationStatus.FAILED]
+    cases = [(row["tenant_id"], trouble.failed_job(row["tenant_id"], _read_scheduler(row))) for row in failed]
+    await write_cases_of_tenants(connection, cases)
     return {row["id"] for row in rows}
+
+
+def is_one_statement(results: Sequence[StageResult]) -> bool:
+    """Tell whether finishing these needs no transaction: none fails, so no support case is to be opened with it."""
+    return all(result.to is not NotificationStatus.FAILED for result in results)
 
 
 async def freeze_recipients(connection: "Connection", frozen: Mapping[int, str]) -> dict[int, str]:
@@ -81,7 +110,11 @@ async def rescue_stages(connection: "Connection", *, limit: int, rescues_max: in
     return len(rows)
 
 
-async def next_stage_due_in(connection: "Connection") -> timedelta | None:
-    """Tell how long until the next pending job falls due; zero where one is due now."""
-    row: asyncpg.Record | None = await connection.fetchrow(_SQL["next_stage_due_in"].sql, list(Stage), list(Lane))
-    return None if row is None else row["due_in"]
+async def retry_job(connection: "Connection", tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
+    """Return a failed job to Ready at the stage where it failed; audited."""
+    NOTIFICATION_SCHEDULER.require(from_=NotificationStatus.FAILED, to=NotificationStatus.READY)
+    done = act.retry_job(job_guid, reason=reason, actor=actor)
+    if not await connection.fetch(_SQL["retry_schedulers"].sql, tenant_id, job_guid, actor):
+        return False
+    await append_audit(connection, tenant_id, done)
+    return True

@@ -1,7 +1,8 @@
 -- name: claim_stage
 -- Lanes are walked in the order given, and within a lane the index: each row is locked when the walk reaches it, and the
 -- walk ends with the last row that is wanted. What another worker holds is passed over. A row whose job is missing is
--- left alone.
+-- left alone. An instant that Python has no value for would fail the whole answer in the driver, after the claim: the
+-- time that was due comes as a number, and a job's own time is left out where it is such a one.
 WITH pick AS MATERIALIZED (
   SELECT s.id
   FROM unnest($2::text[]) AS g (lane)
@@ -28,7 +29,7 @@ WITH pick AS MATERIALIZED (
   ) AS p
   WHERE s.id = p.id
   RETURNING
-    s.tenant_id, p.was_due_at, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage,
+    s.tenant_id, extract(epoch FROM p.was_due_at)::double precision AS was_due, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage,
     s.status, s.version, s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics,
     s.correlation_id, s.traceparent
 )
@@ -39,7 +40,10 @@ SELECT
   j.source AS job_source, j.automation_key AS job_automation_key, j.run_key AS job_run_key,
   j.template_key AS job_template_key, j.asked_template_version AS job_asked_template_version,
   j.template_version AS job_template_version, j.payload_hash AS job_payload_hash, j.payload AS job_payload,
-  j.recipients AS job_recipients, j.source_at AS job_source_at, j.bucket AS job_bucket,
+  j.recipients AS job_recipients,
+  CASE WHEN j.source_at BETWEEN timestamptz '0001-01-02' AND timestamptz '9999-12-30' THEN j.source_at END
+    AS job_source_at,
+  j.bucket AS job_bucket,
   j.key_version AS job_key_version, j.actor AS job_actor, j.correlation_id AS job_correlation_id,
   j.traceparent AS job_traceparent
 FROM moved AS m
@@ -79,6 +83,34 @@ SET
   moved_at = now()
 FROM held AS h
 WHERE s.id = h.id
+RETURNING
+  s.tenant_id, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version,
+  s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent;
+
+-- name: retry_schedulers
+-- A person's word: what failed before is forgiven. The rows of a job are looked up as for a cancel.
+UPDATE notification_scheduler AS s
+SET
+  status = 'Ready', due_at = now(), version = s.version + 1, rescue_count = 0, retry_count = 0,
+  reason = format('retried by %s', $3::text), moved_at = now()
+WHERE
+  s.status = 'Failed' AND s.id = ANY (ARRAY(
+    SELECT f.id
+    FROM (
+      SELECT found.partition_key, found.row_key
+      FROM notification_job AS found
+      WHERE found.tenant_id = $1 AND found.guid = $2
+      LIMIT 1
+    ) AS j
+    CROSS JOIN LATERAL (
+      SELECT found.id
+      FROM notification_scheduler AS found
+      WHERE
+        found.tenant_id = $1 AND found.artifact_type = 'NotificationJob' AND found.artifact_pk = j.partition_key
+        AND found.artifact_rk = j.row_key
+      OFFSET 0
+    ) AS f
+  ))
 RETURNING s.id;
 
 -- name: freeze_recipients
@@ -137,17 +169,3 @@ WHERE s.id = e.id
 RETURNING
   s.tenant_id, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version,
   s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent;
-
--- name: next_stage_due_in
--- The head of each stage's and lane's part of the queue; no row where nothing waits.
-SELECT greatest(min(head.due_at) - now(), interval '0') AS due_in
-FROM unnest($1::text[]) AS stage (name)
-CROSS JOIN unnest($2::text[]) AS lane (name)
-CROSS JOIN LATERAL (
-  SELECT found.due_at
-  FROM notification_scheduler AS found
-  WHERE found.stage = stage.name AND found.lane = lane.name AND found.due_at IS NOT NULL
-  ORDER BY found.due_at, found.id
-  LIMIT 1
-) AS head
-HAVING count(*) > 0;

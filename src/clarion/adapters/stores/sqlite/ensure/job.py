@@ -40,6 +40,14 @@ def ensure_notification_jobs(
     return verdicts.answers
 
 
+def find_guard(transaction: Transaction, tenant_id: str, key: tuple[str, str]) -> IdempotencyGuard | None:
+    """Return the guard of an operation and a key's hash."""
+    operation, key_hash = key
+    given = codec.as_json([{"operation": operation, "key_hash": key_hash}])
+    found = transaction.records(IdempotencyGuard, _SQL["read_idempotency_guards"], tenant_id=tenant_id, items=given)
+    return found[0] if found else None
+
+
 def _read_guards(transaction: Transaction, tenant_id: str, items: Sequence[JobEntry]) -> dict[Key, IdempotencyGuard]:
     """Give the guard of each key that is asked for: the one that is stored, else the first of the set."""
     first = {item.guard.key: item.guard for item in reversed(items) if item.guard is not None}

@@ -57,7 +57,8 @@ CROSS JOIN address_version AS a
     AND a.channel = g.value ->> 'channel' AND a.serial = g.value ->> 'serial';
 
 -- name: insert_user_messages
--- As every insert of an ensure; the bucket is part of the key, so that retention can drop a month.
+-- As every insert of an ensure; the bucket is part of the key, so that retention can drop a month. An item whose hold no
+-- longer stands makes no row.
 INSERT INTO user_message (
   tenant_id, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type, content,
   correlation_id, traceparent, created_at
@@ -73,6 +74,15 @@ WHERE NOT EXISTS (
   WHERE
     u.tenant_id = :tenant_id AND u.bucket = g.value ->> 'bucket' AND u.partition_key = g.value ->> 'partition_key'
     AND u.row_key = g.value ->> 'row_key'
+) AND (
+  g.value ->> '$.hold' IS NULL
+  OR EXISTS (
+    SELECT 1
+    FROM notification_scheduler AS h
+    WHERE
+      h.id = g.value ->> '$.hold[0]' AND h.tenant_id = :tenant_id AND h.version = g.value ->> '$.hold[1]'
+      AND h.status = 'Processing'
+  )
 )
 ORDER BY g.value ->> 'bucket', g.value ->> 'partition_key', g.value ->> 'row_key', g.key
 ON CONFLICT (tenant_id, bucket, partition_key, row_key) DO NOTHING

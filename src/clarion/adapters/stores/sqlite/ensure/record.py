@@ -21,6 +21,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.support import SupportCase
+from clarion.ports.ensure import NO_HOLDS, Holds
 
 _AUTOMATION: Final = load(__package__, "automation.sql")
 _NOTIFICATION: Final = load(__package__, "notification.sql")
@@ -84,6 +85,16 @@ def ensure(transaction: Transaction, tenant_id: str, items: Sequence[R], *, tabl
     return verdicts.answers
 
 
+def ensure_user_messages(
+    transaction: Transaction, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
+) -> list[Ensured[UserMessage]]:
+    """Insert the inbox rows that are absent and whose hold stands, and compare those that are there."""
+    created, stored = insert_and_read(transaction, tenant_id, items, table=USER_MESSAGES, holds=holds)
+    verdicts = answer.compare_held(tenant_id, items, holds=holds, stored=stored, created=created)
+    write_cases(transaction, tenant_id, verdicts.cases)
+    return verdicts.answers
+
+
 def ensure_automation_schedulers(
     transaction: Transaction, tenant_id: str, items: Sequence[AutomationScheduler]
 ) -> list[Ensured[AutomationScheduler]]:
@@ -98,10 +109,11 @@ def ensure_automation_schedulers(
 
 
 def insert_and_read(
-    transaction: Transaction, tenant_id: str, items: Sequence[R], *, table: Table[R]
+    transaction: Transaction, tenant_id: str, items: Sequence[R], *, table: Table[R], holds: Holds = NO_HOLDS
 ) -> tuple[set[Key], dict[Key, R]]:
     """Insert the records that are absent; return the keys that were, and the rows of all of them."""
-    given = codec.parameter(items)
+    held = codec.as_json([{**codec.fields(item), "hold": holds.get(item.key)} for item in items]) if holds else None
+    given = held or codec.parameter(items)
     made = {row[0] for row in transaction.rows(table.insert, tenant_id=tenant_id, items=given)}
     found = transaction.records(table.kind, table.select, tenant_id=tenant_id, items=given)
     return {row.key for row in found if row.id in made}, {row.key: row for row in found}

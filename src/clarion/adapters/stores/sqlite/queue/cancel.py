@@ -9,16 +9,14 @@ from uuid import UUID
 
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite.audit import append_audit
-from clarion.adapters.stores.sqlite.queue.move import Moves, Wanted
+from clarion.adapters.stores.sqlite.queue.move import Moves, Row, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain import act
 from clarion.domain.claim import Gate
-from clarion.domain.outgoing import DUE, OutgoingStatus
+from clarion.domain.outgoing import DUE, called_off
 from clarion.ports.ensure import ITEMS_MAX
 
 _SQL: Final = load(__package__, "cancel.sql")
-
-CANCELED: Final = "canceled before it was sent"
 
 
 def set_gate(transaction: Transaction, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
@@ -36,7 +34,7 @@ def sweep_canceled(transaction: Transaction, *, limit: int) -> int:
         return 0
     moves = Moves(transaction, actor="sweep")
     for row in moves.read(Wanted(id=row_id) for (row_id,) in rows).values():
-        moves.move(row, OutgoingStatus.CANCELED, reason=CANCELED)
+        _cancel(moves, row)
     moves.write()
     return len(rows)
 
@@ -59,7 +57,7 @@ def cancel_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, acto
     for row in moves.read(Wanted(id=row_id) for (row_id,) in rows).values():
         row.cancel_at, row.cancel_actor = transaction.now, actor
         if row.status in DUE:
-            moves.move(row, OutgoingStatus.CANCELED, reason=CANCELED)
+            _cancel(moves, row)
         else:
             moves.change(row)
     moves.write()
@@ -67,3 +65,9 @@ def cancel_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, acto
         return False
     append_audit(transaction, tenant_id, act.cancel(job_guid, actor=actor))
     return True
+
+
+def _cancel(moves: Moves, row: Row) -> None:
+    """End a waiting row."""
+    to, reason = called_off(is_unproven=row.first_unproven_at is not None)
+    moves.move(row, to, reason=reason)

@@ -15,16 +15,13 @@ import msgspec
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, microseconds
-from clarion.adapters.stores.sqlite.queue.cancel import CANCELED
 from clarion.adapters.stores.sqlite.queue.move import wake_in_line, write_lines
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.claim import SOON, ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
-from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus
+from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus, called_off, out_of_time
 from clarion.ports.ensure import ITEMS_MAX
 
 _SQL: Final = load(__package__, "claim.sql")
-
-EXPIRED: Final = "its time ran out before it was sent"
 
 _LOWEST: Final = (-(2**63), 0)
 """Below every due time that can be stored, where a flow has no low mark."""
@@ -43,13 +40,15 @@ class _Picked(msgspec.Struct):
     expires_at: int | None
     is_blocked: int
 
-    def rule(self, now: int) -> tuple[OutgoingStatus, str | None]:
+    def rule(self, now: int, *, is_unproven: bool) -> tuple[OutgoingStatus, str | None]:
         """Decide what becomes of the row, and why; one that must wait for its order stays where it is."""
         from_ = OutgoingStatus(self.status)
+        to: OutgoingStatus
+        reason: str | None
         if self.cancel_at is not None:
-            to, reason = OutgoingStatus.CANCELED, CANCELED
+            to, reason = called_off(is_unproven=is_unproven)
         elif self.expires_at is not None and self.expires_at <= now:
-            to, reason = OutgoingStatus.EXPIRED, EXPIRED
+            to, reason = out_of_time(is_unproven=is_unproven)
         elif self.is_blocked:
             return from_, None
         else:
@@ -83,8 +82,8 @@ def claim_outgoing(
     closed: Counter[str] = Counter()
     for row in picked:
         found = _Picked(*row[-_RULING:])
-        to, reason = found.rule(now)
         values = dict(zip(columns, row[:-_RULING], strict=True))
+        to, reason = found.rule(now, is_unproven=values["unproven_for"] is not None)
         ruled.append((values["id"], to, values["account"], reason))
         if to == found.status:
             continue

@@ -3,15 +3,16 @@
 Reads by the heads of partial indexes, changes through `move`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from clarion.adapters.stores.query import load
+from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.audit import append_audit
 from clarion.adapters.stores.sqlite.clock import MICROSECOND
 from clarion.adapters.stores.sqlite.queue.move import Moves, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
-from clarion.domain import act
+from clarion.domain import act, trouble
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.claim import Doubt, DoubtVerdict
 from clarion.domain.outgoing import OutgoingStatus
@@ -36,9 +37,9 @@ def rescue_outgoing(transaction: Transaction, *, limit: int) -> int:
     return len(expired)
 
 
-def find_doubts(transaction: Transaction, *, limit: int) -> list[Doubt]:
+def find_doubts(transaction: Transaction, *, accounts: Collection[str], limit: int) -> list[Doubt]:
     """Return rows in `Uncertain` that wait for a decision, the oldest first."""
-    return transaction.records(Doubt, _SQL["find_doubts"], limit=limit)
+    return transaction.records(Doubt, _SQL["find_doubts"], accounts=codec.as_json(sorted(accounts)), limit=limit)
 
 
 def settle_doubts(transaction: Transaction, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
@@ -56,6 +57,8 @@ def settle_doubts(transaction: Transaction, verdicts: Sequence[DoubtVerdict], *,
             row.due_at = transaction.now + verdict.delay // MICROSECOND
             row.replay_authorised = int(verdict.counts_as_duplicate)
             row.replays += verdict.counts_as_duplicate
+        else:
+            moves.report(row, trouble.left_uncertain, verdict.reason, account=row.account or "")
     moves.write()
     return settled
 
@@ -67,6 +70,8 @@ def retry_outgoing(
     moves = Moves(transaction, actor=actor)
     row = moves.read([Wanted(id=outgoing_id)]).get(outgoing_id)
     if row is None or row.tenant_id != tenant_id or row.version != version or row.status not in _RETRIED:
+        return False
+    if row.cancel_at is not None:
         return False
     moves.move(row, OutgoingStatus.RETRY_READY, reason=reason)
     row.due_at, row.replay_authorised, row.not_called = transaction.now, 1, 0

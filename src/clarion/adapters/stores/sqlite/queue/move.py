@@ -7,8 +7,9 @@ still stands. Writes `outgoing_message`, `transition`, `delivery_attempt`, `flow
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Self
+from uuid import UUID
 
 import msgspec
 
@@ -230,9 +231,11 @@ class Moves:
         self._attempts.pop((attempt.outgoing_id, attempt.attempt), None)
         self._dropped[attempt.outgoing_id, attempt.attempt] = attempt
 
-    def report(self, tenant_id: str, case: SupportCase) -> None:
-        """Open a support case."""
-        self._cases[tenant_id].append(case)
+    def report(self, row: Row, case_of: Callable[..., SupportCase], reason: str, **what: str) -> None:
+        """Open the support case of some trouble with a row."""
+        message_id = UUID(row.message_id)
+        case = case_of(row.tenant_id, message_id=message_id, reason=reason, correlation_id=row.correlation_id, **what)
+        self._cases[row.tenant_id].append(case)
 
     def write(self) -> None:
         """Write all that was gathered: rows, attempts and lines are one statement each."""

@@ -9,7 +9,6 @@ of it there is: support cases, attempts that were none, the first doubt about an
 from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
-from uuid import UUID
 
 from clarion.adapters.stores.sqlite.clock import MICROSECOND
 from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row, Wanted
@@ -79,15 +78,15 @@ class _Recorder:
             case Deferred(reason=reason, throttled=throttled):
                 self._wait(row, result, reason=reason, reason_class=ReasonClass.THROTTLED if throttled else "")
             case Misconfigured(reason=reason):
-                self._report_account(row, reason)
+                self._moves.report(row, trouble.faulty_account, reason, account=row.account or "")
                 self._wait(row, result, reason=reason)
             case Refused(reason=reason, recipient_not_found=not_found):
                 reason_class = ReasonClass.RECIPIENT_NOT_FOUND if not_found else ""
                 self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason, reason_class=reason_class)
             case Unknown(reason=reason):
                 self._moves.doubt(row, reason=reason)
-            case NotCalled(reason=reason):
-                self._take_back(row, result, reason=reason)
+            case NotCalled():
+                self._take_back(row, result, result.outcome)
                 return
             case _:
                 assert_never(result.outcome)
@@ -96,23 +95,34 @@ class _Recorder:
     def _wait(self, row: Row, result: CallResult, *, reason: str, reason_class: str = "") -> None:
         """Let a row that was not taken wait for its next attempt, or end it where its attempts are used up."""
         if result.final:
-            self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason)
+            self._moves.report(row, trouble.given_up, reason, account=row.account or "")
+            self._end(row, reason=reason)
             return
         self._moves.move(row, OutgoingStatus.RETRY_READY, reason=reason, reason_class=reason_class)
         row.due_at = self._moves.transaction.now + result.delay // MICROSECOND
 
-    def _take_back(self, row: Row, result: CallResult, *, reason: str) -> None:
+    def _take_back(self, row: Row, result: CallResult, outcome: NotCalled) -> None:
         """Take back a claim that came to no call; one that came to none too often will not come to one either."""
         authorised = row.replay_authorised  # the word of a person is not used up by no call
+        to, reason = outcome.leads_to, outcome.reason
         row.attempts -= 1
         row.not_called += 1
-        if row.not_called >= NOT_CALLED_MAX:
-            self._report_row(row, reason)
-            self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason)
+        if to is OutgoingStatus.UNCERTAIN and row.first_unproven_at is not None:
+            self._moves.move(row, to, reason=reason)
+            row.settle_at = self._moves.transaction.now
+            return
+        if to is OutgoingStatus.FAILED_FINAL or row.not_called >= NOT_CALLED_MAX:
+            self._moves.report(row, trouble.never_called, reason, pk=row.pk)
+            self._end(row, reason=reason)
             return
         self._moves.move(row, OutgoingStatus.RETRY_READY, reason=reason)
         row.due_at = self._moves.transaction.now + result.delay // MICROSECOND
         row.replay_authorised = authorised
+
+    def _end(self, row: Row, *, reason: str) -> None:
+        """End a row that we give up; of one with a call of which nobody knows, nobody can say that it failed."""
+        to = OutgoingStatus.FAILED_FINAL if row.first_unproven_at is None else OutgoingStatus.UNCERTAIN
+        self._moves.move(row, to, reason=reason)
 
     def _settle(self, row: Row, result: CallResult, attempt: Attempt | None) -> None:
         """Settle a row in doubt by the late reply of its own claim; what it proves refused is in doubt no more."""
@@ -160,23 +170,6 @@ class _Recorder:
     def _has_accepted(self, row: Row) -> bool:
         """Tell whether an earlier call of a row is known to be accepted, so that what is shown may be that one's."""
         return any(one.status == AttemptStatus.ACCEPTED for one in self._known.get(row.id, ()))
-
-    def _report_account(self, row: Row, reason: str) -> None:
-        case = trouble.faulty_account(
-            row.tenant_id, account=row.account or "", reason=reason, correlation_id=row.correlation_id
-        )
-        self._moves.report(row.tenant_id, case)
-
-    def _report_row(self, row: Row, reason: str) -> None:
-        case = trouble.never_called(
-            row.tenant_id,
-            pk=row.pk,
-            rk=row.rk,
-            message_id=UUID(row.message_id),
-            reason=reason,
-            correlation_id=row.correlation_id,
-        )
-        self._moves.report(row.tenant_id, case)
 
 
 def _add_details(attempt: Attempt, result: CallResult) -> None:

@@ -7,15 +7,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 import msgspec
+import structlog
 
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite import codec
+from clarion.adapters.stores.sqlite.audit import append_audit
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, instant
 from clarion.adapters.stores.sqlite.ensure.record import write_cases
 from clarion.adapters.stores.sqlite.session import Transaction
-from clarion.domain import trouble
+from clarion.domain import act, trouble
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.identity import Lane
 from clarion.domain.notification import (
@@ -26,7 +29,13 @@ from clarion.domain.notification import (
     Stage,
 )
 from clarion.domain.support import SupportCase
+from clarion.errors import ProgramTooOld
 from clarion.ports.ensure import ITEMS_MAX, bounded
+
+log = structlog.get_logger("clarion.stores")
+
+UNREADABLE: Final = (ProgramTooOld, OverflowError, TypeError, ValueError)
+"""What a column raises that holds no guid, no instant, or a word that this program does not know."""
 
 _SQL: Final = load(__package__, "stage.sql")
 
@@ -52,14 +61,19 @@ def claim_stage(
     split = 1 + len(NotificationScheduler.__struct_fields__)
     claims = []
     for row in rows:
-        found = codec.record(NotificationScheduler, columns[1:split], row[1:split])
-        claims.append(
-            StageClaim(
+        try:
+            found = codec.record(NotificationScheduler, columns[1:split], row[1:split])
+            job = codec.record(NotificationJob, columns[split:], row[split:])
+        except UNREADABLE:
+            log.exception(
+                "a pending job cannot be read and stays claimed",
                 tenant_id=row[0],
-                scheduler=msgspec.structs.replace(found, version=found.version + 1, **taken),
-                job=codec.record(NotificationJob, columns[split:], row[split:]),
+                stage=stage,
+                correlation_id=row[columns.index("correlation_id")],
             )
-        )
+            continue
+        scheduler = msgspec.structs.replace(found, version=found.version + 1, **taken)
+        claims.append(StageClaim(tenant_id=row[0], scheduler=scheduler, job=job))
     return claims
 
 
@@ -69,7 +83,10 @@ def finish_stage(transaction: Transaction, results: Sequence[StageResult]) -> se
         NOTIFICATION_SCHEDULER.require(from_=_PROCESSING, to=result.to)
     first = {(result.scheduler_id, result.version): result for result in reversed(results)}
     given = codec.as_json([_finished(result) for result in first.values()])
-    return {row_id for (row_id,) in transaction.rows(_SQL["finish_stages"], results=given)}
+    moved = {row_id for (row_id,) in transaction.rows(_SQL["finish_stages"], results=given)}
+    failed = {result.scheduler_id for result in results if result.to is _FAILED}
+    _open_cases(transaction, sorted(failed & moved))
+    return moved
 
 
 def freeze_recipients(transaction: Transaction, frozen: Mapping[int, str]) -> dict[int, str]:
@@ -101,12 +118,26 @@ def rescue_stages(transaction: Transaction, *, limit: int, rescues_max: int) -> 
     return len(rows)
 
 
-def next_stage_due_in(transaction: Transaction) -> timedelta | None:
-    """Tell how long until the next pending job falls due; zero where one is due now."""
-    ((due_at,),) = transaction.rows(
-        _SQL["next_stage_due_at"], stages=codec.as_json(list(Stage)), lanes=codec.as_json(list(Lane))
+def retry_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
+    """Return a failed job to Ready at the stage where it failed; audited."""
+    NOTIFICATION_SCHEDULER.require(from_=_FAILED, to=_READY)
+    done = act.retry_job(job_guid, reason=reason, actor=actor)
+    moved = transaction.rows(
+        _SQL["retry_scheduler"], tenant_id=tenant_id, guid=str(job_guid), reason=f"retried by {actor}"
     )
-    return None if due_at is None else max(0, due_at - transaction.now) * MICROSECOND
+    if moved:
+        append_audit(transaction, tenant_id, done)
+    return bool(moved)
+
+
+def _open_cases(transaction: Transaction, ids: Sequence[int]) -> None:
+    """Open the case of each of these jobs that has failed just now."""
+    if not ids:
+        return
+    columns, rows = transaction.table(_SQL["read_schedulers"], ids=codec.as_json(ids))
+    for row in sorted(rows):
+        found = codec.record(NotificationScheduler, columns[1:], row[1:])
+        write_cases(transaction, row[0], [trouble.failed_job(row[0], found)])
 
 
 def _finished(result: StageResult) -> tuple[object, ...]:

@@ -56,6 +56,32 @@ FROM json_each(:results) AS g
 WHERE notification_scheduler.id = +(g.value ->> 0) AND version = g.value ->> 1 AND status = 'Processing'
 RETURNING id;
 
+-- name: read_schedulers
+-- The rows of ids, for the few of a batch that need a support case.
+SELECT
+  s.tenant_id, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version,
+  s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent
+FROM json_each(:ids) AS g
+CROSS JOIN notification_scheduler AS s ON s.id = +g.value;
+
+-- name: retry_scheduler
+-- A person's word: what failed before is forgiven. By the job's guid, which the unique key of the row follows from.
+UPDATE notification_scheduler
+SET
+  status = 'Ready',
+  version = version + 1,
+  due_at = clarion_now(),
+  rescue_count = 0,
+  retry_count = 0,
+  reason = :reason,
+  moved_at = clarion_now()
+FROM notification_job AS j
+WHERE
+  j.tenant_id = :tenant_id AND j.guid = :guid AND notification_scheduler.tenant_id = :tenant_id
+  AND artifact_type = 'NotificationJob' AND artifact_pk = j.partition_key AND artifact_rk = j.row_key
+  AND status = 'Failed'
+RETURNING notification_scheduler.id;
+
 -- name: find_expired_stages
 -- Claims whose lease ran out, the longest silent first: the head of a partial index.
 SELECT
@@ -79,20 +105,6 @@ SET
   moved_at = clarion_now()
 FROM json_each(:rows) AS g
 WHERE notification_scheduler.id = +(g.value ->> 0) AND status = 'Processing';
-
--- name: next_stage_due_at
--- The earliest of the heads of every stage and lane.
-SELECT min(
-  (
-    SELECT s.due_at
-    FROM notification_scheduler AS s
-    WHERE s.stage = stages.value AND s.lane = lanes.value AND s.due_at IS NOT NULL
-    ORDER BY s.due_at
-    LIMIT 1
-  )
-)
-FROM json_each(:stages) AS stages
-CROSS JOIN json_each(:lanes) AS lanes;
 
 -- name: freeze_recipients
 -- What is stored first stands for ever (I-06).

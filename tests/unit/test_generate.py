@@ -1,0 +1,177 @@
+"""The second stage: rows are made for those who are known, under the claim that stands, and one bad job fails alone."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from clarion.catalog.publish import Publisher
+from clarion.dispatch.sealed import payload_place
+from clarion.domain.inbox import UserMessage
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
+from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
+from clarion.domain.support import SupportKind
+from clarion.errors import SealBroken
+from clarion.pipeline.schedule import Schedule
+from clarion.producers.direct import Recipient, SendCommand
+from clarion.testing.clock import ManualClock
+from clarion.testing.memory import MemoryStore
+from tests.unit.pipeline_line import DEFINITIONS, TENANT, TRACE, Line, Scripted
+
+DONE, FAILED = NotificationStatus.DONE, NotificationStatus.FAILED
+
+
+async def open_line(store: MemoryStore, clock: ManualClock) -> Line:
+    line = Line(store, clock, Scripted())
+    await line.seed()
+    return line
+
+
+@pytest.fixture
+async def line() -> Line:
+    clock = ManualClock()
+    return await open_line(MemoryStore(clock), clock)
+
+
+async def status_of(line: Line, tenant_id: str, job_id: UUID) -> NotificationStatus | None:
+    story = await line.store.find_job_story(tenant_id, job_id)
+    return None if story is None or story.scheduler is None else story.scheduler.status
+
+
+def change(line: Line, job_id: UUID, **fields: object) -> None:
+    """Damage a stored job."""
+    jobs = line.store.table(TENANT, NotificationJob)
+    jobs.update({key: msgspec.structs.replace(job, **fields) for key, job in jobs.items() if job.guid == job_id})
+
+
+async def test_a_cancel_while_rows_are_made_leaves_no_line_in_any_inbox() -> None:
+    """F-11: between the freeze and the rows, where the job is still held by a worker that does not know yet."""
+
+    class Canceled(MemoryStore):
+        async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
+            for job in self.table(TENANT, NotificationJob).values():
+                await self.cancel_job(TENANT, job.guid, actor="sam")
+            return await super().freeze_recipients(frozen)
+
+    clock = ManualClock()
+    line = await open_line(Canceled(clock), clock)
+    receipt = await line.send(to=Recipient(user="1"))
+    await line.drain()
+    assert await status_of(line, TENANT, receipt.job_id) is NotificationStatus.CANCELED
+    assert not line.store.table(TENANT, UserMessage)
+    assert not line.store.table(TENANT, OutgoingMessage)
+
+
+async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_so(line: Line) -> None:
+    receipt = await line.send(to=Recipient(user="nobody"))
+    await line.drain()
+    story = await line.story(receipt)
+    assert (story.inbox, story.outgoing) == ((), ())
+    assert story.scheduler is not None
+    assert story.scheduler.reason == "1 recipient, 0 messages, 2 skipped (email: the person is not known)"
+
+
+@pytest.mark.parametrize("ahead", [None, timedelta(seconds=-60), timedelta(hours=1)])
+async def test_a_life_begins_when_the_message_may_go_out(line: Line, ahead: timedelta | None) -> None:
+    """A code that is worth five minutes and put off by an hour is worth them then."""
+    accepted_at = line.clock.now()
+    receipt = await line.send(
+        "one-time-code",
+        "+447700900001",
+        data={"code": "123456"},
+        not_before_at=None if ahead is None else accepted_at + ahead,
+    )
+    line.clock.advance(max(ahead or timedelta(), timedelta()))
+    await line.drain()
+    story = await line.story(receipt)
+    assert [row.status for row in story.outgoing] == [OutgoingStatus.SENT_TO_PROVIDER]
+
+
+async def test_a_life_ends_after_a_time_that_was_put_off(line: Line) -> None:
+    """From that time on it counts, and not from when a worker comes to it."""
+    later_at = line.clock.now() + timedelta(hours=1)
+    receipt = await line.send("one-time-code", "+447700900001", data={"code": "123456"}, not_before_at=later_at)
+    await line.wait(3600 + 301)
+    assert [row.status for row in (await line.story(receipt)).outgoing] == [OutgoingStatus.EXPIRED]
+
+
+async def send_of(line: Line, tenant_id: str) -> UUID:
+    """Accept one notification of another tenant."""
+    command = SendCommand(
+        type="welcome", to=(Recipient(address="kim@example.com"),), data={"name": "Kim"}, actor="test", trace=TRACE
+    )
+    return (await line.sends.send(tenant_id, command)).job_id
+
+
+async def make_tenant(line: Line, tenant_id: str) -> None:
+    await line.dispatcher.ensure_tenant(tenant_id)
+    publisher = Publisher(catalog=line.store, renderer=line.renderer)
+    await publisher.publish(tenant_id, folder=Path(DEFINITIONS), actor="test")
+
+
+async def garbled(line: Line, job_id: UUID) -> bytes:
+    """Seal what is no payload, as it would be sealed."""
+    keys = await line.keyring.get(TENANT)
+    return payload_place(job_id).seal(keys, b"no JSON", nonce=line.keyring.nonce())
+
+
+@pytest.mark.parametrize("damage", ["cut off", "altered", "no payload", "recipients"])
+async def test_a_job_that_cannot_be_opened_fails_alone_and_its_neighbours_are_made(line: Line, damage: str) -> None:
+    """F-50: of its own tenant and of others, in the same step."""
+    await make_tenant(line, "another")
+    bad = await line.send(key="bad")
+    good, other = await line.send(key="good"), await send_of(line, "another")
+    (job,) = [job for job in line.store.table(TENANT, NotificationJob).values() if job.guid == bad.job_id]
+    assert job.payload is not None
+    match damage:
+        case "cut off":
+            change(line, bad.job_id, payload=b"short")
+        case "altered":
+            change(line, bad.job_id, payload=job.payload[:-1] + bytes([job.payload[-1] ^ 1]))
+        case "no payload":
+            change(line, bad.job_id, payload=await garbled(line, bad.job_id))
+        case _:
+            change(line, bad.job_id, recipients="{")
+    await Schedule(queue=line.store, facts=line.store).step()
+    assert await line.generate().step() == 3
+    assert await status_of(line, TENANT, bad.job_id) is FAILED
+    assert await status_of(line, TENANT, good.job_id) is DONE
+    assert await status_of(line, "another", other) is DONE
+    (case,) = await line.store.list_support_cases(TENANT)
+    assert case.kind is SupportKind.DEAD_LETTER
+
+
+async def test_a_tenant_whose_keys_cannot_be_opened_holds_up_no_other() -> None:
+    """Its own jobs come back with their lease: the keys may be restored."""
+    clock = ManualClock()
+    store = MemoryStore(clock)
+    line = await open_line(store, clock)
+    await make_tenant(line, "another")
+    first, second = await line.send(), await send_of(line, "another")
+    wrapped = await store.find_tenant_keys(TENANT)
+    assert wrapped is not None
+    store._tables.keys[TENANT] = {place: text[:-1] + b"?" for place, text in wrapped.items()}
+    worker = Line(store, clock, Scripted())
+    await Schedule(queue=store, facts=store).step()
+    with pytest.raises(SealBroken):
+        await worker.generate().step()
+    assert await status_of(line, "another", second) is DONE
+    (held,) = store.table(TENANT, NotificationScheduler).values()
+    assert (held.status, await status_of(line, TENANT, first.job_id)) == (NotificationStatus.PROCESSING,) * 2
+
+
+async def test_a_failed_job_is_made_once_it_was_mended_and_retried(line: Line) -> None:
+    """What failed for want of its payload goes out when that is back."""
+    receipt = await line.send()
+    (job,) = line.store.table(TENANT, NotificationJob).values()
+    change(line, receipt.job_id, payload=None)
+    await line.drain()
+    assert await status_of(line, TENANT, receipt.job_id) is FAILED
+    change(line, receipt.job_id, payload=job.payload)
+    assert await line.store.retry_job(TENANT, receipt.job_id, actor="sam", reason="the row was restored")
+    await line.drain()
+    assert await status_of(line, TENANT, receipt.job_id) is DONE
+    assert len(line.provider.calls) == 1
