@@ -29,9 +29,9 @@ WITH pick AS MATERIALIZED (
   ) AS p
   WHERE s.id = p.id
   RETURNING
-    s.tenant_id, extract(epoch FROM p.was_due_at)::double precision AS was_due, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage,
-    s.status, s.version, s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics,
-    s.correlation_id, s.traceparent
+    s.tenant_id, extract(epoch FROM p.was_due_at)::double precision AS was_due, s.id, s.artifact_type, s.artifact_pk,
+    s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version, s.due_at, s.lease_until, s.retry_count,
+    s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent
 )
 SELECT
   m.*, j.id AS job_id, j.partition_key AS job_partition_key, j.row_key AS job_row_key, j.guid AS job_guid,
