@@ -36,7 +36,7 @@ DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""
 
 
-ACCOUNT_NAME: Final = re.compile(r"[A-Za-z0-9.:+-]{1,63}")
+ACCOUNT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,252}")
 """What an operator may call an account: also what we call one by ourselves, so that an account which moved can keep it.
 It stands in the address of its receipts, in timelines and in metrics."""
 

@@ -47,6 +47,7 @@ async def accounts_of(folder: Path, providers: str) -> Mapping[str, str]:
         (f"*={SMTP},sms=null://", {Channel.EMAIL: "smtp-mail.example.com", Channel.SMS: "null"}),
         (f"email={SMTP}&name=School-1,*=null://", dict.fromkeys(EVERY, "null") | {Channel.EMAIL: "School-1"}),
         ("email=sandbox://FOLDER/s.db?name=a&dedupe=24h", {Channel.EMAIL: "a"}),
+        ("email=sandbox://FOLDER/s.db?name=smtp-mail_relay", {Channel.EMAIL: "smtp-mail_relay"}),
         ("email=null://?name=sandbox+http-127.0.0.1", {Channel.EMAIL: "sandbox+http-127.0.0.1"}),
         (
             "email=sandbox://FOLDER/a.db?name=sandbox-email,sms=sandbox://FOLDER/b.db",
@@ -70,7 +71,8 @@ async def test_an_account_is_called_after_its_url_and_serves_what_it_can(
         (f"email={SMTP}&name=null,sms=null://", "two accounts are called 'null'"),
         ("*=null://?name=", "the option name"),
         ("*=null://?name=a/b", "the option name"),
-        (f"*=null://?name={'a' * 64}", "the option name"),
+        (f"*=null://?name={'a' * 254}", "the option name"),
+        ("*=null://?name=..", "the option name"),
         ("*=null://?name=a&name=b", "the option name"),
         ("email=smtp://ann:hunter2@[::1?from=a@example.com", "not well-formed"),
     ],

@@ -1,5 +1,6 @@
 """Receipts over HTTP: who may report, what is answered, and that the answer comes after the store has it (I-30)."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 
 from clarion.api.reading import BODY_BYTES_MAX
-from clarion.api.receipts import BYTES_MAX
+from clarion.api.receipts import BYTES_MAX, REQUESTS_MAX
 from clarion.domain.call import Call, Unknown
 from clarion.domain.signature import SIGNATURE, sign
 from clarion.errors import StoreBusy, StoreUnreachable
@@ -191,3 +192,22 @@ async def test_a_compressed_body_or_a_huge_header_is_refused_before_anything_is_
     assert (answer.status_code, problem(answer)["code"]) == (415, "unsupported-media-type")
     answer = await desk.post(b"{}", **{SIGNATURE: "v1,AAAA " * 100_000})
     assert (answer.status_code, problem(answer)["code"]) == (431, "headers-too-large")
+
+
+async def test_bodies_that_never_end_take_no_place_from_those_with_a_key(desk: Reporting) -> None:
+    """Whoever has no key is heard here to the end of the body, so only so many are heard at once."""
+    body, end = report.write([event(desk, await desk.call())]), asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"{"
+        await end.wait()
+
+    async with desk.client(None) as anybody, desk.client(Role.VIEWER) as known, asyncio.TaskGroup() as tasks:
+        for _ in range(REQUESTS_MAX):
+            tasks.create_task(anybody.post(PATH, content=endless()))
+        while (answer := await desk.post(body)).status_code != 503:
+            pass
+        assert (problem(answer)["code"], answer.headers["retry-after"]) == ("overloaded", "1")
+        assert (await known.get("/v1/types")).status_code == 200
+        end.set()
+    assert (await desk.post(body)).status_code == 200

@@ -42,7 +42,7 @@ AutomationScheduler    begins Pending
                        final Completed
 NotificationScheduler  begins Ready
                        Ready → Processing · Skipped · Canceled ; Processing → Done · Skipped · Failed · Canceled · Ready
-                       Failed → Ready (audited)
+                       Failed → Ready (audited) · Canceled (audited)
                        final Done · Skipped · Canceled · Failed
 OutgoingMessage        begins Created
                        Created · RetryReady → Sending · Canceled · Expired · Suppressed · NotSupported · FailedFinal

@@ -40,6 +40,7 @@ class Desk:
         self.access = Access(platform.store, clock=platform.clock)
         self.types = Types(catalog=platform.store, facts=platform.store)
         self.open_outbox: Outbox | None = None
+        self.receipts_open = 0
 
     @property
     def store(self) -> Store:

@@ -22,6 +22,9 @@ from clarion.sandbox.report import Reports
 BYTES_MAX: Final = 1024 * 1024
 """A thousand events take less than half of it."""
 
+REQUESTS_MAX: Final = 20
+"""At once: whoever has no key is heard to the end of the body here, and must not take the places of those who have."""
+
 
 @post(
     "/v1/receipts/{account:str}",
@@ -59,7 +62,18 @@ async def take_receipts(account: FromPath[str], request: AnyRequest, desk: AtDes
         raise Refusal(
             HTTPStatus.NOT_FOUND, "not-found", "nobody reports here: check the account's name at the end of the path"
         )
-    body = await read_bytes(request)
+    if desk.receipts_open >= REQUESTS_MAX:
+        raise Refusal(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "overloaded",
+            "too many receipts are being taken: send them again in a moment",
+            headers={"retry-after": "1"},
+        )
+    desk.receipts_open += 1
+    try:
+        body = await read_bytes(request)
+    finally:
+        desk.receipts_open -= 1
     reports = await reporter.read_reports(account, request.headers, body, now=desk.platform.clock.now())
     for tenant_id in reports:
         await desk.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored

@@ -241,7 +241,7 @@ async def _cannot_retry(desk: Desk, caller: Caller, outgoing_id: int) -> Excepti
     doubts = await desk.store.list_doubts(caller.tenant_id, after=max(outgoing_id - 1, 0), limit=1)
     if doubts and doubts[0].id == outgoing_id:
         return Conflict(
-            f"the message was canceled, or has moved on (its version is {doubts[0].version})",
+            f"the message was canceled, is out of time, or has moved on (its version is {doubts[0].version})",
             hint="look at it again before you retry it",
         )
     return not_found("message that could be retried (or it has moved on)")

@@ -68,7 +68,7 @@ def retry(
         )
         if not moved:
             raise Conflict(
-                f"the message {outgoing} is no longer uncertain at version {version}, or was canceled",
+                f"the message {outgoing} is no longer uncertain at version {version}, was canceled, or is out of time",
                 hint="`clarion uncertain list` shows how it stands",
             )
         await ring_once(desk.platform)

@@ -55,7 +55,10 @@ NOTIFICATION_SCHEDULER = Machine(
         },
         NotificationStatus.DONE: {},
         NotificationStatus.SKIPPED: {},
-        NotificationStatus.FAILED: {NotificationStatus.READY: by(Cause.AUDITED)},
+        NotificationStatus.FAILED: {
+            NotificationStatus.READY: by(Cause.AUDITED),
+            NotificationStatus.CANCELED: by(Cause.AUDITED, note="so that nobody brings it back"),
+        },
         NotificationStatus.CANCELED: {},
     },
 )

@@ -108,10 +108,10 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_canceled(story: JobStory) -> bool:
-    """Tell whether a job ended by being canceled, at least in part."""
+    """Tell whether a job was canceled, at least in part."""
     scheduler = story.scheduler
     return (scheduler is not None and scheduler.status is NotificationStatus.CANCELED) or any(
-        row.status is OutgoingStatus.CANCELED for row in story.outgoing
+        row.status is OutgoingStatus.CANCELED or row.cancel_at is not None for row in story.outgoing
     )
 
 

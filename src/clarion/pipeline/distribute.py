@@ -17,7 +17,7 @@ import structlog
 
 from clarion.dispatch.calling import call_of, merge_data
 from clarion.dispatch.keyring import Keyring
-from clarion.domain.backoff import ATTEMPTS_MAX, MISCONFIGURED_FOR, delay_after
+from clarion.domain.backoff import ATTEMPTS_IN_DOUBT_MAX, ATTEMPTS_MAX, MISCONFIGURED_FOR, delay_after
 from clarion.domain.call import Call, CallOutcome, Deferred, Misconfigured, NotCalled, Unknown
 from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
@@ -383,7 +383,7 @@ class Distribute:
                 attempt=message.attempts,
                 outcome=outcome,
                 delay=delay_after(message, outcome),
-                final=isinstance(outcome, Deferred) and message.attempts >= ATTEMPTS_MAX,
+                final=isinstance(outcome, Deferred) and message.attempts >= _attempts_max(message),
                 content_hash=content_hash if called else None,
                 latency_ms=round((now - started) * 1000) if called else None,
             )
@@ -391,3 +391,8 @@ class Distribute:
         if len(self._done) == 1 or self._is_worth_recording():
             self._wake.set()  # the first one sets the time until all are recorded, those that follow change nothing
         self._observe(message, outcome, now - started)
+
+
+def _attempts_max(message: ClaimedMessage) -> int:
+    """Say how many attempts a message has; those that were lost with their workers say nothing of the provider."""
+    return ATTEMPTS_MAX if message.unproven_for is None else ATTEMPTS_IN_DOUBT_MAX

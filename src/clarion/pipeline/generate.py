@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.keyring import Keyring
@@ -23,7 +24,7 @@ from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.recipient import Decision, FrozenRecipient
 from clarion.domain.seal import TenantKeys
-from clarion.errors import CallerError, ClarionError, RenderFailed, SealBroken
+from clarion.errors import CallerError, RenderFailed, SealBroken
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.facts import FactStore, RecipientFacts
 from clarion.ports.queue import QueueStore
@@ -38,6 +39,11 @@ LEASE: Final = timedelta(seconds=60)
 
 ALONE_FOR: Final = timedelta(milliseconds=20)
 """About what a job takes by itself; those that wait behind it come back one after the other."""
+
+TENANT_RESTS_FOR: Final = timedelta(minutes=5)
+"""What a tenant's jobs wait for somebody to mend what is wrong with the tenant."""
+
+log = structlog.get_logger("clarion.pipeline")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,33 +96,29 @@ class Generate:
         claims = await self._queue.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=BATCH, lease=self._lease)
         rescued = sorted((claim for claim in claims if claim.scheduler.rescue_count), key=_rescues)
         if rescued[1:]:
-            later = [_later(claim, place * ALONE_FOR) for place, claim in enumerate(rescued[1:], start=1)]
-            await self._queue.finish_stage(later)
-        broken = await self._make([claim for claim in claims if not claim.scheduler.rescue_count])
-        broken += await self._make(rescued[:1])
-        if broken:
-            raise broken[0]
+            why = "waits to be made alone: a worker was lost over it"
+            await self._queue.finish_stage([_later(one, n * ALONE_FOR, why) for n, one in enumerate(rescued[1:], 1)])
+        await self._make([claim for claim in claims if not claim.scheduler.rescue_count])
+        await self._make(rescued[:1])
         return len(claims)
 
-    async def _make(self, claims: Sequence[StageClaim]) -> list[ClarionError]:
+    async def _make(self, claims: Sequence[StageClaim]) -> None:
         """Make the rows of jobs, tenant by tenant, and finish them together.
 
-        Returns what a tenant as a whole is in trouble for, such as keys that cannot be opened: the others are finished,
-        and its own jobs come back with their lease.
+        A tenant that is in trouble as a whole, such as for keys that do not open, has its jobs put off, and no other's.
         """
         by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
         for claim in claims:
             by_tenant[claim.tenant_id].append(claim)
         results: list[StageResult] = []
-        broken: list[ClarionError] = []
         for tenant_id, mine in by_tenant.items():
             try:
                 results += await self._generate(tenant_id, mine)
             except (CallerError, SealBroken) as error:
-                broken.append(error)
+                log.warning("a tenant's jobs cannot be made", tenant_id=tenant_id, error=str(error))
+                results += [_later(claim, TENANT_RESTS_FOR, str(error)) for claim in mine]
         if results:
             await self._queue.finish_stage(results)
-        return broken
 
     async def _generate(self, tenant_id: str, claims: Sequence[StageClaim]) -> list[StageResult]:
         """Make the rows of one tenant's jobs; a job that cannot be made fails by itself."""
@@ -379,10 +381,9 @@ def _rescues(claim: StageClaim) -> int:
     return claim.scheduler.rescue_count
 
 
-def _later(claim: StageClaim, delay: timedelta) -> StageResult:
-    """Give a claim back for a little while."""
-    waits = _finished(claim, NotificationStatus.READY, reason="waits to be made alone: a worker was lost over it")
-    return msgspec.structs.replace(waits, delay=delay)
+def _later(claim: StageClaim, delay: timedelta, reason: str) -> StageResult:
+    """Give a claim back for a while."""
+    return msgspec.structs.replace(_finished(claim, NotificationStatus.READY, reason=reason), delay=delay)
 
 
 def _failed(claim: StageClaim, reason: str) -> StageResult:

@@ -44,7 +44,9 @@ def _verdict(doubt: Doubt, replay: Replay) -> DoubtVerdict:
     if doubt.is_over:
         return _judged(doubt, replay=False, reason="left as it is: it was canceled, or its time has run out")
     if doubt.unanswered >= ATTEMPTS_MAX or doubt.attempts >= ATTEMPTS_IN_DOUBT_MAX:
-        return _judged(doubt, replay=False, reason=f"left as it is: no answer came to any of {doubt.attempts} calls")
+        return _judged(
+            doubt, replay=False, reason=f"left as it is: of {doubt.attempts} calls none was answered for good"
+        )
     if replay.allows(unproven_for=doubt.unproven_for):
         return _judged(doubt, replay=True, reason="replayed: the provider makes a second one harmless")
     if doubt.doubt_policy is DoubtPolicy.PREFER_DUPLICATE and doubt.replays == 0:

@@ -107,7 +107,7 @@ class QueueStore(Protocol):
         ...
 
     async def sweep_canceled(self, *, limit: int) -> int:
-        """Turn open rows of canceled sources, and open rows with `cancel_at`, into `Canceled`, in chunks."""
+        """End waiting rows of canceled sources, and waiting rows with `cancel_at`, in chunks."""
         ...
 
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
@@ -128,7 +128,7 @@ class QueueStore(Protocol):
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
         """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word.
 
-        False if it has moved on, or was canceled (I-07).
+        False if it has moved on, was canceled (I-07) or is out of time: the claim would not let it out.
 
         Audited with the reason, which stands on the transition line too.
         """

@@ -83,6 +83,14 @@ class FailingContract:
         (claimed,) = await claim(harness, Stage.GENERATE)
         assert claimed.scheduler.id == scheduler_id
 
+    async def test_a_failed_job_that_was_canceled_is_not_brought_back(self, harness: StoreHarness) -> None:
+        """I-07: the word of whoever canceled it holds."""
+        scheduler_id = await make_failed(harness)
+        assert await harness.store.cancel_job(harness.tenant_id, notification_job(1).guid, actor="kim")
+        assert (await row_of(harness, scheduler_id)).status is NotificationStatus.CANCELED
+        assert not await retry(harness)
+        assert (await row_of(harness, scheduler_id)).status is NotificationStatus.CANCELED
+
     async def test_a_retry_is_audited_with_its_reason(self, harness: StoreHarness) -> None:
         """And closes no case: whoever looked after it says so."""
         await make_failed(harness)

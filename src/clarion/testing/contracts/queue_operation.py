@@ -14,7 +14,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.claim import ClaimedMessage, DoubtVerdict, FlowQuota, Gate
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
-from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingMessage
+from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingMessage, OutgoingStatus
 from clarion.ports.track import ProviderEvent
 from clarion.testing.contracts.harness import StoreHarness, by_key
 from clarion.testing.contracts.pump import ACCOUNTS, LEASE, ROUTE, result
@@ -30,6 +30,8 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
     Refused(reason="nobody", recipient_not_found=True),
     Unknown(reason="lost"),
     NotCalled(reason="not ready"),
+    NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL),
+    NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN),
 )
 SOURCE: Final = "campaign"
 

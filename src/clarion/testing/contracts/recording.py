@@ -267,6 +267,19 @@ class RecordContract:
         assert "mail-1" in case.record_key
         assert any(str(message.message_id) in case.details for message in messages)
 
+    async def test_a_refusal_of_a_replay_leaves_the_first_call_in_doubt(self, harness: StoreHarness) -> None:
+        """It speaks of the second call; a provider may refuse it because it took the first."""
+        pump = Pump(harness, source=SOURCE)
+        message = await pump.message()
+        await pump.record(Unknown(reason="lost"), await pump.claim_one())
+        await replay(harness, message)
+        refusal = Refused(reason="554 duplicate message")
+        assert await pump.record(refusal, await pump.claim_one()) == [OutgoingStatus.UNCERTAIN]
+        seen = await pump.seen(message.id)
+        assert (seen.entry.settle_at, seen.entry.reason) == (None, "554 duplicate message")
+        assert [one.status for one in seen.attempts] == [AttemptStatus.UNKNOWN, AttemptStatus.REFUSED]
+        await pump.check()
+
     @pytest.mark.parametrize("leads_to", [OutgoingStatus.RETRY_READY, OutgoingStatus.FAILED_FINAL])
     async def test_a_row_with_a_doubtful_call_that_is_given_up_rests_in_doubt(
         self, harness: StoreHarness, leads_to: OutgoingStatus

@@ -61,15 +61,8 @@ def _return(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
             return _wait(tables, row, result, actor=actor, reason=reason)
         case Refused(reason=reason, recipient_not_found=not_found):
             reason_class = ReasonClass.RECIPIENT_NOT_FOUND if not_found else None
-            return moving.move(
-                tables,
-                row,
-                OutgoingStatus.FAILED_FINAL,
-                actor=actor,
-                reason=reason,
-                reason_class=reason_class,
-                changes=_proof(row, result),
-            )
+            changes = _proof(row, result)
+            return _end(tables, row, actor=actor, reason=reason, reason_class=reason_class, changes=changes)
         case Unknown(reason=reason):
             return doubt(tables, moving.change(tables, row, **_proof(row, result)), actor=actor, reason=reason)
         case NotCalled():
@@ -110,10 +103,18 @@ def _take_back(tables: Tables, row: Row, result: CallResult, outcome: NotCalled,
     return moving.move(tables, row, OutgoingStatus.RETRY_READY, actor=actor, reason=reason, changes=changes)
 
 
-def _end(tables: Tables, row: Row, *, actor: str, reason: str, changes: Mapping[str, object]) -> Row:
-    """End a row that we give up; of one with a call of which nobody knows, nobody can say that it failed."""
+def _end(
+    tables: Tables,
+    row: Row,
+    *,
+    actor: str,
+    reason: str,
+    reason_class: ReasonClass | None = None,
+    changes: Mapping[str, object],
+) -> Row:
+    """End a row that is not taken; of one with a call of which nobody knows, nobody can say that it failed."""
     to = OutgoingStatus.FAILED_FINAL if row.entry.first_unproven_at is None else OutgoingStatus.UNCERTAIN
-    return moving.move(tables, row, to, actor=actor, reason=reason, changes=changes)
+    return moving.move(tables, row, to, actor=actor, reason=reason, reason_class=reason_class, changes=changes)
 
 
 def doubt(tables: Tables, row: Row, *, actor: str, reason: str) -> Row:

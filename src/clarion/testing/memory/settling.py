@@ -1,6 +1,7 @@
 """Settling: rows whose worker is gone, doubts and their verdicts, gates, cancels and a person's retry."""
 
 from collections.abc import Collection, Sequence
+from typing import Final
 from uuid import UUID
 
 from clarion.domain import act, trouble
@@ -12,6 +13,8 @@ from clarion.testing.memory import moving, recording, stages
 from clarion.testing.memory.catalog import append_audit
 from clarion.testing.memory.moving import Row
 from clarion.testing.memory.tables import Tables
+
+_CANCELED_BY_A_PERSON: Final = (NotificationStatus.READY, NotificationStatus.PROCESSING, NotificationStatus.FAILED)
 
 
 def rescue_outgoing(tables: Tables, *, limit: int) -> int:
@@ -53,8 +56,7 @@ def find_doubts(tables: Tables, *, accounts: Collection[str], limit: int) -> lis
             doubt_policy=row.entry.doubt_policy,
             replays=row.entry.replays,
             unproven_for=tables.now() - (row.entry.first_unproven_at or settle_at),
-            is_over=row.entry.cancel_at is not None
-            or (row.entry.expires_at is not None and row.entry.expires_at <= tables.now()),
+            is_over=_is_over(tables, row),
         )
         for settle_at, _, row in sorted(waiting, key=lambda one: one[:2])[:limit]
         if settle_at <= tables.now()
@@ -94,7 +96,7 @@ def set_gate(tables: Tables, tenant_id: str, source: str, gate: Gate, *, actor: 
 
 
 def sweep_canceled(tables: Tables, *, limit: int) -> int:
-    """Turn waiting rows of canceled sources, and waiting rows that were called off, into `Canceled`."""
+    """End waiting rows of canceled sources, and waiting rows that were called off."""
     waiting = [row for row in moving.rows(tables) if row.status in DUE and _is_called_off(tables, row)]
     for row in waiting[:limit]:
         to, reason = called_off(is_unproven=row.entry.first_unproven_at is not None)
@@ -111,7 +113,7 @@ def cancel_job(tables: Tables, tenant_id: str, job_guid: UUID, *, actor: str) ->
     canceled = False
     for scheduler in list(tables.of(tenant_id, NotificationScheduler).values()):
         mine = scheduler.artifact_rk == job.row_key
-        if mine and scheduler.status in (NotificationStatus.READY, NotificationStatus.PROCESSING):
+        if mine and scheduler.status in _CANCELED_BY_A_PERSON:
             stages.move(tables, tenant_id, scheduler, to=NotificationStatus.CANCELED, reason=f"canceled by {actor}")
             canceled = True
     for row in list(moving.rows(tables)):
@@ -129,7 +131,7 @@ def retry_outgoing(tables: Tables, tenant_id: str, outgoing_id: int, *, version:
     row = moving.find(tables, outgoing_id)
     if row is None or row.tenant_id != tenant_id or row.message.version != version:
         return False
-    if row.status not in (OutgoingStatus.FAILED_FINAL, OutgoingStatus.UNCERTAIN) or row.entry.cancel_at is not None:
+    if row.status not in (OutgoingStatus.FAILED_FINAL, OutgoingStatus.UNCERTAIN) or _is_over(tables, row):
         return False
     append_audit(tables, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
     changes = {"due_at": tables.now(), "replay_authorised": True, "not_called": 0}
@@ -144,6 +146,12 @@ def _call_off(tables: Tables, row: Row, *, actor: str) -> None:
     if row.status in DUE:
         to, reason = called_off(is_unproven=row.entry.first_unproven_at is not None)
         moving.move(tables, row, to, actor=actor, reason=reason)
+
+
+def _is_over(tables: Tables, row: Row) -> bool:
+    """Tell whether a row was canceled or is out of time, so that the claim would not let it out."""
+    expires_at = row.entry.expires_at
+    return row.entry.cancel_at is not None or (expires_at is not None and expires_at <= tables.now())
 
 
 def _is_called_off(tables: Tables, row: Row) -> bool:

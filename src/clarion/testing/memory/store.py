@@ -176,7 +176,7 @@ class MemoryStore:
         return settling.set_gate(self._tables, tenant_id, source, gate, actor=actor)
 
     async def sweep_canceled(self, *, limit: int) -> int:
-        """Turn waiting rows that were called off into `Canceled`."""
+        """End waiting rows that were called off."""
         return settling.sweep_canceled(self._tables, limit=limit)
 
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:

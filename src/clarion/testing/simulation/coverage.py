@@ -48,6 +48,8 @@ EDGES: Final = (
 )
 """Moves of outgoing rows and of scheduler rows; names of states are not shared between the two."""
 
+# Without a row that was canceled and that only the claim finds so: the janitor sweeps it up before its retry is due.
+# `contracts/canceling.py` shows it, and the planted bug whose claim forgets a cancel.
 CASES: Final = (
     "I-03: ensured again",
     "I-04: other payload under a used key",
@@ -64,7 +66,6 @@ CASES: Final = (
     "I-13: given up and still in doubt",
     "I-15: same bytes again",
     "I-15: same bytes after a new template",
-    "I-16: canceled at the claim",
     "I-17: result of an outlived claim",
     "I-17: stage finished too late",
     "I-19: claim rescued",

@@ -40,7 +40,7 @@ def canceled_stays_canceled(change: Change, evidence: Evidence) -> Iterator[Viol
             yield Violation("I-16", f"{change.deed} claimed row {new.id} of a job that was canceled before")
 
 
-def claims_take_what_may_be_sent(change: Change, evidence: Evidence) -> Iterator[Violation]:
+def claims_take_what_may_be_sent(change: Change, _: Evidence) -> Iterator[Violation]:
     """I-16, I-17, I-19: a claim takes what is due, not expired, not canceled and not another's, for its lease."""
     claiming = change.deed.method == "claim_outgoing"
     for old, new in change.outgoing:
@@ -52,8 +52,6 @@ def claims_take_what_may_be_sent(change: Change, evidence: Evidence) -> Iterator
             yield from _claimed(old, new, change)
         elif claiming and old.state is OutgoingStatus.SENDING:
             yield Violation("I-19", f"{change.deed} touched row {new.id}, which another claim holds")
-        elif claiming and new.state is OutgoingStatus.CANCELED:
-            evidence.coverage.met("I-16: canceled at the claim")
 
 
 def moves_are_in_the_table(change: Change, evidence: Evidence) -> Iterator[Violation]:
@@ -161,8 +159,8 @@ def doubts_are_settled_by_the_rule(change: Change, evidence: Evidence) -> Iterat
 def nothing_denies_what_may_have_arrived(change: Change, _: Evidence) -> Iterator[Violation]:
     """I-13: a row with a call of which nobody knows never shows that it was not sent."""
     for old, new in change.outgoing:
-        denies = new.state in (OutgoingStatus.CANCELED, OutgoingStatus.EXPIRED)
-        if denies and old is not None and old.status != new.status and old.first_unproven_at is not None:
+        denies = new.state in (OutgoingStatus.CANCELED, OutgoingStatus.EXPIRED, OutgoingStatus.FAILED_FINAL)
+        if denies and old is not None and old.status != new.status and new.first_unproven_at is not None:
             yield Violation("I-13", f"{change.deed} made row {new.id} {new.status}, which may have arrived")
 
 

@@ -192,7 +192,7 @@ class PostgresStore:
         return await self._session.transact(lambda c: cancel.set_gate(c, tenant_id, source, gate, actor=actor))
 
     async def sweep_canceled(self, *, limit: int) -> int:
-        """Turn waiting rows that were called off into `Canceled`."""
+        """End waiting rows that were called off."""
         return await self._session.transact(lambda c: cancel.sweep_canceled(c, limit=limit))
 
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:

@@ -13,7 +13,7 @@ from clarion.adapters.stores.query import load
 from clarion.domain import act
 from clarion.domain.claim import Gate
 from clarion.domain.machine import Cause
-from clarion.domain.notification import NOTIFICATION_SCHEDULER
+from clarion.domain.notification import NOTIFICATION_SCHEDULER, NotificationStatus
 from clarion.domain.outgoing import DUE, FINAL, called_off
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ async def set_gate(connection: "Connection", tenant_id: str, source: str, gate: 
 
 
 async def sweep_canceled(connection: "Connection", *, limit: int) -> int:
-    """Turn waiting rows that were called off, with their source or by themselves, into `Canceled`."""
+    """End waiting rows that were called off, with their source or by themselves."""
     found = await connection.fetch(_SQL["lock_canceled_messages"].sql, limit)
     moves = [_cancel(read_locked(row)) for row in found]
     await write_moves(connection, moves, actor="sweep")
@@ -46,7 +46,7 @@ async def cancel_job(connection: "Connection", tenant_id: str, job_guid: UUID, *
         tenant_id,
         job_guid,
         actor,
-        sorted(NOTIFICATION_SCHEDULER.sources(Cause.CANCEL)),
+        sorted({*NOTIFICATION_SCHEDULER.sources(Cause.CANCEL), NotificationStatus.FAILED}),
     )
     found = await connection.fetch(_SQL["lock_messages_of_job"].sql, tenant_id, job_guid, sorted(FINAL))
     rows = [read_locked(row) for row in found]

@@ -84,7 +84,7 @@ CROSS JOIN LATERAL (
   FROM outgoing_message AS found
   WHERE
     found.bucket = g.bucket AND found.id = g.id AND found.version = $3 AND found.cancel_at IS NULL
-    AND found.status IN ('Uncertain', 'FailedFinal')
+    AND coalesce(found.expires_at > now(), true) AND found.status IN ('Uncertain', 'FailedFinal')
   LIMIT 1
   FOR UPDATE
 ) AS o;

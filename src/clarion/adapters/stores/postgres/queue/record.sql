@@ -73,26 +73,28 @@ WITH locked AS MATERIALIZED (
       WHEN l.own AND l.status IN ('Sending', 'Uncertain') THEN
         CASE
           WHEN l.status = 'Uncertain' AND l.outcome = 'Unknown' THEN NULL
-          WHEN l.outcome = 'NotCalled' AND l.given = 'Uncertain' AND l.unproven IS false THEN 'RetryReady'
-          WHEN
-            l.outcome <> 'Refused' AND l.given = 'FailedFinal'
-            OR l.outcome = 'NotCalled' AND l.given = 'RetryReady' AND l.not_called + 1 >= $12::integer
-            THEN CASE WHEN l.first_unproven_at IS NULL OR l.unproven IS false THEN 'FailedFinal' ELSE 'Uncertain' END
+          WHEN l.outcome = 'NotCalled' AND l.given = 'Uncertain' AND l.in_doubt THEN 'Uncertain'
+          WHEN l.given = 'FailedFinal' OR l.outcome = 'NotCalled' AND l.not_called + 1 >= $12::integer
+            THEN CASE WHEN l.in_doubt THEN 'Uncertain' ELSE 'FailedFinal' END
+          WHEN l.outcome = 'NotCalled' THEN 'RetryReady'
           ELSE l.given
         END
       WHEN l.outcome = 'Accepted' AND l.rank = 0 AND l.attempts > 0 THEN 'SentToProvider'
     END AS next
   FROM (
-    SELECT
-      k.*,
-      CASE
-        WHEN k.own AND k.status = 'Uncertain' AND k.outcome NOT IN ('Accepted', 'Unknown') THEN (
-          SELECT count(*) > 0
-          FROM delivery_attempt AS d
-          WHERE d.bucket = k.bucket AND d.outgoing_id = k.id AND d.attempt <> k.attempt AND d.status = 'Unknown'
-        )
-      END AS unproven
-    FROM locked AS k
+    SELECT u.*, u.first_unproven_at IS NOT NULL AND u.unproven IS NOT false AS in_doubt
+    FROM (
+      SELECT
+        k.*,
+        CASE
+          WHEN k.own AND k.status = 'Uncertain' AND k.outcome NOT IN ('Accepted', 'Unknown') THEN (
+            SELECT count(*) > 0
+            FROM delivery_attempt AS d
+            WHERE d.bucket = k.bucket AND d.outgoing_id = k.id AND d.attempt <> k.attempt AND d.status = 'Unknown'
+          )
+        END AS unproven
+      FROM locked AS k
+    ) AS u
   ) AS l
 ), moved AS (
   UPDATE outgoing_message AS o

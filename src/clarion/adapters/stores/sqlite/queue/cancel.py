@@ -28,7 +28,7 @@ def set_gate(transaction: Transaction, tenant_id: str, source: str, gate: Gate, 
 
 
 def sweep_canceled(transaction: Transaction, *, limit: int) -> int:
-    """Turn waiting rows of canceled sources, and waiting rows that were called off, into `Canceled`."""
+    """End waiting rows of canceled sources, and waiting rows that were called off."""
     rows = transaction.rows(_SQL["find_called_off"], limit=min(limit, ITEMS_MAX))
     if not rows:
         return 0

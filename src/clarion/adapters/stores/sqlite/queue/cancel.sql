@@ -45,7 +45,7 @@ SET
   moved_at = clarion_now()
 WHERE
   tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
-  AND artifact_rk = :row_key AND status IN ('Ready', 'Processing')
+  AND artifact_rk = :row_key AND status IN ('Ready', 'Processing', 'Failed')
 RETURNING id;
 
 -- name: find_job

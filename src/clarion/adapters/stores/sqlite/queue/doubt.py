@@ -71,7 +71,7 @@ def retry_outgoing(
     row = moves.read([Wanted(id=outgoing_id)]).get(outgoing_id)
     if row is None or row.tenant_id != tenant_id or row.version != version or row.status not in _RETRIED:
         return False
-    if row.cancel_at is not None:
+    if row.cancel_at is not None or (row.expires_at is not None and row.expires_at <= transaction.now):
         return False
     moves.move(row, OutgoingStatus.RETRY_READY, reason=reason)
     row.due_at, row.replay_authorised, row.not_called = transaction.now, 1, 0

@@ -51,6 +51,7 @@ class Row(msgspec.Struct):
     due_at: int | None
     lease_until: int | None
     settle_at: int | None
+    expires_at: int | None
     cancel_at: int | None
     cancel_actor: str | None
     claim_token: str | None

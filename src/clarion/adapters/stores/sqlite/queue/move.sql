@@ -5,9 +5,9 @@
 -- claim (2) that no longer holds the row: the attempts so far, and the flow that is pinned to none.
 SELECT
   o.id, o.bucket, o.tenant_id, o.pk, o.rk, o.message_id, o.status, o.version, o.flow_id, o.due_at, o.lease_until,
-  o.settle_at, o.cancel_at, o.cancel_actor, o.claim_token, o.account, o.attempts, o.not_called, o.replays,
-  o.replay_authorised, o.first_unproven_at, o.provider_message_id, o.content_hash, o.reason, o.reason_class,
-  o.order_key, o.correlation_id, o.traceparent, f.source,
+  o.settle_at, o.expires_at, o.cancel_at, o.cancel_actor, o.claim_token, o.account, o.attempts, o.not_called,
+  o.replays, o.replay_authorised, o.first_unproven_at, o.provider_message_id, o.content_hash, o.reason,
+  o.reason_class, o.order_key, o.correlation_id, o.traceparent, f.source,
   CASE
     WHEN o.order_key IS NOT NULL AND (o.due_at IS NOT NULL OR o.lease_until IS NOT NULL)
       THEN (

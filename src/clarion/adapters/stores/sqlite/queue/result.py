@@ -82,7 +82,7 @@ class _Recorder:
                 self._wait(row, result, reason=reason)
             case Refused(reason=reason, recipient_not_found=not_found):
                 reason_class = ReasonClass.RECIPIENT_NOT_FOUND if not_found else ""
-                self._moves.move(row, OutgoingStatus.FAILED_FINAL, reason=reason, reason_class=reason_class)
+                self._end(row, reason=reason, reason_class=reason_class)
             case Unknown(reason=reason):
                 self._moves.doubt(row, reason=reason)
             case NotCalled():
@@ -119,10 +119,10 @@ class _Recorder:
         row.due_at = self._moves.transaction.now + result.delay // MICROSECOND
         row.replay_authorised = authorised
 
-    def _end(self, row: Row, *, reason: str) -> None:
-        """End a row that we give up; of one with a call of which nobody knows, nobody can say that it failed."""
+    def _end(self, row: Row, *, reason: str, reason_class: str = "") -> None:
+        """End a row that is not taken; of one with a call of which nobody knows, nobody can say that it failed."""
         to = OutgoingStatus.FAILED_FINAL if row.first_unproven_at is None else OutgoingStatus.UNCERTAIN
-        self._moves.move(row, to, reason=reason)
+        self._moves.move(row, to, reason=reason, reason_class=reason_class)
 
     def _settle(self, row: Row, result: CallResult, attempt: Attempt | None) -> None:
         """Settle a row in doubt by the late reply of its own claim; what it proves refused is in doubt no more."""
