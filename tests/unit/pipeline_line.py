@@ -1,10 +1,12 @@
 """The whole line in one place: every stage over the memory store, drained by hand, with a scripted provider."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
+
+import msgspec
 
 from clarion.adapters.blobs import open_blobs
 from clarion.adapters.renderers import open_renderer
@@ -15,6 +17,7 @@ from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import Trace
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay
+from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.story import JobStory, TimelineLine, timeline
 from clarion.pipeline.distribute import Distribute
@@ -23,7 +26,7 @@ from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
 from clarion.ports.provider import EVERY_CHANNEL
-from clarion.ports.renderer import Renderer
+from clarion.ports.renderer import Bundle, Renderer
 from clarion.producers.direct import DirectSends, Recipient, SendCommand, SendReceipt
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.memory import MemoryStore
@@ -55,6 +58,23 @@ class Scripted:
 
     async def close(self) -> None:
         pass
+
+
+class Newer:
+    """The renderer of a newer program, which writes something else."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.missing, self.compile, self.check, self._renderer = (
+            renderer.missing,
+            renderer.compile,
+            renderer.check,
+            renderer,
+        )
+
+    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+        content = self._renderer.render(bundle, channel, data)
+        assert isinstance(content, EmailContent)
+        return msgspec.structs.replace(content, subject=f"{content.subject}!")
 
 
 class Line:

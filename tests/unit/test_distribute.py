@@ -5,23 +5,22 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
-import msgspec
 import pytest
 import structlog
 
 from clarion.domain.backoff import ATTEMPTS_MAX, MISCONFIGURED_FOR
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Replay, Unknown
 from clarion.domain.claim import ClaimedMessage, FlowQuota
-from clarion.domain.content import Content, EmailContent
+from clarion.domain.content import Content
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.errors import RenderFailed
 from clarion.pipeline.schedule import Schedule
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import Bundle
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
-from tests.unit.pipeline_line import TENANT, Line, Scripted
+from tests.unit.pipeline_line import TENANT, Line, Newer, Scripted
 
 WINDOW = timedelta(hours=1)
 INVOICE = {
@@ -46,23 +45,6 @@ async def seeded(store: MemoryStore, clock: ManualClock) -> Line:
     line = Line(store, clock, Scripted())
     await line.seed()
     return line
-
-
-class Newer:
-    """The renderer of a newer program, which writes something else."""
-
-    def __init__(self, renderer: Renderer) -> None:
-        self.missing, self.compile, self.check, self._renderer = (
-            renderer.missing,
-            renderer.compile,
-            renderer.check,
-            renderer,
-        )
-
-    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
-        content = self._renderer.render(bundle, channel, data)
-        assert isinstance(content, EmailContent)
-        return msgspec.structs.replace(content, subject=f"{content.subject}!")
 
 
 async def test_a_slot_is_taken_until_its_outcome_is_recorded(line: Line) -> None:

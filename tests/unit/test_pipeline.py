@@ -1,7 +1,7 @@
 """One notification from the door to the provider, stage by stage, and what becomes of it when things go wrong."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from clarion.domain.notification import NotificationJob, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BrokenInvariant, Conflict, InvalidAddress, InvalidInput
 from clarion.pipeline.schedule import Schedule
+from clarion.ports.renderer import Bundle
 from clarion.producers.direct import Recipient
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
-from tests.unit.pipeline_line import STAFF, TENANT, Line, Scripted
+from tests.unit.pipeline_line import STAFF, TENANT, Line, Newer, Scripted
 
 
 @pytest.fixture
@@ -213,13 +214,12 @@ async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_t
 
 
 async def test_what_breaks_before_the_call_leaves_no_doubt(line: Line) -> None:
-    def broken(*_: object) -> Content:
-        raise RuntimeError("a defect")
+    class Defective(Newer):
+        def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+            raise RuntimeError("a defect")
 
     receipt = await line.send()
-    other = Line(line.store, line.clock, line.provider)
-    other.renderer.render = broken  # type: ignore[assignment, method-assign]  # a defect can be anywhere
-    await other.drain()
+    await Line(line.store, line.clock, line.provider, renderer=Defective(line.renderer)).drain()
     (row,) = (await line.story(receipt)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.RETRY_READY, "it could not be prepared")
     await line.wait(1)

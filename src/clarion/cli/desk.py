@@ -108,3 +108,9 @@ async def _tenant(platform: Platform, named: str | None) -> str:
             f"there is no tenant {named!r}", field="--tenant", hint="`clarion tenants list` names those there are"
         )
     return named
+
+
+def require_reason(reason: str) -> None:
+    """Refuse an act without a reason: the audit log keeps it."""
+    if not reason.strip():
+        raise InvalidInput("it is empty", field="--reason", hint="say why in a few words")

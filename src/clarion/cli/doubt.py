@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk
+from clarion.cli.desk import Desk, at_desk, require_reason
 from clarion.cli.output import print_json, print_table, say
 from clarion.cli.ring import ring_once
-from clarion.errors import Conflict, InvalidInput
+from clarion.errors import Conflict
 from clarion.ports.insights import DoubtLine
 
 uncertain = typer.Typer(help="Messages of which nobody knows whether they arrived.")
@@ -59,8 +59,7 @@ def retry(
     as_json: option.Json = False,
 ) -> None:
     """Send one again although it may have arrived."""
-    if not reason.strip():
-        raise InvalidInput("it is empty", field="--reason", hint="say why in a few words")
+    require_reason(reason)
 
     async def work(desk: Desk) -> None:
         moved = await desk.store.retry_outgoing(

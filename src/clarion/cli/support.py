@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, find_job, guid, unknown_id
+from clarion.cli.desk import Desk, at_desk, find_job, guid, require_reason, unknown_id
 from clarion.cli.output import as_object, print_json, print_pairs, print_table, say
 from clarion.cli.ring import ring_once
 from clarion.domain.support import DETAILS_BYTES_MAX, SupportCase, SupportStatus
@@ -117,8 +117,7 @@ def retry(
     as_json: option.Json = False,
 ) -> None:
     """Try a notification that failed again, where it failed."""
-    if not reason.strip():
-        raise InvalidInput("it is empty", field="--reason", hint="say why in a few words")
+    require_reason(reason)
 
     async def work(desk: Desk) -> UUID:
         job_guid, _ = await find_job(desk, job)

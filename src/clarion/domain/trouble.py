@@ -36,7 +36,7 @@ def never_called(tenant_id: str, *, pk: str, message_id: UUID, reason: str, corr
         tenant_id,
         record="OutgoingMessage",
         key=(pk,),
-        details={"message_id": str(message_id), "reason": _shortened(reason)},
+        details=_last(message_id, reason),
         correlation_id=correlation_id,
     )
 
@@ -48,7 +48,7 @@ def given_up(tenant_id: str, *, account: str, message_id: UUID, reason: str, cor
         tenant_id,
         record="ProviderAccount",
         key=(account,),
-        details={"message_id": str(message_id), "reason": _shortened(reason)},
+        details=_last(message_id, reason),
         correlation_id=correlation_id,
     )
 
@@ -60,7 +60,7 @@ def left_uncertain(tenant_id: str, *, account: str, message_id: UUID, reason: st
         tenant_id,
         record="ProviderAccount",
         key=(account,),
-        details={"message_id": str(message_id), "reason": _shortened(reason)},
+        details=_last(message_id, reason),
         correlation_id=correlation_id,
     )
 
@@ -72,7 +72,7 @@ def faulty_account(tenant_id: str, *, account: str, message_id: UUID, reason: st
         tenant_id,
         record="ProviderAccount",
         key=(account,),
-        details={"message_id": str(message_id), "reason": _shortened(reason)},
+        details=_last(message_id, reason),
         correlation_id=correlation_id,
     )
 
@@ -87,6 +87,11 @@ def failed_job(tenant_id: str, scheduler: NotificationScheduler) -> SupportCase:
         details={"stage": scheduler.stage, "reason": _shortened(scheduler.reason or "")},
         correlation_id=scheduler.correlation_id,
     )
+
+
+def _last(message_id: UUID, reason: str) -> dict[str, object]:
+    """Say of a case that stands for many messages which was the last, and why."""
+    return {"message_id": str(message_id), "reason": _shortened(reason)}
 
 
 def _shortened(reason: str) -> str:
