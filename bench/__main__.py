@@ -12,10 +12,7 @@ from bench.stage import open_stage, store_urls
 from clarion.bootstrap import Platform, run_service
 from clarion.domain.identity import Channel
 
-CLAIMED = (10_000, 1_000_000)
-"""Rows in the table while claims are measured: their cost must not grow with it."""
-
-ROUNDS = 9
+ROUNDS = 15
 """Times that our figures and the raw limits take turns: a machine that is slow for a while is so for both."""
 
 WRITE_ROUNDS = 3
@@ -74,22 +71,18 @@ async def run(messages: int) -> dict[str, object]:
                         figures[f"drain_mail_{engine}"] = await measure.drain_mail(stage, count=messages // 10)
                         figures[f"idle_latency_ms_{engine}"] = await measure.idle_latency(stage)
                         figures[f"accept_{engine}"] = await accept.through_http(stage, requests=messages // 10)
-                        if engine == "pg":
-                            for rows in CLAIMED:
-                                figures[f"claim_us_{rows}"] = await claiming.microseconds_a_row(
-                                    stage, url, rows=rows, snapshot=False
-                                )
-                            figures[f"claim_us_{CLAIMED[-1]}_snapshot"] = await claiming.microseconds_a_row(
-                                stage, url, rows=CLAIMED[-1], snapshot=True
-                            )
                 figures["bare_framework"] = await accept.bare_framework(requests=messages // 2)
+        alone, watched = await claiming.take_turns(folder)
+        figures[f"claim_us_{claiming.SMALL}"] = statistics.median(one["small"] for one in alone)
+        figures[f"claim_us_{claiming.LARGE}"] = statistics.median(one["large"] for one in alone)
+        figures[f"claim_us_{claiming.LARGE}_snapshot"] = statistics.median(one["large"] for one in watched)
     ratios = {
         "drain_http_pg_vs_same_client": ratio(rounds["pg"], "drain_http", "bare_pyreqwest"),
         "drain_http_pg_vs_aiohttp": ratio(rounds["pg"], "drain_http", "bare_aiohttp"),
         "drain_http_sqlite_vs_aiohttp": ratio(rounds["sqlite"], "drain_http", "bare_aiohttp"),
         "enqueue_pg_vs_copy": ratio(writes, "enqueue", "copy"),
-        "claim_1m_vs_10k": figures["claim_us_1000000"] / figures["claim_us_10000"],
-        "claim_1m_snapshot_vs_10k": figures["claim_us_1000000_snapshot"] / figures["claim_us_10000"],
+        "claim_1m_vs_10k": ratio(alone, "large", "small"),
+        "claim_1m_snapshot_vs_10k": ratio(watched, "large", "small"),
         "accept_vs_bare_framework": figures["accept_pg"] / figures["bare_framework"],
     }
     return {"machine": machine.platform(), "messages": messages, "figures": figures, "ratios": ratios}

@@ -1,22 +1,26 @@
 """Is claiming flat? The cost of a claimed row in a table of ten thousand rows and in one of a million.
 
-The rows are made by the server itself; every claim is undone by nothing, so the claims walk through the table as they
-would in a long drain. Both tables are vacuumed and written out before, so that neither has pages in a better state than
-the other: the first change of a page after a checkpoint logs the whole of it. Measured again while another session
-holds a snapshot open, which keeps dead rows from being cleared away.
+Two databases of one server take turns, claim by claim, so that a machine that is slow for a while is so for both. The
+rows are made by the server itself; no claim is undone, so the claims walk through the table as they would in a long
+drain. Both tables are vacuumed and written out before, so that neither has pages in a better state than the other: the
+first change of a page after a checkpoint logs the whole of it. Measured again while another session holds a snapshot of
+the larger one open, which keeps dead rows from being cleared away.
 """
 
-import statistics
 import time
-from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
+from pathlib import Path
 
 import asyncpg
 
-from bench.stage import TENANT, addresses, job, publish
+from bench.stage import TENANT, addresses, job, open_stage, publish
 from clarion.bootstrap import Platform
 from clarion.domain.claim import FlowQuota, LowMark
 from clarion.domain.identity import Channel
+from clarion.testing.postgres import postgres_server
+
+SMALL, LARGE = 10_000, 1_000_000
 
 LEASE = timedelta(minutes=5)
 BATCH = 200
@@ -35,47 +39,68 @@ SELECT tenant_id, bucket, pk, rk, message_id, id FROM outgoing_message
 """
 
 
-async def microseconds_a_row(platform: Platform, url: str, *, rows: int, snapshot: bool) -> float:
-    """Fill a flow with so many due rows and return the median cost of claiming one of them."""
-    version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
-    (address,) = await addresses(platform, Channel.SMS, count=1)
-    parent = await job(platform, "bench-sms", version, key=f"claim-{rows}-{snapshot}")
-    connection = await asyncpg.connect(url)
-    holder = await asyncpg.connect(url)
-    flow_id = await connection.fetchval(
-        "INSERT INTO flow (tenant_id, lane, route, source) VALUES ($1, 'normal', 'sms', '') "
-        "ON CONFLICT (tenant_id, lane, route, source, account) DO UPDATE SET lane = 'normal' RETURNING id",
-        TENANT,
-    )
-    await connection.execute("TRUNCATE outgoing_message, outgoing_key, transition")
-    await connection.execute(_FILL, TENANT, parent.bucket, parent.row_key, address.id, flow_id, rows, timeout=600)
-    await connection.execute(_FILL_KEYS, timeout=600)
-    await connection.execute("VACUUM ANALYZE outgoing_message, outgoing_key", timeout=600)
-    await connection.execute("CHECKPOINT", timeout=600)
-    held = holder.transaction(isolation="repeatable_read")
-    await held.start()
-    if snapshot:
-        await holder.fetchval("SELECT count(*) FROM flow")
-    try:
-        return statistics.median([taken async for taken in _claims(platform, flow_id)])
-    finally:
-        await held.rollback()
-        await holder.close()
+class Table:
+    """The rows of one flow in a database of their own, claimed as a worker does, low mark and all."""
+
+    def __init__(self, platform: Platform, url: str, *, rows: int) -> None:
+        """Describe a table of so many due rows; nothing is in it yet."""
+        self._platform = platform
+        self.url = url
+        self._rows = rows
+        self._flow_id = 0
+        self._low: LowMark | None = None
+
+    async def fill(self) -> None:
+        """Empty the table and fill it anew."""
+        version = await publish(self._platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
+        (address,) = await addresses(self._platform, Channel.SMS, count=1)
+        parent = await job(self._platform, "bench-sms", version, key="claims")
+        connection = await asyncpg.connect(self.url)
+        self._low = None
+        self._flow_id = await connection.fetchval(
+            "INSERT INTO flow (tenant_id, lane, route, source) VALUES ($1, 'normal', 'sms', '') "
+            "ON CONFLICT (tenant_id, lane, route, source, account) DO UPDATE SET lane = 'normal' RETURNING id",
+            TENANT,
+        )
+        await connection.execute("TRUNCATE outgoing_message, outgoing_key, transition")
+        values = (TENANT, parent.bucket, parent.row_key, address.id, self._flow_id, self._rows)
+        await connection.execute(_FILL, *values, timeout=600)
+        await connection.execute(_FILL_KEYS, timeout=600)
+        await connection.execute("VACUUM ANALYZE outgoing_message, outgoing_key", timeout=600)
+        await connection.execute("CHECKPOINT", timeout=600)
         await connection.close()
 
-
-async def _claims(platform: Platform, flow_id: int) -> AsyncIterator[float]:
-    """Claim in batches as a worker does, low mark and all; yield the microseconds a row of each."""
-    low: LowMark | None = None
-    for _ in range(CLAIMS):
-        quota = FlowQuota(flow_id=flow_id, quota=BATCH, account="null", low=low)
+    async def claim(self) -> float:
+        """Claim one batch; return the microseconds a row."""
+        quota = FlowQuota(flow_id=self._flow_id, quota=BATCH, account="null", low=self._low)
         started = time.perf_counter()
-        claimed = await platform.store.claim_outgoing(
-            [quota], token=platform.ids.new_guid(), lease=LEASE, actor="bench"
+        claimed = await self._platform.store.claim_outgoing(
+            [quota], token=self._platform.ids.new_guid(), lease=LEASE, actor="bench"
         )
         taken = time.perf_counter() - started
-        if not claimed:
-            return
         last = max(claimed, key=lambda one: (one.was_due_at, one.id))
-        low = LowMark(due_at=last.was_due_at, id=last.id)
-        yield taken / len(claimed) * 1e6
+        self._low = LowMark(due_at=last.was_due_at, id=last.id)
+        return taken / len(claimed) * 1e6
+
+
+async def take_turns(folder: Path) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    """Claim from both tables in turn, first with nobody else there, then while a snapshot is held open."""
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(postgres_server(durable=True))
+        tables = []
+        for rows in (SMALL, LARGE):
+            url = stack.enter_context(server.database())
+            stage = await stack.enter_async_context(
+                open_stage(url, vault=folder / f"claims-{rows}", provider="null://")
+            )
+            tables.append(Table(stage, url, rows=rows))
+            await tables[-1].fill()
+        small, large = tables
+        alone = [{"small": await small.claim(), "large": await large.claim()} for _ in range(CLAIMS)]
+        await small.fill()
+        holder = await asyncpg.connect(large.url)
+        await holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        await holder.execute("SELECT count(*) FROM flow")
+        watched = [{"small": await small.claim(), "large": await large.claim()} for _ in range(CLAIMS)]
+        await holder.close()
+    return alone, watched

@@ -295,7 +295,7 @@ class Distribute:
         content_hash: str | None = None
         outcome: CallOutcome = NotCalled(reason="it could not be prepared")
         try:
-            ready = self._ready(message)
+            ready = self._ready(message, asked_at)
             if isinstance(ready, tuple):
                 call, content_hash = ready
                 outcome = Unknown(reason="the adapter broke in the middle of the call")
@@ -303,7 +303,7 @@ class Distribute:
                     self._open[task] = started + self._timeout
                 if len(self._open) == 1:
                     self._watch(self._timeout)
-                outcome = await self._send(message, call, asked_at)
+                outcome = await self._providers[message.account].send(call)
             else:
                 outcome = ready
         except asyncio.CancelledError:
@@ -315,7 +315,7 @@ class Distribute:
                 self._open.pop(task, None)
             self._finish(message, outcome, content_hash=content_hash, started=started)
 
-    def _ready(self, message: ClaimedMessage) -> tuple[Call, str] | NotCalled:
+    def _ready(self, message: ClaimedMessage, asked_at: float) -> tuple[Call, str] | NotCalled:
         """Open and merge in memory, or say why there is nothing to call with; no byte has left so far."""
         keys = self._keyring.held(message.tenant_id)
         name = message.template_key or message.event_type
@@ -337,6 +337,11 @@ class Distribute:
                 reason="a retry repeats the same bytes or nothing, and these would differ (I-15)",
                 leads_to=OutgoingStatus.FAILED_FINAL,
             )
+        if not self._may_call(message, asked_at):
+            return NotCalled(
+                reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
+                leads_to=OutgoingStatus.UNCERTAIN,
+            )
         return call, content_hash
 
     def _merged(self, keys: TenantKeys, bundle: Bundle, message: ClaimedMessage) -> tuple[Content, str]:
@@ -351,18 +356,13 @@ class Distribute:
             self._contents[place] = merged
         return merged
 
-    async def _send(self, message: ClaimedMessage, call: Call, asked_at: float) -> CallOutcome:
-        """Ask the provider once, unless an earlier call might be repeated that must not be."""
-        provider = self._providers[message.account]
-        if message.unproven_for is not None and not message.replay_authorised:
-            # By the store's clock and what has passed since the claim was asked for: this host's own may be wrong.
-            since_claim = timedelta(seconds=self._clock.monotonic() - asked_at)
-            if not provider.replay.allows(unproven_for=message.unproven_for + since_claim):
-                return NotCalled(
-                    reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
-                    leads_to=OutgoingStatus.UNCERTAIN,
-                )
-        return await provider.send(call)
+    def _may_call(self, message: ClaimedMessage, asked_at: float) -> bool:
+        """Tell whether a call would repeat none of which nobody knows, or could do so without harm."""
+        if message.unproven_for is None or message.replay_authorised:
+            return True
+        # By the store's clock and what has passed since the claim was asked for: this host's own may be wrong.
+        since_claim = timedelta(seconds=self._clock.monotonic() - asked_at)
+        return self._providers[message.account].replay.allows(unproven_for=message.unproven_for + since_claim)
 
     def _finish(
         self, message: ClaimedMessage, outcome: CallOutcome, *, content_hash: str | None, started: float

@@ -40,6 +40,10 @@ SUPERUSER = "clarion"
 # times faster.
 FORGETFUL = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
+# Loses nothing, and has room like a server that somebody sets up. The defaults are made for the smallest of machines:
+# after a hundred megabytes whoever writes must first write out what others wrote.
+LASTING = ("shared_buffers=512MB", "max_wal_size=4GB")
+
 POLL_SECONDS = 0.005
 READY_POLLS_MAX = 12_000  # one minute: recovery after a crash, on a machine that has other things to do
 STOP_SECONDS_MAX = 30
@@ -140,7 +144,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server on its folder and wait until it takes connections."""
         settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=100"]
-        settings += [] if self._durable else FORGETFUL
+        settings += LASTING if self._durable else FORGETFUL
         log = self.folder / "log"
         with log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603  the server that we were told to use

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _SQL: Final = load(__package__, "record.sql")
 
+_NO_ROW: Final = (None, False)
+"""What became of a row that is not there."""
+
 
 def is_one_statement(results: Sequence[CallResult]) -> bool:
     """Tell whether these results need no other statement than their own, and so no transaction around it."""
@@ -42,18 +45,18 @@ async def record_outgoing(connection: "Connection", results: Sequence[CallResult
     if any(isinstance(result.outcome, Unknown | NotCalled) for result in results):
         await lock_and_pin(connection, sorted({(result.bucket, result.id) for result in results}))
     recorded: dict[int, Recorded] = {}
-    cases: list[tuple[CallResult, asyncpg.Record]] = []
+    troubles: list[CallResult] = []
     for round_ in _rounds(results):
         found = await _record(connection, [results[place] for place in round_], actor=actor)
         for place in round_:
             result = results[place]
-            row = found.get(result.id)
-            status = None if row is None or row["status"] is None else codec.member(OutgoingStatus, row["status"])
+            name, moved = found.get(result.id, _NO_ROW)
+            status = None if name is None else codec.member(OutgoingStatus, name)
             recorded[place] = Recorded(id=result.id, status=status)
-            if row is not None and _is_trouble(result, row):
-                cases.append((result, row))
-    if cases:
-        await _open_cases(connection, [result for result, _ in cases])
+            if moved and _is_trouble(result, status):
+                troubles.append(result)
+    if troubles:
+        await _open_cases(connection, troubles)
     return [recorded[place] for place in range(len(results))]
 
 
@@ -62,8 +65,13 @@ async def lock_and_pin(connection: "Connection", rows: Sequence[tuple[int, int]]
     await connection.execute(_SQL["lock_and_pin"].sql, [bucket for bucket, _ in rows], [row_id for _, row_id in rows])
 
 
-async def _record(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> dict[int, asyncpg.Record]:
-    """Record results of different rows; return what became of each row, by its id."""
+async def _record(
+    connection: "Connection", results: Sequence[CallResult], *, actor: str
+) -> dict[int, tuple[str | None, bool]]:
+    """Record results of different rows; return each row's status, if the result is of its claim, and whether it moved.
+
+    They are by the row's id, and read by position, for there are many.
+    """
     ordered = sorted(results, key=attrgetter("bucket", "id"))
     tokens = {result.claim_token: str(result.claim_token) for result in ordered}
     outcomes = [result.outcome for result in ordered]
@@ -85,7 +93,7 @@ async def _record(connection: "Connection", results: Sequence[CallResult], *, ac
         codec.words(map(_destination, ordered)),
         list(EVIDENCE_ORDER),
     )
-    return {row["id"]: row for row in rows}
+    return {row_id: (status, moved) for row_id, status, moved in rows}
 
 
 async def _open_cases(connection: "Connection", results: Sequence[CallResult]) -> None:
@@ -125,12 +133,12 @@ def _what(result: CallResult, row: asyncpg.Record) -> _What:
     )
 
 
-def _is_trouble(result: CallResult, row: asyncpg.Record) -> bool:
-    """Tell whether a result that moved its row is one that a person should look at."""
+def _is_trouble(result: CallResult, status: OutgoingStatus | None) -> bool:
+    """Tell whether a result that moved its row to a status is one that a person should look at."""
     if isinstance(result.outcome, NotCalled):
-        goes_on = row["status"] in (OutgoingStatus.RETRY_READY, result.outcome.leads_to)
-        return bool(row["moved"]) and (not goes_on or row["status"] == OutgoingStatus.FAILED_FINAL)
-    return (isinstance(result.outcome, Misconfigured) or result.final) and bool(row["moved"])
+        goes_on = status in (OutgoingStatus.RETRY_READY, result.outcome.leads_to)
+        return not goes_on or status is OutgoingStatus.FAILED_FINAL
+    return isinstance(result.outcome, Misconfigured) or result.final
 
 
 def _rounds(results: Sequence[CallResult]) -> list[list[int]]:

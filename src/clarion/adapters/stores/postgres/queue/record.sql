@@ -38,17 +38,31 @@ ORDER BY w.tenant_id, w.lane, w.route, w.source, w.account
 ON CONFLICT DO NOTHING;
 
 -- name: record_outgoing
--- What came back, in one statement. `locked` takes the rows in their order, each in its latest version, and a result
--- never finds a row that a receipt, a rescue or another claim is just changing. `ruled` says what becomes of it: a row
--- that is in flight or in doubt under this very claim goes where the outcome leads ($14 is the state that it gives);
--- an acceptance is evidence whoever holds the row now, and lifts one that was ever called unless it is as high already;
--- anything else only settles its own attempt. `unproven` tells whether another attempt of the row may have been accepted: if none can, the
--- row leaves the flow that it was pinned to (unless that was made so lately that this statement cannot see it). Ranks are given by the caller, from the domain's table ($15).
+-- What came back, in one statement. `ruled` locks the rows in their order, each in its latest version, so that a result
+-- never finds a row that a receipt, a rescue or another claim is just changing, and says what becomes of it: a row that
+-- is in flight or in doubt under this very claim goes where the outcome leads ($14 is the state that it gives); an
+-- acceptance is evidence whoever holds the row now, and lifts one that was ever called unless it is as high already;
+-- anything else only settles its own attempt. `unproven` tells whether another attempt of the row may have been
+-- accepted: if none can, the row leaves the flow that it was pinned to (unless that was made so lately that this
+-- statement cannot see it). Ranks are given by the caller, from the domain's table ($15).
 -- A replay that was authorised for one call is so until a call was made.
 -- Attempts are written by their number, and only the claim that made one may change it: what stood as unknown becomes
 -- accepted, or else refused.
-WITH locked AS MATERIALIZED (
-  SELECT g.*, o.*, o.claim_token = g.token AS own, coalesce(array_position($15::text[], o.status), 0) AS rank
+WITH ruled AS MATERIALIZED (
+  SELECT
+    g.*, o.*, h.own, h.rank, u.unproven,
+    CASE
+      WHEN h.own AND o.status IN ('Sending', 'Uncertain') THEN
+        CASE
+          WHEN o.status = 'Uncertain' AND g.outcome = 'Unknown' THEN NULL
+          WHEN g.outcome = 'NotCalled' AND g.given = 'Uncertain' AND d.in_doubt THEN 'Uncertain'
+          WHEN g.given = 'FailedFinal' OR g.outcome = 'NotCalled' AND o.not_called + 1 >= $12::integer
+            THEN CASE WHEN d.in_doubt THEN 'Uncertain' ELSE 'FailedFinal' END
+          WHEN g.outcome = 'NotCalled' THEN 'RetryReady'
+          ELSE g.given
+        END
+      WHEN g.outcome = 'Accepted' AND h.rank = 0 AND o.attempts > 0 THEN 'SentToProvider'
+    END AS next
   FROM unnest(
     $1::text::integer[], $2::text::bigint[], $3::text::uuid[], $4::text::smallint[], $5::text::text[],
     $14::text::text[], $6::text::text[], $7::text::text[], $8::text::text[], $9::text::interval[], $10::text::text[],
@@ -59,43 +73,27 @@ WITH locked AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT
       found.tenant_id, found.status, found.version, found.flow_id, found.claim_token, found.account, found.order_key,
-      found.attempts, found.not_called, found.first_unproven_at, found.provider_message_id, found.content_hash, found.reason_class,
-      found.correlation_id, found.traceparent
+      found.attempts, found.not_called, found.first_unproven_at, found.provider_message_id, found.content_hash,
+      found.reason_class, found.correlation_id, found.traceparent
     FROM outgoing_message AS found
     WHERE found.bucket = g.bucket AND found.id = g.id
     LIMIT 1
     FOR UPDATE
   ) AS o
-), ruled AS MATERIALIZED (
-  SELECT
-    l.*,
-    CASE
-      WHEN l.own AND l.status IN ('Sending', 'Uncertain') THEN
-        CASE
-          WHEN l.status = 'Uncertain' AND l.outcome = 'Unknown' THEN NULL
-          WHEN l.outcome = 'NotCalled' AND l.given = 'Uncertain' AND l.in_doubt THEN 'Uncertain'
-          WHEN l.given = 'FailedFinal' OR l.outcome = 'NotCalled' AND l.not_called + 1 >= $12::integer
-            THEN CASE WHEN l.in_doubt THEN 'Uncertain' ELSE 'FailedFinal' END
-          WHEN l.outcome = 'NotCalled' THEN 'RetryReady'
-          ELSE l.given
-        END
-      WHEN l.outcome = 'Accepted' AND l.rank = 0 AND l.attempts > 0 THEN 'SentToProvider'
-    END AS next
-  FROM (
-    SELECT u.*, u.first_unproven_at IS NOT NULL AND u.unproven IS NOT false AS in_doubt
-    FROM (
-      SELECT
-        k.*,
-        CASE
-          WHEN k.own AND k.status = 'Uncertain' AND k.outcome NOT IN ('Accepted', 'Unknown') THEN (
-            SELECT count(*) > 0
-            FROM delivery_attempt AS d
-            WHERE d.bucket = k.bucket AND d.outgoing_id = k.id AND d.attempt <> k.attempt AND d.status = 'Unknown'
-          )
-        END AS unproven
-      FROM locked AS k
-    ) AS u
-  ) AS l
+  CROSS JOIN LATERAL (
+    SELECT o.claim_token = g.token AS own, coalesce(array_position($15::text[], o.status), 0) AS rank
+  ) AS h
+  CROSS JOIN LATERAL (
+    SELECT
+      CASE
+        WHEN h.own AND o.status = 'Uncertain' AND g.outcome NOT IN ('Accepted', 'Unknown') THEN (
+          SELECT count(*) > 0
+          FROM delivery_attempt AS e
+          WHERE e.bucket = g.bucket AND e.outgoing_id = g.id AND e.attempt <> g.attempt AND e.status = 'Unknown'
+        )
+      END AS unproven
+  ) AS u
+  CROSS JOIN LATERAL (SELECT o.first_unproven_at IS NOT NULL AND u.unproven IS NOT false AS in_doubt) AS d
 ), moved AS (
   UPDATE outgoing_message AS o
   SET
@@ -220,7 +218,7 @@ WITH locked AS MATERIALIZED (
     FROM outgoing_message AS found
     WHERE
       found.order_key = c.order_key AND found.due_at IS NOT NULL AND found.in_line
-      AND found.id <> ALL (ARRAY(SELECT l.id FROM locked AS l))
+      AND found.id <> ALL (ARRAY(SELECT r.id FROM ruled AS r))
       AND (
         SELECT
           coalesce((SELECT s.gate FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source), 'Open')
