@@ -13,7 +13,7 @@ from clarion.domain.attempt import AttemptStatus
 from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.outgoing import OutgoingStatus, ReasonClass
-from clarion.domain.support import SupportKind, SupportStatus
+from clarion.domain.support import SupportCase, SupportKind, SupportStatus
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import replay
 from clarion.testing.contracts.pump import ACCOUNTS, LEASE, SOURCE, Pump, near, other_token, result
@@ -153,7 +153,7 @@ class RecordContract:
     async def test_a_result_for_another_row_or_bucket_or_under_a_token_of_nobody_moves_nothing(
         self, harness: StoreHarness, case: Case
     ) -> None:
-        """A token never given out for a row that was never claimed, an id that does not exist."""
+        """And is nobody's case: a token never given out for a row that was never claimed, an id that does not exist."""
         pump = Pump(harness, source=SOURCE)
         waiting = await pump.message(2, due_at=await harness.now() + timedelta(hours=1))
         await pump.message(1)
@@ -169,6 +169,7 @@ class RecordContract:
         recorded = await harness.store.record_outgoing([nobody], actor="worker-1")
         assert [one.status for one in recorded] in ([None], [])
         assert (await pump.seen(waiting.id), await pump.seen(claimed.id)) == before
+        assert await harness.rows(harness.tenant_id, SupportCase) == []
 
     async def test_an_accepted_call_leaves_the_providers_id_and_the_content_on_the_row(
         self, harness: StoreHarness
