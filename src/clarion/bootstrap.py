@@ -8,6 +8,7 @@ import asyncio
 import gc
 import os
 import re
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
@@ -42,6 +43,9 @@ It stands in the address of its receipts, in timelines and in metrics."""
 
 SWEEP_EVERY: Final = 50_000
 """New objects between two sweeps for cycles: a message makes dozens and no cycle, so sweeping often finds nothing."""
+
+GIVE_WAY_AFTER: Final = 0.0005
+"""Seconds until the interpreter gives way to a thread that waits for it, such as an HTTP client's with its replies."""
 
 T = TypeVar("T")
 
@@ -354,10 +358,11 @@ def _adapter(group: str, url: str, *, setting: str) -> object:
 
 
 def run_service(work: Coroutine[Any, Any, T]) -> T:
-    """Run a process that serves or sends until it ends, on the faster event loop and with few sweeps for garbage."""
+    """Run a process that serves or sends: on the faster event loop, with few sweeps for garbage, quick to give way."""
     import uvloop  # late: short commands do without it
 
     gc.freeze()
     gc.set_threshold(SWEEP_EVERY)
+    sys.setswitchinterval(GIVE_WAY_AFTER)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)

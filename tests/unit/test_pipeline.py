@@ -213,17 +213,20 @@ async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_t
     assert len(line.provider.calls) == 1
 
 
-async def test_what_breaks_before_the_call_leaves_no_doubt(line: Line) -> None:
+async def test_what_breaks_before_the_call_leaves_no_doubt_and_costs_no_other(line: Line) -> None:
     class Defective(Newer):
         def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
-            raise RuntimeError("a defect")
+            if data["name"] == "Sam":
+                raise RuntimeError("a defect")
+            return super().render(bundle, channel, data)
 
     receipt = await line.send()
+    await line.send(to="kim@example.com", data={"name": "Kim"})
     await Line(line.store, line.clock, line.provider, renderer=Defective(line.renderer)).drain()
     (row,) = (await line.story(receipt)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.RETRY_READY, "it could not be prepared")
     await line.wait(1)
-    assert len(line.provider.calls) == 1
+    assert [call.destination for call in line.provider.calls] == ["kim@example.com", "sam@example.com"]
 
 
 async def test_an_outcome_that_cannot_be_stored_costs_no_other() -> None:

@@ -6,6 +6,7 @@ nor code with the tables, and a slip in the one is not repeated in the other.
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import permutations
 from typing import Any
@@ -32,6 +33,7 @@ from clarion.domain.outgoing import (
 )
 from clarion.domain.support import SUPPORT_CASE, SupportStatus
 from clarion.errors import BrokenInvariant, IllegalMove
+from clarion.ports.track import ProviderEvent
 
 LAW = """
 AutomationScheduler    begins Pending
@@ -279,6 +281,8 @@ def test_a_row_that_was_never_claimed_takes_no_evidence(receipt: OutgoingStatus)
 def test_a_state_without_rank_is_no_evidence(current: OutgoingStatus, other: OutgoingStatus) -> None:
     with pytest.raises(BrokenInvariant, match=other):
         merge(current=current, evidence=other)
+    with pytest.raises(BrokenInvariant, match=other):
+        ProviderEvent(account="a", event_id="e", status=other, happened_at=datetime(2026, 1, 1, tzinfo=UTC), raw="{}")
 
 
 CODES = """

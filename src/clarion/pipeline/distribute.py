@@ -189,14 +189,17 @@ class Distribute:
         if self._busy >= self._slots:
             return 0
         await self._prepare()
-        quotas = self._quotas()
-        if not quotas:
+        if not (quotas := self._quotas()):
             return 0
         token, asked_at = self._ids.new_guid(), self._clock.monotonic()
         claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._times.lease, actor="distribute")
-        for message in claimed:
+        # All are made ready before the first leaves: a client's thread that gets calls one after the other stays awake.
+        for message, ready in [(message, self._ready(message, asked_at)) for message in claimed]:
             self._in_flight += 1
-            self._spawn(self._call(message, asked_at))
+            if isinstance(ready, NotCalled):
+                self._finish(message, ready)
+            else:
+                self._spawn(self._call(message, *ready))
         self._after_claim(quotas, claimed)
         return len(claimed)
 
@@ -289,23 +292,16 @@ class Distribute:
             if got[quota.flow_id] < quota.quota:
                 self._heads.pop(quota.flow_id, None)
 
-    async def _call(self, message: ClaimedMessage, asked_at: float) -> None:
-        """Merge and make one call; whatever happens, one result comes of it. The claim was asked for at `asked_at`."""
+    async def _call(self, message: ClaimedMessage, call: Call, content_hash: str) -> None:
+        """Make one call; whatever happens, one result comes of it."""
         started, task = self._clock.monotonic(), asyncio.current_task()
-        content_hash: str | None = None
-        outcome: CallOutcome = NotCalled(reason="it could not be prepared")
+        outcome: CallOutcome = Unknown(reason="the adapter broke in the middle of the call")
         try:
-            ready = self._ready(message, asked_at)
-            if isinstance(ready, tuple):
-                call, content_hash = ready
-                outcome = Unknown(reason="the adapter broke in the middle of the call")
-                if task is not None:
-                    self._open[task] = started + self._timeout
-                if len(self._open) == 1:
-                    self._watch(self._timeout)
-                outcome = await self._providers[message.account].send(call)
-            else:
-                outcome = ready
+            if task is not None:
+                self._open[task] = started + self._timeout
+            if len(self._open) == 1:
+                self._watch(self._timeout)
+            outcome = await self._providers[message.account].send(call)
         except asyncio.CancelledError:
             if task not in self._open:  # we gave it up
                 outcome = Unknown(reason=f"no reply within {self._timeout:g} s")
@@ -313,10 +309,22 @@ class Distribute:
         finally:
             if task is not None:
                 self._open.pop(task, None)
-            self._finish(message, outcome, content_hash=content_hash, started=started)
+            self._finish(message, outcome, content_hash=content_hash, took=self._clock.monotonic() - started)
 
     def _ready(self, message: ClaimedMessage, asked_at: float) -> tuple[Call, str] | NotCalled:
-        """Open and merge in memory, or say why there is nothing to call with; no byte has left so far."""
+        """Return a call and its content's hash, or say why there is none; no byte has left so far."""
+        try:
+            return self._put_together(message, asked_at)
+        except RenderFailed as error:
+            return NotCalled(reason=str(error), leads_to=OutgoingStatus.FAILED_FINAL)
+        except ClarionError as error:
+            return NotCalled(reason=str(error))
+        except Exception:
+            log.exception("a call could not be prepared", outgoing_id=message.id)
+            return NotCalled(reason="it could not be prepared")
+
+    def _put_together(self, message: ClaimedMessage, asked_at: float) -> tuple[Call, str] | NotCalled:
+        """Open and merge in memory, and look whether the call may be made; the claim was asked for at `asked_at`."""
         keys = self._keyring.held(message.tenant_id)
         name = message.template_key or message.event_type
         bundle = self._templates.held(message.tenant_id, name, message.template_version or 0)
@@ -325,13 +333,7 @@ class Distribute:
         if bundle is None:
             self._wanted.add((message.tenant_id, name, message.template_version))
             return NotCalled(reason="the template was not in memory yet")
-        try:
-            content, content_hash = self._merged(keys, bundle, message)
-            call = call_of(keys, message, content)
-        except RenderFailed as error:
-            return NotCalled(reason=str(error), leads_to=OutgoingStatus.FAILED_FINAL)
-        except ClarionError as error:
-            return NotCalled(reason=str(error))
+        content, content_hash = self._merged(keys, bundle, message)
         if message.content_hash not in (None, content_hash):
             return NotCalled(
                 reason="a retry repeats the same bytes or nothing, and these would differ (I-15)",
@@ -342,7 +344,7 @@ class Distribute:
                 reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
                 leads_to=OutgoingStatus.UNCERTAIN,
             )
-        return call, content_hash
+        return call_of(keys, message, content), content_hash
 
     def _merged(self, keys: TenantKeys, bundle: Bundle, message: ClaimedMessage) -> tuple[Content, str]:
         """Merge a job's data once for all of its recipients on a channel; job, data and version never change."""
@@ -365,7 +367,7 @@ class Distribute:
         return self._providers[message.account].replay.allows(unproven_for=message.unproven_for + since_claim)
 
     def _finish(
-        self, message: ClaimedMessage, outcome: CallOutcome, *, content_hash: str | None, started: float
+        self, message: ClaimedMessage, outcome: CallOutcome, *, content_hash: str | None = None, took: float = 0.0
     ) -> None:
         """Put one outcome where the next step records it."""
         now = self._clock.monotonic()
@@ -385,12 +387,12 @@ class Distribute:
                 delay=delay_after(message, outcome),
                 final=isinstance(outcome, Deferred) and message.attempts >= _attempts_max(message),
                 content_hash=content_hash if called else None,
-                latency_ms=round((now - started) * 1000) if called else None,
+                latency_ms=round(took * 1000) if called else None,
             )
         )
         if len(self._done) == 1 or self._is_worth_recording():
             self._wake.set()  # the first one sets the time until all are recorded, those that follow change nothing
-        self._observe(message, outcome, now - started)
+        self._observe(message, outcome, took)
 
 
 def _attempts_max(message: ClaimedMessage) -> int:

@@ -8,7 +8,8 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain import reply
-from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.outgoing import RANK, OutgoingStatus
+from clarion.errors import BrokenInvariant
 
 
 class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +23,11 @@ class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
     provider_message_id: str | None = None
     happened_at: datetime
     raw: str
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing can show, before it is stored and stops whoever applies it."""
+        if self.status not in RANK:
+            raise BrokenInvariant(f"an event shows {self.status}, which is no state that evidence can show")
 
     def storable(self) -> Self:
         """Keep of what the provider said what can be stored; its id as it was recorded, so that the two are one.

@@ -16,7 +16,7 @@ from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.postgres.queue.move import Locked, Move, Step, read_locked, write_moves
 from clarion.adapters.stores.query import load
 from clarion.domain.attempt import AttemptStatus, is_told_of
-from clarion.domain.outgoing import DUE, RANK, OutgoingStatus, merge
+from clarion.domain.outgoing import DUE, OutgoingStatus, merge
 from clarion.ports.track import ProviderEvent
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _merge(row: Locked, events: Sequence[asyncpg.Record], tried: Sequence[asyncp
             accepted.append((doubtful.pop(), told_id))
             sure.append(told_id)
         evidence = codec.member(OutgoingStatus, event["status"])
-        shown = merge(current=status, evidence=evidence) if row.attempts and evidence in RANK else status
+        shown = merge(current=status, evidence=evidence) if row.attempts else status
         if shown is not status:
             steps.append(Step(to=shown, reason=f"receipt {event['event_id']} of {event['account']}"))
             status = shown

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _SQL: Final = load(__package__, "record.sql")
 
-_NO_ROW: Final = (None, False)
-"""What became of a row that is not there."""
+_SENT: Final[tuple[str | None, bool]] = (OutgoingStatus.SENT_TO_PROVIDER.value, True)
+"""What became of the row of a plain acceptance, of which the statement says no more."""
 
 
 def is_one_statement(results: Sequence[CallResult]) -> bool:
@@ -50,7 +50,7 @@ async def record_outgoing(connection: "Connection", results: Sequence[CallResult
         found = await _record(connection, [results[place] for place in round_], actor=actor)
         for place in round_:
             result = results[place]
-            name, moved = found.get(result.id, _NO_ROW)
+            name, moved = found[result.id]
             status = None if name is None else codec.member(OutgoingStatus, name)
             recorded[place] = Recorded(id=result.id, status=status)
             if moved and _is_trouble(result, status):
@@ -73,27 +73,36 @@ async def _record(
     They are by the row's id, and read by position, for there are many.
     """
     ordered = sorted(results, key=attrgetter("bucket", "id"))
-    tokens = {result.claim_token: str(result.claim_token) for result in ordered}
-    outcomes = [result.outcome for result in ordered]
+    accepted = [result for result in ordered if isinstance(result.outcome, Accepted)]
+    others = [result for result in ordered if not isinstance(result.outcome, Accepted)]
     rows = await connection.fetch(
         _SQL["record_outgoing"].sql,
-        codec.numbers([result.bucket for result in ordered]),
-        codec.numbers([result.id for result in ordered]),
-        codec.words([tokens[result.claim_token] for result in ordered]),
-        codec.numbers([result.attempt for result in ordered]),
-        codec.words([type(outcome).__name__ for outcome in outcomes]),
-        codec.texts(map(_provider_message_id, outcomes)),
-        codec.texts(map(_reason, outcomes)),
-        codec.texts(map(_reason_class, ordered)),
-        codec.words([_seconds(result.delay) for result in ordered]),
-        codec.texts([result.content_hash for result in ordered]),
-        codec.numbers([result.latency_ms for result in ordered]),
+        *_columns(accepted),
+        codec.texts([_provider_message_id(result.outcome) for result in accepted]),
+        *_columns(others),
+        codec.words([type(result.outcome).__name__ for result in others]),
+        codec.words(map(_destination, others)),
+        codec.texts([_reason(result.outcome) for result in others]),
+        codec.texts(map(_reason_class, others)),
+        codec.words([_seconds(result.delay) for result in others]),
         NOT_CALLED_MAX,
         actor,
-        codec.words(map(_destination, ordered)),
         list(EVIDENCE_ORDER),
     )
-    return {row_id: (status, moved) for row_id, status, moved in rows}
+    found = dict.fromkeys([result.id for result in accepted], _SENT)
+    found.update({row_id: (status, moved) for row_id, status, moved in rows})
+    return found
+
+
+def _columns(results: Sequence[CallResult]) -> Iterator[str]:
+    """Write what every result has: bucket, id, token, attempt, hash and latency, each as one array."""
+    tokens = {token: str(token) for token in {result.claim_token for result in results}}
+    yield codec.numbers([result.bucket for result in results])
+    yield codec.numbers([result.id for result in results])
+    yield codec.words([tokens[result.claim_token] for result in results])
+    yield codec.numbers([result.attempt for result in results])
+    yield codec.texts([result.content_hash for result in results])
+    yield codec.numbers([result.latency_ms for result in results])
 
 
 async def _open_cases(connection: "Connection", results: Sequence[CallResult]) -> None:

@@ -38,17 +38,60 @@ ORDER BY w.tenant_id, w.lane, w.route, w.source, w.account
 ON CONFLICT DO NOTHING;
 
 -- name: record_outgoing
--- What came back, in one statement. `ruled` locks the rows in their order, each in its latest version, so that a result
--- never finds a row that a receipt, a rescue or another claim is just changing, and says what becomes of it: a row that
--- is in flight or in doubt under this very claim goes where the outcome leads ($14 is the state that it gives); an
--- acceptance is evidence whoever holds the row now, and lifts one that was ever called unless it is as high already;
--- anything else only settles its own attempt. `unproven` tells whether another attempt of the row may have been
--- accepted: if none can, the row leaves the flow that it was pinned to (unless that was made so lately that this
--- statement cannot see it). Ranks are given by the caller, from the domain's table ($15).
+-- What came back, in one statement. `sent` is what almost every result comes to, and does no more than it needs: the
+-- call was accepted, and its row is in flight under the very claim that made it; such a row has no attempt of this
+-- number yet. The other results are `given` to `ruled`, which locks their rows in their order, each in its latest
+-- version, so that a result never finds a row that a receipt, a rescue or another claim is just changing, and says what
+-- becomes of it: a row that is in flight or in doubt under this very claim goes where the outcome leads ($15 is the
+-- state that it gives); an acceptance is evidence whoever holds the row now, and lifts one that was ever called unless
+-- it is as high already; anything else only settles its own attempt. `unproven` tells whether another attempt of the
+-- row may have been accepted: if none can, the row leaves the flow that it was pinned to (unless that was made so
+-- lately that this statement cannot see it). Ranks are given by the caller, from the domain's table ($21).
 -- A replay that was authorised for one call is so until a call was made.
 -- Attempts are written by their number, and only the claim that made one may change it: what stood as unknown becomes
 -- accepted, or else refused.
-WITH ruled AS MATERIALIZED (
+-- The answer is about the rows that are not in `sent`. Those and the others are two orders of locks, so a set with both
+-- can meet receipts for both the other way round; the session repeats what the server then breaks off.
+WITH accepted AS MATERIALIZED (
+  SELECT g.*
+  FROM unnest(
+    $1::text::integer[], $2::text::bigint[], $3::text::uuid[], $4::text::smallint[], $5::text::text[],
+    $6::text::integer[], $7::text::text[]
+  ) AS g (bucket, id, token, attempt, given_hash, latency_ms, given_pid)
+), sent AS (
+  UPDATE outgoing_message AS o
+  SET
+    status = 'SentToProvider', version = o.version + 1, lease_until = NULL, replay_authorised = false,
+    provider_message_id = coalesce(o.provider_message_id, a.given_pid),
+    content_hash = coalesce(o.content_hash, a.given_hash), reason = NULL, reason_class = ''
+  FROM accepted AS a
+  WHERE o.bucket = a.bucket AND o.id = a.id AND o.claim_token = a.token AND o.status = 'Sending'
+  RETURNING
+    o.id, o.bucket, o.tenant_id, o.version, o.flow_id, o.status, o.reason, o.reason_class, o.order_key, o.has_source,
+    o.account, o.correlation_id, o.traceparent, a.token, a.attempt, a.given_pid, a.given_hash, a.latency_ms
+), answered AS (
+  INSERT INTO delivery_attempt (
+    tenant_id, bucket, outgoing_id, attempt, claim_token, account, status, provider_message_id, content_hash,
+    latency_ms, correlation_id, traceparent
+  )
+  SELECT
+    s.tenant_id, s.bucket, s.id, s.attempt, s.token, s.account, 'Accepted', s.given_pid, s.given_hash, s.latency_ms,
+    s.correlation_id, s.traceparent
+  FROM sent AS s
+), given AS MATERIALIZED (
+  SELECT
+    a.bucket, a.id, a.token, a.attempt, 'Accepted' AS outcome, 'SentToProvider' AS given, a.given_pid,
+    NULL AS given_reason, '' AS given_class, interval '0' AS delay, a.given_hash, a.latency_ms
+  FROM accepted AS a
+  WHERE a.id NOT IN (SELECT s.id FROM sent AS s)
+  UNION ALL
+  SELECT g.bucket, g.id, g.token, g.attempt, g.outcome, g.given, NULL, g.reason, g.class, g.delay, g.hash, g.latency_ms
+  FROM unnest(
+    $8::text::integer[], $9::text::bigint[], $10::text::uuid[], $11::text::smallint[], $12::text::text[],
+    $13::text::integer[], $14::text::text[], $15::text::text[], $16::text::text[], $17::text::text[],
+    $18::text::interval[]
+  ) AS g (bucket, id, token, attempt, hash, latency_ms, outcome, given, reason, class, delay)
+), ruled AS MATERIALIZED (
   SELECT
     g.*, o.*, h.own, h.rank, u.unproven,
     CASE
@@ -56,20 +99,14 @@ WITH ruled AS MATERIALIZED (
         CASE
           WHEN o.status = 'Uncertain' AND g.outcome = 'Unknown' THEN NULL
           WHEN g.outcome = 'NotCalled' AND g.given = 'Uncertain' AND d.in_doubt THEN 'Uncertain'
-          WHEN g.given = 'FailedFinal' OR g.outcome = 'NotCalled' AND o.not_called + 1 >= $12::integer
+          WHEN g.given = 'FailedFinal' OR g.outcome = 'NotCalled' AND o.not_called + 1 >= $19::integer
             THEN CASE WHEN d.in_doubt THEN 'Uncertain' ELSE 'FailedFinal' END
           WHEN g.outcome = 'NotCalled' THEN 'RetryReady'
           ELSE g.given
         END
       WHEN g.outcome = 'Accepted' AND h.rank = 0 AND o.attempts > 0 THEN 'SentToProvider'
     END AS next
-  FROM unnest(
-    $1::text::integer[], $2::text::bigint[], $3::text::uuid[], $4::text::smallint[], $5::text::text[],
-    $14::text::text[], $6::text::text[], $7::text::text[], $8::text::text[], $9::text::interval[], $10::text::text[],
-    $11::text::integer[]
-  ) AS g (
-    bucket, id, token, attempt, outcome, given, given_pid, given_reason, given_class, delay, given_hash, latency_ms
-  )
+  FROM given AS g
   CROSS JOIN LATERAL (
     SELECT
       found.tenant_id, found.status, found.version, found.flow_id, found.claim_token, found.account, found.order_key,
@@ -81,7 +118,7 @@ WITH ruled AS MATERIALIZED (
     FOR UPDATE
   ) AS o
   CROSS JOIN LATERAL (
-    SELECT o.claim_token = g.token AS own, coalesce(array_position($15::text[], o.status), 0) AS rank
+    SELECT o.claim_token = g.token AS own, coalesce(array_position($21::text[], o.status), 0) AS rank
   ) AS h
   CROSS JOIN LATERAL (
     SELECT
@@ -145,6 +182,17 @@ WITH ruled AS MATERIALIZED (
   RETURNING
     o.id, o.bucket, o.tenant_id, o.version, o.flow_id, o.status, o.reason, o.reason_class, o.order_key, o.has_source,
     r.next, r.status AS was, r.flow_id AS was_flow, r.reason_class AS was_class
+), went AS (
+  SELECT
+    s.id, s.bucket, s.tenant_id, s.version, s.flow_id, s.status, s.reason, s.reason_class, s.order_key, s.has_source,
+    'Sending' AS was, s.flow_id AS was_flow, '' AS was_class
+  FROM sent AS s
+  UNION ALL
+  SELECT
+    m.id, m.bucket, m.tenant_id, m.version, m.flow_id, m.status, m.reason, m.reason_class, m.order_key, m.has_source,
+    m.was, m.was_flow, m.was_class
+  FROM moved AS m
+  WHERE m.next IS NOT NULL
 ), taken_back AS (
   DELETE FROM delivery_attempt
   WHERE ctid = ANY (ARRAY(
@@ -202,16 +250,15 @@ WITH ruled AS MATERIALIZED (
   WHERE d.claim_token = excluded.claim_token
 ), told AS (
   INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor, reason)
-  SELECT m.tenant_id, m.bucket, m.id, m.version, m.was, m.next, $13, m.reason
-  FROM moved AS m
-  WHERE m.next IS NOT NULL
+  SELECT w.tenant_id, w.bucket, w.id, w.version, w.was, w.status, $20, w.reason
+  FROM went AS w
 ), woken AS MATERIALIZED (
   SELECT w.bucket, w.id
   FROM (
-    SELECT m.order_key, count(*) AS n
-    FROM moved AS m
-    WHERE m.order_key IS NOT NULL AND m.was IN ('Created', 'RetryReady', 'Sending') AND m.next <> 'RetryReady'
-    GROUP BY m.order_key
+    SELECT w.order_key, count(*) AS n
+    FROM went AS w
+    WHERE w.order_key IS NOT NULL AND w.was IN ('Created', 'RetryReady', 'Sending') AND w.status <> 'RetryReady'
+    GROUP BY w.order_key
   ) AS c
   CROSS JOIN LATERAL (
     SELECT found.bucket, found.id
@@ -239,20 +286,21 @@ WITH ruled AS MATERIALIZED (
   INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
   SELECT d.tenant_id, d.flow_id, d.status, d.reason_class, sum(d.n)
   FROM (
-    SELECT m.tenant_id, m.flow_id, m.status, m.reason_class, 1 AS n
-    FROM moved AS m
-    WHERE m.has_source AND m.next IS NOT NULL
+    SELECT w.tenant_id, w.flow_id, w.status, w.reason_class, 1 AS n
+    FROM went AS w
+    WHERE w.has_source
     UNION ALL
-    SELECT m.tenant_id, m.was_flow, m.was, m.was_class, -1
-    FROM moved AS m
-    WHERE m.has_source AND m.next IS NOT NULL
+    SELECT w.tenant_id, w.was_flow, w.was, w.was_class, -1
+    FROM went AS w
+    WHERE w.has_source
   ) AS d
   GROUP BY d.tenant_id, d.flow_id, d.status, d.reason_class
   ORDER BY d.tenant_id, d.flow_id, d.status, d.reason_class
   ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
-SELECT r.id, coalesce(r.next, CASE WHEN r.own THEN r.status END) AS status, r.next IS NOT NULL AS moved
-FROM ruled AS r;
+SELECT g.id, coalesce(r.next, CASE WHEN r.own THEN r.status END) AS status, r.next IS NOT NULL AS moved
+FROM given AS g
+LEFT JOIN ruled AS r ON r.id = g.id;
 
 -- name: read_troubled_messages
 -- What a support case says about its message; asked only for the few that open one.
