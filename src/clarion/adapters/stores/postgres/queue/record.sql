@@ -63,7 +63,7 @@ WITH accepted AS MATERIALIZED (
   SET
     status = 'SentToProvider', version = o.version + 1, lease_until = NULL, replay_authorised = false,
     provider_message_id = coalesce(o.provider_message_id, a.given_pid),
-    content_hash = coalesce(o.content_hash, a.given_hash), reason = NULL, reason_class = ''
+    content_hash = coalesce(o.content_hash, a.given_hash)
   FROM accepted AS a
   WHERE o.bucket = a.bucket AND o.id = a.id AND o.claim_token = a.token AND o.status = 'Sending'
   RETURNING
