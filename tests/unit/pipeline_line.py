@@ -168,6 +168,11 @@ class Line:
             keyring=self.keyring,
         )
 
+    async def queue(self) -> None:
+        """Run the stages before the calls."""
+        await Schedule(queue=self.store, facts=self.store).step()
+        await self.generate().step()
+
     async def drain(self) -> None:
         """Run every stage until none has anything to do."""
         steps = [

@@ -163,8 +163,7 @@ async def test_a_worker_leaves_the_doubts_of_other_accounts_alone(line: Line) ->
     line.provider.answers = [Unknown(reason="no reply")]
     receipt = await line.send()
     other = Line(line.store, line.clock, Scripted(), account="other")
-    for step in (Schedule(queue=line.store, facts=line.store).step, line.generate().step):
-        await step()
+    await line.queue()
     while not line.provider.calls:
         await line.pumps[0].step()
         await asyncio.sleep(0)

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from clarion.catalog.publish import Publisher
+from clarion.domain.backoff import NOT_CALLED_FOR, NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
 from clarion.domain.call_times import CALL_TIMEOUT
 from clarion.domain.claim import CallResult, Recorded
@@ -19,7 +20,6 @@ from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationJob, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BrokenInvariant, Conflict, InvalidAddress, InvalidInput
-from clarion.pipeline.schedule import Schedule
 from clarion.ports.renderer import Bundle
 from clarion.producers.direct import Recipient
 from clarion.testing.clock import ManualClock
@@ -213,6 +213,37 @@ async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_t
     assert len(line.provider.calls) == 1
 
 
+async def test_no_number_of_young_workers_ends_a_row(line: Line) -> None:
+    """F-55: each finds the template not in memory, and is gone before it comes back."""
+    receipt = await line.send()
+    await line.queue()
+    for times in range(NOT_CALLED_MAX + 1):
+        pump = Line(line.store, line.clock, line.provider).pumps[0]
+        await pump.step()
+        await pump.step()
+        (row,) = (await line.story(receipt)).outgoing
+        assert (row.status, row.reason) == (OutgoingStatus.RETRY_READY, "the template was not in memory yet")
+        line.clock.advance(NOT_CALLED_FOR * (1 << times))
+    await line.drain()
+    assert len(line.provider.calls) == 1
+
+
+async def test_a_row_whose_template_is_not_there_ends_and_says_so(line: Line) -> None:
+    async def find_nothing(_: object) -> dict[Any, Any]:
+        return {}
+
+    receipt = await line.send()
+    await line.queue()
+    other = Line(line.store, line.clock, line.provider)
+    other.templates.load = find_nothing  # type: ignore[assignment, method-assign]  # as of a store that lost it
+    for times in range(NOT_CALLED_MAX):
+        await other.drain()
+        line.clock.advance(NOT_CALLED_FOR * (1 << times))
+    (row,) = (await line.story(receipt)).outgoing
+    assert (row.status, row.reason) == (OutgoingStatus.FAILED_FINAL, "there is no template 'welcome' in its version")
+    assert not line.provider.calls
+
+
 async def test_what_breaks_before_the_call_leaves_no_doubt_and_costs_no_other(line: Line) -> None:
     class Defective(Newer):
         def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
@@ -256,8 +287,7 @@ async def test_a_call_without_a_reply_is_given_up_and_in_doubt(line: Line) -> No
 
     line.provider.answers = [hang]
     receipt = await line.send()
-    for step in (Schedule(queue=line.store, facts=line.store).step, line.generate().step):
-        await step()
+    await line.queue()
     pump = line.pumps[0]
     while not line.provider.calls:
         await pump.step()

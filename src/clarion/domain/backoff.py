@@ -9,6 +9,7 @@ from typing import Final, assert_never
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import ClaimedMessage
+from clarion.domain.outgoing import OutgoingStatus
 
 ATTEMPTS_MAX: Final = 8
 """With the waits below the last attempt comes about an hour after the first: longer than most outages."""
@@ -17,7 +18,7 @@ ATTEMPTS_IN_DOUBT_MAX: Final = 20
 """Of a row whose workers are lost in the middle of its calls: perhaps it is the row that ends them."""
 
 NOT_CALLED_MAX: Final = 10
-"""A row that was claimed and not called this often will not be called the next time either."""
+"""A row whose call could not be put together this often will not be called the next time either."""
 
 _WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (2, 8, 30, 120, 480, 1200, 2400))
 """After the first attempt, the second, and so on; any later one waits as long as the last."""
@@ -27,7 +28,7 @@ MISCONFIGURED_FOR: Final = timedelta(minutes=5)
 """A faulty account is asked again only after somebody had time to mend it."""
 
 NOT_CALLED_FOR: Final = timedelta(milliseconds=200)
-"""What was missing is fetched at the next step; what still is waits twice as long, and the tenth time is the end."""
+"""What was missing is fetched at the next step; a row that is not called then either waits twice as long each time."""
 
 _NOT_AT_ALL: Final = timedelta()
 
@@ -43,9 +44,20 @@ def delay_after(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
         case Misconfigured():
             return MISCONFIGURED_FOR
         case NotCalled():
-            return NOT_CALLED_FOR * (1 << message.not_called)
+            return NOT_CALLED_FOR * (1 << min(message.not_called, NOT_CALLED_MAX - 1))
         case _:
             assert_never(outcome)
+
+
+def attempts_max(message: ClaimedMessage) -> int:
+    """Say how many attempts a message has; those that were lost with their workers say nothing of the provider."""
+    return ATTEMPTS_MAX if message.unproven_for is None else ATTEMPTS_IN_DOUBT_MAX
+
+
+def not_called(message: ClaimedMessage, *, reason: str) -> NotCalled:
+    """Take back the claim of a message whose call cannot be put together; the tenth time is its end."""
+    is_last = message.not_called + 1 >= NOT_CALLED_MAX
+    return NotCalled(reason=reason, leads_to=OutgoingStatus.FAILED_FINAL if is_last else OutgoingStatus.RETRY_READY)
 
 
 def retry_delay(*, key: str, attempt: int, at_least: timedelta | None = None) -> timedelta:

@@ -69,8 +69,8 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class NotCalled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """No byte left, so the attempt does not count: the row waits for the next one, unless it leads elsewhere.
 
-    It leads to `FailedFinal` where no call can ever be made of it, and to `Uncertain` where an earlier one may have
-    arrived and must not be repeated.
+    It leads to `FailedFinal` where no call can ever be made of it or none could be for too often, and to `Uncertain`
+    where an earlier one may have arrived and must not be repeated.
     """
 
     reason: str

@@ -17,7 +17,7 @@ import structlog
 
 from clarion.dispatch.calling import call_of, merge_data
 from clarion.dispatch.keyring import Keyring
-from clarion.domain.backoff import ATTEMPTS_IN_DOUBT_MAX, ATTEMPTS_MAX, MISCONFIGURED_FOR, delay_after
+from clarion.domain.backoff import MISCONFIGURED_FOR, attempts_max, delay_after, not_called
 from clarion.domain.call import Call, CallOutcome, Deferred, Misconfigured, NotCalled, Unknown
 from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
@@ -109,6 +109,7 @@ class Distribute:
         self._lows: dict[int, LowMark] = {}
         self._lows_since = 0.0
         self._wanted: set[TemplateName] = set()
+        self._missing: set[TemplateName] = set()  # asked for, and not there
         self._contents: dict[tuple[UUID, Channel], tuple[Content, str]] = {}
         self._resting = {} if resting is None else resting
         self._turns = dict.fromkeys(Lane, 0)
@@ -217,8 +218,9 @@ class Distribute:
         for tenant_id in {head.tenant_id for head in self._heads.values()}:
             await self._open_tenant(tenant_id)
         if self._wanted:
-            wanted, self._wanted = self._wanted, set()
-            await self._templates.load(wanted)
+            loaded = await self._templates.load(self._wanted)
+            self._missing = (self._missing | self._wanted) - loaded.keys()
+            self._wanted = set()
 
     async def _open_tenant(self, tenant_id: str) -> None:
         """Bring a tenant's keys into memory; one whose keys do not open is passed over, and keeps nobody waiting."""
@@ -318,10 +320,10 @@ class Distribute:
         except RenderFailed as error:
             return NotCalled(reason=str(error), leads_to=OutgoingStatus.FAILED_FINAL)
         except ClarionError as error:
-            return NotCalled(reason=str(error))
+            return not_called(message, reason=str(error))
         except Exception:
             log.exception("a call could not be prepared", outgoing_id=message.id)
-            return NotCalled(reason="it could not be prepared")
+            return not_called(message, reason="it could not be prepared")
 
     def _put_together(self, message: ClaimedMessage, asked_at: float) -> tuple[Call, str] | NotCalled:
         """Open and merge in memory, and look whether the call may be made; the claim was asked for at `asked_at`."""
@@ -329,10 +331,13 @@ class Distribute:
         name = message.template_key or message.event_type
         bundle = self._templates.held(message.tenant_id, name, message.template_version or 0)
         if keys is None:
-            return NotCalled(reason="the tenant's keys were not in memory yet")
+            return not_called(message, reason="the tenant's keys were not in memory yet")
         if bundle is None:
-            self._wanted.add((message.tenant_id, name, message.template_version))
-            return NotCalled(reason="the template was not in memory yet")
+            template = (message.tenant_id, name, message.template_version)
+            self._wanted.add(template)
+            if template in self._missing:
+                return not_called(message, reason=f"there is no template {name!r} in its version")
+            return NotCalled(reason="the template was not in memory yet")  # however often: a young worker has none
         content, content_hash = self._merged(keys, bundle, message)
         if message.content_hash not in (None, content_hash):
             return NotCalled(
@@ -385,7 +390,7 @@ class Distribute:
                 attempt=message.attempts,
                 outcome=outcome,
                 delay=delay_after(message, outcome),
-                final=isinstance(outcome, Deferred) and message.attempts >= _attempts_max(message),
+                final=isinstance(outcome, Deferred) and message.attempts >= attempts_max(message),
                 content_hash=content_hash if called else None,
                 latency_ms=round(took * 1000) if called else None,
             )
@@ -393,8 +398,3 @@ class Distribute:
         if len(self._done) == 1 or self._is_worth_recording():
             self._wake.set()  # the first one sets the time until all are recorded, those that follow change nothing
         self._observe(message, outcome, took)
-
-
-def _attempts_max(message: ClaimedMessage) -> int:
-    """Say how many attempts a message has; those that were lost with their workers say nothing of the provider."""
-    return ATTEMPTS_MAX if message.unproven_for is None else ATTEMPTS_IN_DOUBT_MAX

@@ -219,16 +219,17 @@ class RecordContract:
             (2, AttemptStatus.ACCEPTED),
         ]
 
-    async def test_the_tenth_time_that_a_row_is_not_called_is_its_end(self, harness: StoreHarness) -> None:
-        """With a case that says which message it is; a retry by a person starts from nought."""
+    async def test_a_row_that_is_never_called_opens_a_case(self, harness: StoreHarness) -> None:
+        """Which says what message it is. How often is enough is not for the store; a person's retry starts from 0."""
         pump = Pump(harness, source=SOURCE)
         message = await pump.message()
-        for times in range(NOT_CALLED_MAX - 1):
+        for times in range(NOT_CALLED_MAX + 1):
             claimed = await pump.claim_one()
             assert claimed.not_called == times
             assert await pump.record(NotCalled(reason="not ready"), claimed) == [OutgoingStatus.RETRY_READY]
         assert await harness.store.list_support_cases(harness.tenant_id) == []
-        assert await pump.record(NotCalled(reason="not ready"), await pump.claim_one()) == [OutgoingStatus.FAILED_FINAL]
+        never = NotCalled(reason="not ready", leads_to=OutgoingStatus.FAILED_FINAL)
+        assert await pump.record(never, await pump.claim_one()) == [OutgoingStatus.FAILED_FINAL]
         seen = await pump.seen(message.id)
         assert (seen.entry.attempts, seen.attempts, seen.entry.reason) == (0, [], "not ready")
         (case,) = await harness.store.list_support_cases(harness.tenant_id)
@@ -240,7 +241,7 @@ class RecordContract:
         assert await harness.store.retry_outgoing(
             harness.tenant_id, message.id or 0, version=seen.message.version, actor="sam", reason="mended"
         )
-        assert await pump.record(NotCalled(reason="not ready"), await pump.claim_one()) == [OutgoingStatus.RETRY_READY]
+        assert (await pump.claim_one()).not_called == 0
 
     async def test_what_can_never_be_called_with_ends_without_an_attempt(self, harness: StoreHarness) -> None:
         """No call was made, so none is written; the job's messages are one case."""
@@ -281,18 +282,13 @@ class RecordContract:
         assert [one.status for one in seen.attempts] == [AttemptStatus.UNKNOWN, AttemptStatus.REFUSED]
         await pump.check()
 
-    @pytest.mark.parametrize("leads_to", [OutgoingStatus.RETRY_READY, OutgoingStatus.FAILED_FINAL])
-    async def test_a_row_with_a_doubtful_call_that_is_given_up_rests_in_doubt(
-        self, harness: StoreHarness, leads_to: OutgoingStatus
-    ) -> None:
+    async def test_a_row_with_a_doubtful_call_that_is_given_up_rests_in_doubt(self, harness: StoreHarness) -> None:
         """Nobody can say that it was not sent, so nothing may say `FailedFinal`; nobody replays it by itself either."""
         pump = Pump(harness, source=SOURCE)
         message = await pump.message()
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
         await replay(harness, message)
-        outcome = NotCalled(reason="not ready", leads_to=leads_to)
-        for _ in range(NOT_CALLED_MAX - 1 if leads_to is OutgoingStatus.RETRY_READY else 0):
-            assert await pump.record(outcome, await pump.claim_one()) == [OutgoingStatus.RETRY_READY]
+        outcome = NotCalled(reason="not ready", leads_to=OutgoingStatus.FAILED_FINAL)
         assert await pump.record(outcome, await pump.claim_one()) == [OutgoingStatus.UNCERTAIN]
         seen = await pump.seen(message.id)
         assert (seen.entry.settle_at, seen.entry.attempts, len(seen.attempts)) == (None, 1, 1)

@@ -4,7 +4,6 @@ from typing import Final
 
 import pytest
 
-from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.reply import PROVIDER_ID_BYTES_MAX, RAW_BYTES_MAX, REASON_BYTES_MAX
@@ -74,8 +73,8 @@ class RudeReplyContract:
         """Its details are bounded, and JSON may write a byte as six."""
         pump = Pump(harness, source=SOURCE)
         message = await pump.message()
-        for _ in range(NOT_CALLED_MAX):
-            await pump.record(NotCalled(reason=said), await pump.claim_one())
+        never = NotCalled(reason=said, leads_to=OutgoingStatus.FAILED_FINAL)
+        await pump.record(never, await pump.claim_one())
         assert (await pump.seen(message.id)).entry.reason == kept
         assert len(await harness.store.list_support_cases(harness.tenant_id)) == 1
 

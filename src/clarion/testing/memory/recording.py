@@ -12,7 +12,6 @@ import msgspec
 
 from clarion.domain import trouble
 from clarion.domain.attempt import AttemptStatus, attempt_status
-from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, Recorded
 from clarion.domain.outgoing import RANK, OutgoingStatus, ReasonClass
@@ -89,13 +88,13 @@ def _wait(tables: Tables, row: Row, result: CallResult, *, actor: str, reason: s
 
 
 def _take_back(tables: Tables, row: Row, result: CallResult, outcome: NotCalled, *, actor: str) -> Row:
-    """Take back a claim that came to no call; one that came to none too often will not come to one either."""
+    """Take back a claim that came to no call."""
     counts = {"attempts": row.entry.attempts - 1, "not_called": row.entry.not_called + 1}
     to, reason = outcome.leads_to, outcome.reason
     if to is OutgoingStatus.UNCERTAIN and row.entry.first_unproven_at is not None:
         changes = {**counts, "settle_at": tables.now()}
         return moving.move(tables, row, to, actor=actor, reason=reason, changes=changes)
-    if to is OutgoingStatus.FAILED_FINAL or row.entry.not_called + 1 >= NOT_CALLED_MAX:
+    if to is OutgoingStatus.FAILED_FINAL:
         report(tables, row, trouble.never_called, reason, pk=row.message.pk)
         return _end(tables, row, actor=actor, reason=reason, changes=counts)
     kept = {"replay_authorised": row.entry.replay_authorised}  # the word of a person is not used up by no call

@@ -18,7 +18,6 @@ from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.postgres.ensure.record import write_cases_of_tenants
 from clarion.adapters.stores.query import load
 from clarion.domain import trouble
-from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, Recorded
 from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingStatus, ReasonClass
@@ -53,7 +52,7 @@ async def record_outgoing(connection: "Connection", results: Sequence[CallResult
             name, moved = found[result.id]
             status = None if name is None else codec.member(OutgoingStatus, name)
             recorded[place] = Recorded(id=result.id, status=status)
-            if moved and _is_trouble(result, status):
+            if moved and _is_trouble(result):
                 troubles.append(result)
     if troubles:
         await _open_cases(connection, troubles)
@@ -85,7 +84,6 @@ async def _record(
         codec.texts([_reason(result.outcome) for result in others]),
         codec.texts(map(_reason_class, others)),
         codec.words([_seconds(result.delay) for result in others]),
-        NOT_CALLED_MAX,
         actor,
         list(EVIDENCE_ORDER),
     )
@@ -142,11 +140,10 @@ def _what(result: CallResult, row: asyncpg.Record) -> _What:
     )
 
 
-def _is_trouble(result: CallResult, status: OutgoingStatus | None) -> bool:
-    """Tell whether a result that moved its row to a status is one that a person should look at."""
+def _is_trouble(result: CallResult) -> bool:
+    """Tell whether a result that moved its row is one that a person should look at."""
     if isinstance(result.outcome, NotCalled):
-        goes_on = status in (OutgoingStatus.RETRY_READY, result.outcome.leads_to)
-        return not goes_on or status is OutgoingStatus.FAILED_FINAL
+        return result.outcome.leads_to is OutgoingStatus.FAILED_FINAL
     return isinstance(result.outcome, Misconfigured) or result.final
 
 

@@ -46,7 +46,7 @@ ON CONFLICT DO NOTHING;
 -- state that it gives); an acceptance is evidence whoever holds the row now, and lifts one that was ever called unless
 -- it is as high already; anything else only settles its own attempt. `unproven` tells whether another attempt of the
 -- row may have been accepted: if none can, the row leaves the flow that it was pinned to (unless that was made so
--- lately that this statement cannot see it). Ranks are given by the caller, from the domain's table ($21).
+-- lately that this statement cannot see it). Ranks are given by the caller, from the domain's table ($20).
 -- A replay that was authorised for one call is so until a call was made.
 -- Attempts are written by their number, and only the claim that made one may change it: what stood as unknown becomes
 -- accepted, or else refused.
@@ -99,8 +99,7 @@ WITH accepted AS MATERIALIZED (
         CASE
           WHEN o.status = 'Uncertain' AND g.outcome = 'Unknown' THEN NULL
           WHEN g.outcome = 'NotCalled' AND g.given = 'Uncertain' AND d.in_doubt THEN 'Uncertain'
-          WHEN g.given = 'FailedFinal' OR g.outcome = 'NotCalled' AND o.not_called + 1 >= $19::integer
-            THEN CASE WHEN d.in_doubt THEN 'Uncertain' ELSE 'FailedFinal' END
+          WHEN g.given = 'FailedFinal' THEN CASE WHEN d.in_doubt THEN 'Uncertain' ELSE 'FailedFinal' END
           WHEN g.outcome = 'NotCalled' THEN 'RetryReady'
           ELSE g.given
         END
@@ -110,15 +109,14 @@ WITH accepted AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT
       found.tenant_id, found.status, found.version, found.flow_id, found.claim_token, found.account, found.order_key,
-      found.attempts, found.not_called, found.first_unproven_at, found.provider_message_id, found.content_hash,
-      found.reason_class, found.correlation_id, found.traceparent
+      found.attempts, found.first_unproven_at, found.provider_message_id, found.content_hash, found.reason_class, found.correlation_id, found.traceparent
     FROM outgoing_message AS found
     WHERE found.bucket = g.bucket AND found.id = g.id
     LIMIT 1
     FOR UPDATE
   ) AS o
   CROSS JOIN LATERAL (
-    SELECT o.claim_token = g.token AS own, coalesce(array_position($21::text[], o.status), 0) AS rank
+    SELECT o.claim_token = g.token AS own, coalesce(array_position($20::text[], o.status), 0) AS rank
   ) AS h
   CROSS JOIN LATERAL (
     SELECT
@@ -250,7 +248,7 @@ WITH accepted AS MATERIALIZED (
   WHERE d.claim_token = excluded.claim_token
 ), told AS (
   INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor, reason)
-  SELECT w.tenant_id, w.bucket, w.id, w.version, w.was, w.status, $20, w.reason
+  SELECT w.tenant_id, w.bucket, w.id, w.version, w.was, w.status, $19, w.reason
   FROM went AS w
 ), woken AS MATERIALIZED (
   SELECT w.bucket, w.id

@@ -15,7 +15,6 @@ from clarion.adapters.stores.sqlite.queue.move import Attempt, Moves, Row, Wante
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain import trouble
 from clarion.domain.attempt import AttemptStatus, attempt_status
-from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, Recorded
 from clarion.domain.outgoing import RANK, OutgoingStatus, ReasonClass
@@ -102,7 +101,7 @@ class _Recorder:
         row.due_at = self._moves.transaction.now + result.delay // MICROSECOND
 
     def _take_back(self, row: Row, result: CallResult, outcome: NotCalled) -> None:
-        """Take back a claim that came to no call; one that came to none too often will not come to one either."""
+        """Take back a claim that came to no call."""
         authorised = row.replay_authorised  # the word of a person is not used up by no call
         to, reason = outcome.leads_to, outcome.reason
         row.attempts -= 1
@@ -111,7 +110,7 @@ class _Recorder:
             self._moves.move(row, to, reason=reason)
             row.settle_at = self._moves.transaction.now
             return
-        if to is OutgoingStatus.FAILED_FINAL or row.not_called >= NOT_CALLED_MAX:
+        if to is OutgoingStatus.FAILED_FINAL:
             self._moves.report(row, trouble.never_called, reason, pk=row.pk)
             self._end(row, reason=reason)
             return
