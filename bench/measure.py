@@ -15,7 +15,7 @@ from clarion.catalog.definition import load_definition
 from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
-from clarion.pipeline.distribute import Distribute
+from clarion.pipeline.distribute.pump import Distribute
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.producers.direct import Recipient, SendCommand
 from clarion.workers import loop

@@ -21,7 +21,6 @@ import msgspec
 from clarion.adapters.host import HostClock, HostIds, random_bytes
 from clarion.catalog.library import Library
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, Misconfigured, SchemaMissing, SchemaOutdated
 from clarion.ports.blobs import Blobs
@@ -32,6 +31,7 @@ from clarion.ports.store import Migrated, Store
 from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness, Vault
 from clarion.producers.direct import DirectSends
+from clarion.sealing.keyring import Keyring
 
 DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""

@@ -8,7 +8,6 @@ import msgspec
 
 from clarion.adapters.blobs import open_blobs
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import (
     CampaignContent,
     ContentRequest,
@@ -27,6 +26,7 @@ from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.notification import NotificationJob
 from clarion.ports.blobs import Blobs
+from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
 from clarion.testing.vault import SeededVault

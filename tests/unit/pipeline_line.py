@@ -14,13 +14,12 @@ from clarion.catalog.library import Library
 from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import Trace
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.story import JobStory, TimelineLine, timeline
-from clarion.pipeline.distribute import Distribute
+from clarion.pipeline.distribute.pump import Distribute
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
@@ -28,6 +27,7 @@ from clarion.pipeline.track import Track
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.producers.direct import DirectSends, Recipient, SendCommand, SendReceipt
+from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.memory import MemoryStore
 from clarion.testing.vault import SeededVault

@@ -7,7 +7,6 @@ import pytest
 
 from clarion.adapters.blobs import open_blobs
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import (
     Destination,
     InboxEntry,
@@ -25,6 +24,7 @@ from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.seal import key_serial_of, unseal
 from clarion.errors import InvalidAddress, InvalidInput, SealBroken, UnknownVersion
+from clarion.sealing.keyring import Keyring
 from clarion.testing.memory import QueueEntry
 from clarion.testing.vault import SeededVault
 from tests.unit.dispatch_desk import DRAFT, SOURCE_AT, TRACE, Desk, campaign, report

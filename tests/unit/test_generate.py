@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from clarion.catalog.publish import Publisher
-from clarion.dispatch.sealed import payload_place
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
@@ -17,6 +16,7 @@ from clarion.domain.support import SupportKind
 from clarion.pipeline.generate import TENANT_RESTS_FOR
 from clarion.pipeline.schedule import Schedule
 from clarion.producers.direct import Recipient, SendCommand
+from clarion.sealing.place import payload_place
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
 from tests.unit.pipeline_line import DEFINITIONS, TENANT, TRACE, Line, Scripted

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
-from clarion.dispatch.sealed import profile_place
 from clarion.domain import derived_id
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel, Identity
 from clarion.errors import Conflict, InvalidAddress
+from clarion.sealing.place import profile_place
 from tests.unit.dispatch_desk import TRACE, Desk
 
 SAM = PersonEntry(

@@ -10,15 +10,15 @@ from uuid import UUID
 import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import Destination, Trace
-from clarion.dispatch.sealed import profile_place
 from clarion.domain import derived_id
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict
 from clarion.ports.catalog import CatalogStore, Person
 from clarion.ports.ensure import ITEMS_MAX
+from clarion.sealing.keyring import Keyring
+from clarion.sealing.place import profile_place
 
 
 class Contact(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import msgspec
 
 from clarion.dispatch import record
-from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.occurrence import automation_job, automation_scheduler
 from clarion.dispatch.request import (
     ContentRequest,
@@ -25,7 +24,6 @@ from clarion.dispatch.request import (
     Send,
     checked,
 )
-from clarion.dispatch.sealed import blob_place
 from clarion.domain import key
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
@@ -38,6 +36,8 @@ from clarion.domain.seal import TenantKeys
 from clarion.domain.support import conflict_case
 from clarion.ports.blobs import Blobs
 from clarion.ports.ensure import EnsureStore, bounded
+from clarion.sealing.keyring import Keyring
+from clarion.sealing.place import blob_place
 
 
 class DeliveryDispatcher:

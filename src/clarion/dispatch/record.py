@@ -23,7 +23,6 @@ from clarion.dispatch.request import (
     PendingRequest,
     Send,
 )
-from clarion.dispatch.sealed import destination_place, inbox_place, payload_place
 from clarion.domain import derived_id, destination, key
 from clarion.domain.address import AddressVersion
 from clarion.domain.fingerprint import Fingerprint
@@ -34,6 +33,7 @@ from clarion.domain.notification import ArtifactType, NotificationJob, Notificat
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
+from clarion.sealing.place import destination_place, inbox_place, payload_place
 
 EPOCH_AT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)

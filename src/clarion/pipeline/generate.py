@@ -15,9 +15,7 @@ import msgspec
 import structlog
 
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import Destination, InboxEntry, Payload, Send, Trace
-from clarion.dispatch.sealed import payload_place
 from clarion.domain import derived_id, recipient
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
@@ -30,6 +28,8 @@ from clarion.ports.facts import FactStore, RecipientFacts
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import TemplateName, Templates
+from clarion.sealing.keyring import Keyring
+from clarion.sealing.place import payload_place
 
 BATCH: Final = 200
 """As in schedule: statements are shared, and a worker that dies leaves little behind."""

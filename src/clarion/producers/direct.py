@@ -13,7 +13,6 @@ from uuid import UUID
 import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.dispatch.request import Direct, Entity, JobRequest, Target, Trace
 from clarion.domain import derived_id, destination, key
 from clarion.domain.ensured import Ensured, Outcome
@@ -24,6 +23,7 @@ from clarion.errors import Conflict, Gone, InvalidInput, Superseded
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import Templates
+from clarion.sealing.keyring import Keyring
 
 OPERATION = "send"
 

@@ -13,7 +13,7 @@ import structlog
 from clarion.bootstrap import Platform
 from clarion.domain.identity import Channel
 from clarion.errors import OperatorError
-from clarion.pipeline.distribute import CallObserver, Distribute
+from clarion.pipeline.distribute.pump import CallObserver, Distribute
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle

@@ -13,7 +13,6 @@ from clarion.bootstrap import Platform, Settings
 from clarion.catalog.library import Library
 from clarion.catalog.people import People
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.keyring import Keyring
 from clarion.domain.identity import Channel
 from clarion.ports.blobs import Blobs
 from clarion.ports.provider import Provider
@@ -21,6 +20,7 @@ from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
+from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import SeededIds
 from clarion.testing.simulation import content
 from clarion.testing.simulation.loop import Process, SimulationLoop

@@ -15,8 +15,6 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from clarion.dispatch.calling import call_of, merge_data
-from clarion.dispatch.keyring import Keyring
 from clarion.domain.backoff import MISCONFIGURED_FOR, attempts_max, delay_after, not_called
 from clarion.domain.call import Call, CallOutcome, Deferred, Misconfigured, NotCalled, Unknown
 from clarion.domain.call_times import CALL_TIMES, CallTimes
@@ -28,12 +26,14 @@ from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import TenantKeys
 from clarion.domain.share import allot
 from clarion.errors import ClarionError, OperatorError, RenderFailed, SealBroken
+from clarion.pipeline.distribute.calling import call_of, merge_data
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.provider import Provider
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import TemplateName, Templates
+from clarion.sealing.keyring import Keyring
 
 RECORD_AFTER: Final = 0.02
 """Seconds an outcome may wait for others to share its statement."""

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from clarion.dispatch.sealed import destination_place, payload_place
 from clarion.domain import key
 from clarion.domain.call import Call
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.content import Content
 from clarion.domain.seal import TenantKeys
+from clarion.sealing.place import destination_place, payload_place
 
 
 def merge_data(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:
