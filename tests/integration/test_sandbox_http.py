@@ -11,7 +11,7 @@ import pytest
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Unknown
 from clarion.errors import Misconfigured as MisconfiguredError
-from clarion.sandbox.remote import RETRY_AFTER_MAX, RemoteSandbox, open_provider, read_retry_after
+from clarion.sandbox.remote import RemoteSandbox, open_provider
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.provider import call_to
 
@@ -205,28 +205,16 @@ async def test_an_acceptance_without_a_readable_id_is_an_acceptance(body: str, i
         assert await provider.send(call_to("ann")) == Accepted(provider_message_id=ident)
 
 
-@pytest.mark.parametrize(
-    "text, pause",
-    [
-        (None, None),
-        ("0", None),
-        ("30", timedelta(seconds=30)),
-        ("Thu, 15 Jan 2026 12:01:00 GMT", timedelta(minutes=1)),
-        ("Thu, 15 Jan 2026 11:00:00 GMT", None),
-        ("99999999999999999999", None),
-        ("9999999", RETRY_AFTER_MAX),
-        ("-5", None),
-        ("soon", None),
-        ("", None),
-    ],
-)
-def test_retry_after_is_read_in_both_forms(text: str | None, pause: timedelta | None) -> None:
-    assert read_retry_after(text, date="Thu, 15 Jan 2026 12:00:00 GMT") == pause
+async def test_a_reply_that_does_not_end_is_judged_by_its_status_and_not_read_on() -> None:
+    async def act(_: Peer, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:  # until the other side has had enough
+            writer.write(b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
+            await writer.drain()
 
-
-def test_a_date_to_retry_after_needs_a_date_to_count_from() -> None:
-    assert read_retry_after("Thu, 15 Jan 2026 12:01:00 GMT", date=None) is None
-    assert read_retry_after("30", date=None) == timedelta(seconds=30)
+    async with peer(act) as (one, port), connected(port) as provider:
+        assert await provider.send(call_to("ann")) == Accepted()
+        assert one.requests == 1
 
 
 @pytest.mark.parametrize(
