@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 
 from clarion.bootstrap import Platform, Settings, open_platform, prepare
-from clarion.dispatch.request import Destination, Direct, JobRequest, Send, Target, Trace
+from clarion.dispatch.request import Destination, Direct, JobRequest, Send, Trace
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.notification import NotificationJob
+from clarion.domain.recipient import Target
 from clarion.ports.renderer import Definition
 from clarion.testing.postgres import postgres_server
 

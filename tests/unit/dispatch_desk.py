@@ -18,13 +18,13 @@ from clarion.dispatch.request import (
     Occurrence,
     Reminder,
     ReportRun,
-    Target,
     Trace,
 )
 from clarion.domain.address import AddressVersion
 from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.notification import NotificationJob
+from clarion.domain.recipient import Target
 from clarion.ports.blobs import Blobs
 from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock

@@ -15,7 +15,6 @@ from clarion.dispatch.request import (
     FromCampaign,
     FromEvent,
     PendingRequest,
-    Target,
     ThresholdTrigger,
     Trace,
 )
@@ -24,6 +23,7 @@ from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
+from clarion.domain.recipient import Target
 from clarion.errors import InvalidInput, InvalidKey
 from tests.unit.dispatch_desk import DRAFT, EMPLOYEE, ENTITY, SOURCE_AT, TRACE, UNIT, Desk, direct, reminder, report
 

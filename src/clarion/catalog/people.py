@@ -11,7 +11,6 @@ import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Destination, Trace
-from clarion.domain import derived_id
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict
@@ -67,7 +66,7 @@ class People:
     async def put_group(self, tenant_id: str, group: GroupEntry) -> None:
         """Insert or replace a group."""
         keys = await self._keyring.get(tenant_id)
-        members = [_hash(keys, member) for member in group.members]
+        members = [keys.hash_of(member) for member in group.members]
         await self._catalog.put_group(tenant_id, guid=group.guid, name=group.name, members=members)
 
     async def _addresses(
@@ -100,7 +99,7 @@ class People:
 
     def _person(self, keys: TenantKeys, one: PersonEntry, address_ids: tuple[int, ...]) -> Person:
         """Seal a person."""
-        recipient_id_hash = _hash(keys, one.identity)
+        recipient_id_hash = keys.hash_of(one.identity)
         profile = msgspec.json.encode({"name": one.name})
         return Person(
             identity=one.identity,
@@ -108,7 +107,3 @@ class People:
             profile=profile_place(recipient_id_hash).seal(keys, profile, nonce=self._keyring.nonce()),
             address_ids=address_ids,
         )
-
-
-def _hash(keys: TenantKeys, identity: Identity) -> str:
-    return derived_id.recipient_id_hash(identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity)

@@ -166,9 +166,7 @@ def _direct_place(request: JobRequest, direct: Direct, keys: TenantKeys) -> JobP
     recipients = [target.identity for target in request.to]
     hashed = message_id = None
     if len(recipients) == 1:
-        hashed = derived_id.recipient_id_hash(
-            identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=recipients[0]
-        )
+        hashed = keys.hash_of(recipients[0])
         if recipients[0].domain is not IdentityDomain.GROUP:
             message_id = derived_id.message_id(
                 tenant_id=keys.tenant_id, pk=key.outgoing_pk(job_rk=row_key), recipient_id_hash=hashed

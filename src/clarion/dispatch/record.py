@@ -138,9 +138,7 @@ def content_fingerprint(content: bytes) -> Fingerprint:
 def address_version(keys: TenantKeys, given: Destination, *, nonce: bytes) -> AddressVersion:
     """Make the one row in which a destination is stored, with all that is ever computed from it."""
     address = destination.normalise(given.channel, given.destination)
-    identity_hash = derived_id.recipient_id_hash(
-        identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=given.identity
-    )
+    identity_hash = keys.hash_of(given.identity)
     place = destination_place(recipient_id_hash=identity_hash, channel=given.channel, serial=given.serial)
     return AddressVersion(
         recipient_id_hash=identity_hash,
@@ -167,9 +165,7 @@ def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMe
     key.require_key_version(job.key_version)
     partition_key = key.user_message_pk(recipient=entry.recipient)
     row_key = key.user_message_rk(source_at=job.source_at, job_rk=job.row_key)
-    identity_hash = derived_id.recipient_id_hash(
-        identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=entry.recipient
-    )
+    identity_hash = keys.hash_of(entry.recipient)
     return UserMessage(
         bucket=job.bucket,
         partition_key=partition_key,

@@ -15,6 +15,7 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import ArtifactType, NotificationJob
 from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.recipient import Target
 from clarion.errors import InvalidInput
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -98,13 +99,6 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     tzdata_version: Name | None = None
     rerun: Count | None = None
     trace: Trace
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipient as the caller names it; a bare address says its channel."""
-
-    identity: Identity
-    channel: Channel | None = None
 
 
 class Direct(msgspec.Struct, frozen=True, kw_only=True, tag="direct"):

@@ -1,7 +1,8 @@
-"""The recipient set of a job: who gets it where, frozen at first generation, with the reason for every skip.
+"""The recipients of a job: as its caller names them, as they are known, and as the decision about them is stored.
 
-It holds no addresses, only address version ids, so it lies in the job's row as it is. Generator retries and fallback
-read this set and never the directory again (I-06). Pure.
+The stored set says who gets the job where, with the reason for every skip. It is frozen when rows are first generated;
+retries and fallback read it and never the directory again (I-06). It holds no addresses, only the ids of address
+versions, so it needs no sealing. The decision itself is in `decision`. Pure.
 """
 
 from typing import Final
@@ -13,6 +14,22 @@ from clarion.errors import InvalidInput
 
 RECIPIENTS_MAX: Final = 1000
 """A job's row holds its set up to here, 150 to 230 kB; a larger audience is a campaign's, whose set lies in blobs."""
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """A recipient as the caller names it; a bare address says its channel."""
+
+    identity: Identity
+    channel: Channel | None = None
+
+
+class RecipientFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One person as known: sealed profile (bound to the recipient hash) and the address versions that are current."""
+
+    identity: Identity
+    recipient_id_hash: str
+    profile: bytes
+    contacts: tuple[tuple[Channel, int], ...]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -18,7 +18,9 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from clarion.domain.derived_id import recipient_id_hash
 from clarion.domain.hashing import canonical_json
+from clarion.domain.identity import Identity
 from clarion.errors import BrokenInvariant, SealBroken
 
 KEY_BYTES: Final = 32
@@ -135,6 +137,10 @@ class TenantKeys(msgspec.Struct, frozen=True, kw_only=True):
     def current_serial(self) -> int:
         """Return the serial of the data key that new values are sealed with: the highest."""
         return max(self.data_keys)
+
+    def hash_of(self, identity: Identity) -> str:
+        """Return the hash that stands for a recipient of this tenant."""
+        return recipient_id_hash(identity_key=self.identity_key, tenant_id=self.tenant_id, identity=identity)
 
     def data_key(self, serial: int) -> bytes:
         """Return the data key of a serial, or raise SealBroken if this tenant has none such."""

@@ -1,14 +1,14 @@
 """Generate: make the rows of a job. Freezes its recipients, then ensures inbox rows and outgoing rows.
 
-Reads templates, people and groups in sets, never job by job; writes through dispatch. Nothing is rendered for a channel
-that leaves the house: the merge happens after the claim. A missing variable is found here first, so that a job fails
-with a reason before anybody is written to.
+Reads templates, people and groups in sets, never job by job; who gets what is decided by `domain.decision`; writes
+through dispatch. Only the inbox is rendered here: what goes to a provider is merged by `distribute`, after the claim. A
+missing variable is found here already, so that a job fails with a reason before anybody is written to.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, assert_never
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -16,15 +16,16 @@ import structlog
 
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Destination, InboxEntry, Payload, Send, Trace
-from clarion.domain import derived_id, recipient
+from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
+from clarion.domain.decision import Known, decide, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
 from clarion.domain.notification import NotificationStatus, Stage
-from clarion.domain.recipient import Decision, FrozenRecipient
+from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, RenderFailed, SealBroken
 from clarion.ports.ensure import ITEMS_MAX
-from clarion.ports.facts import FactStore, RecipientFacts
+from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import TemplateName, Templates
@@ -135,7 +136,7 @@ class Generate:
                 results.append(_failed(plan.claim, str(error)))
                 continue
             sends += _sends(plan, sets[plan.job_id])
-            results.append(_finished(plan.claim, NotificationStatus.DONE, reason=_summary(sets[plan.job_id])))
+            results.append(_finished(plan.claim, NotificationStatus.DONE, reason=summary(sets[plan.job_id])))
         for start in range(0, len(inbox), ITEMS_MAX):
             await self._dispatcher.ensure_user_messages(tenant_id, inbox[start : start + ITEMS_MAX])
         for start in range(0, len(sends), ITEMS_MAX):
@@ -201,7 +202,7 @@ class Generate:
         groups = {UUID(t.identity.id) for p in plans for t in p.payload.to if t.identity.domain is IdentityDomain.GROUP}
         members = await self._facts.find_members(tenant_id, groups) if groups else {}
         named = {
-            _hash(keys, target.identity)
+            keys.hash_of(target.identity)
             for plan in plans
             for target in plan.payload.to
             if target.identity.domain in (IdentityDomain.USER, IdentityDomain.EMPLOYEE)
@@ -209,8 +210,11 @@ class Generate:
         hashes = named | {one for group in members.values() for one in group}
         people = await self._facts.find_recipients(tenant_id, hashes) if hashes else {}
         addresses = await self._addresses(tenant_id, plans)
+        known = Known(people=people, members=members, addresses=addresses)
         return {
-            plan.job_id: tuple(_frozen(keys, plan, people=people, members=members, addresses=addresses).values())
+            plan.job_id: decide(
+                plan.payload.to, channels=plan.bundle.definition.channels, known=known, hash_of=keys.hash_of
+            )
             for plan in plans
         }
 
@@ -258,77 +262,6 @@ class Generate:
         ]
 
 
-def _frozen(
-    keys: TenantKeys,
-    plan: Plan,
-    *,
-    people: Mapping[str, RecipientFacts],
-    members: Mapping[UUID, tuple[str, ...]],
-    addresses: Mapping[tuple[Channel, str], int],
-) -> dict[str, FrozenRecipient]:
-    """Decide for each recipient of a job, each once however often it is named, where the job's channels lead."""
-    channels = plan.bundle.definition.channels
-    frozen: dict[str, FrozenRecipient] = {}
-    for target in plan.payload.to:
-        identity = target.identity
-        match identity.domain:
-            case IdentityDomain.GROUP:
-                for one in members.get(UUID(identity.id), ()):
-                    frozen.setdefault(one, _person(one, people.get(one), channels))
-            case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
-                one = _hash(keys, identity)
-                frozen[one] = _person(one, people.get(one), channels, identity)
-            case IdentityDomain.ADDRESS:
-                one = _hash(keys, identity)
-                address_id = None if target.channel is None else addresses.get((target.channel, identity.id))
-                decision = _decision(target.channel, address_id, channels)
-                frozen[one] = _address(one, decision, frozen.get(one))
-            case _:
-                assert_never(identity.domain)
-    return frozen
-
-
-def _person(
-    recipient_id_hash: str,
-    facts: RecipientFacts | None,
-    channels: Sequence[Channel],
-    named: Identity | None = None,
-) -> FrozenRecipient:
-    """Decide for a person: every address on a channel of the notification, and the inbox; of a stranger, nothing."""
-    identity = facts.identity if facts else named
-    decisions: list[Decision] = []
-    for channel in channels:
-        if channel is Channel.INBOX and facts:
-            decisions.append(Decision(channel=channel))
-            continue
-        ids = [address_id for where, address_id in facts.contacts if where is channel] if facts else []
-        decisions += [Decision(channel=channel, address_id=address_id) for address_id in ids]
-        if not ids:
-            reason = f"no {channel} address is known" if facts else "the person is not known"
-            decisions.append(Decision(channel=channel, skipped=reason))
-    return FrozenRecipient(
-        recipient_id_hash=recipient_id_hash,
-        domain=identity.domain if identity else IdentityDomain.USER,
-        person_id=identity.id if identity else None,
-        decisions=tuple(decisions),
-    )
-
-
-def _address(recipient_id_hash: str, decision: Decision, known: FrozenRecipient | None) -> FrozenRecipient:
-    """Add a decision for a bare address, which is one recipient on whichever channels it is named."""
-    decisions = known.decisions if known else ()
-    if decision not in decisions:
-        decisions += (decision,)
-    return FrozenRecipient(recipient_id_hash=recipient_id_hash, domain=IdentityDomain.ADDRESS, decisions=decisions)
-
-
-def _decision(channel: Channel | None, address_id: int | None, channels: Sequence[Channel]) -> Decision:
-    """Decide for a bare address: its own channel, if the notification has it."""
-    if channel is None or address_id is None or channel not in channels:
-        return Decision(channel=channel or channels[0], skipped="the notification has no template for this channel")
-    return Decision(channel=channel, address_id=address_id)
-
-
 def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
     """Make the outgoing rows of a job from its frozen set."""
     claim, definition = plan.claim, plan.bundle.definition
@@ -354,27 +287,8 @@ def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
     ]
 
 
-def _summary(recipients: Sequence[FrozenRecipient]) -> str:
-    """Say in a line who gets it and who does not, with the first reason."""
-    if not recipients:
-        return "nobody to send it to: no group that it names has members"
-    decisions = [decision for one in recipients for decision in one.decisions]
-    skipped = [decision for decision in decisions if decision.skipped is not None]
-    sent = len(decisions) - len(skipped)
-    text = f"{_counted(len(recipients), 'recipient')}, {_counted(sent, 'message')}"
-    return text if not skipped else f"{text}, {len(skipped)} skipped ({skipped[0].channel}: {skipped[0].skipped})"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _template_name(claim: StageClaim) -> TemplateName:
     return (claim.tenant_id, claim.job.template_key or claim.job.event_type, claim.job.template_version)
-
-
-def _hash(keys: TenantKeys, identity: Identity) -> str:
-    return derived_id.recipient_id_hash(identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity)
 
 
 def _rescues(claim: StageClaim) -> int:

@@ -6,16 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain.identity import Channel, Identity
-
-
-class RecipientFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One person: sealed profile (bound to the recipient hash) and the address versions that are current."""
-
-    identity: Identity
-    recipient_id_hash: str
-    profile: bytes
-    contacts: tuple[tuple[Channel, int], ...]
+from clarion.domain.recipient import RecipientFacts
 
 
 class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,11 +13,12 @@ from uuid import UUID
 import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.request import Direct, Entity, JobRequest, Target, Trace
+from clarion.dispatch.request import Direct, Entity, JobRequest, Trace
 from clarion.domain import derived_id, destination, key
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.notification import NotificationJob
+from clarion.domain.recipient import Target
 from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict, Gone, InvalidInput, Superseded
 from clarion.ports.clock import Clock, Ids
@@ -237,9 +238,7 @@ def _receipt(keys: TenantKeys, request: JobRequest, answer: Ensured[Notification
             pass
     message_id = None
     if len(request.to) == 1 and request.to[0].identity.domain != "group":
-        recipient = derived_id.recipient_id_hash(
-            identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=request.to[0].identity
-        )
+        recipient = keys.hash_of(request.to[0].identity)
         message_id = derived_id.message_id(
             tenant_id=keys.tenant_id, pk=key.outgoing_pk(job_rk=job.row_key), recipient_id_hash=recipient
         )

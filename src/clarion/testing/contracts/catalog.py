@@ -8,9 +8,10 @@ import msgspec
 
 from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel, Identity
+from clarion.domain.recipient import RecipientFacts
 from clarion.domain.support import SupportStatus
 from clarion.ports.catalog import ApiKey, Person, Role
-from clarion.ports.facts import RecipientFacts, TemplateRow
+from clarion.ports.facts import TemplateRow
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import near
 from clarion.testing.contracts.support_cases import support_case

@@ -9,9 +9,10 @@ from clarion.domain import act, audit
 from clarion.domain.act import Act
 from clarion.domain.address import AddressVersion
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.recipient import RecipientFacts
 from clarion.domain.support import SUPPORT_CASE, SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
-from clarion.ports.facts import RecipientFacts, TemplateRow
+from clarion.ports.facts import TemplateRow
 from clarion.testing.memory.record import Key
 from clarion.testing.memory.tables import Tables
 

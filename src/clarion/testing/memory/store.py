@@ -28,12 +28,13 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler, Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.domain.recipient import RecipientFacts
 from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
 from clarion.ports.clock import Clock
 from clarion.ports.ensure import NO_HOLDS, Holds, WrappedKeys, bounded
-from clarion.ports.facts import RecipientFacts, TemplateRow
+from clarion.ports.facts import TemplateRow
 from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
 from clarion.ports.track import ProviderEvent
 from clarion.testing.memory import catalog, claiming, ensuring, insights, recording, settling, stages, tracking

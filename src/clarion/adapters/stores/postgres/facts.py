@@ -7,7 +7,8 @@ from uuid import UUID
 from clarion.adapters.stores.postgres import codec
 from clarion.adapters.stores.query import load
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.ports.facts import RecipientFacts, TemplateRow
+from clarion.domain.recipient import RecipientFacts
+from clarion.ports.facts import TemplateRow
 
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection

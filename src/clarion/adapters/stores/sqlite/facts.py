@@ -8,7 +8,8 @@ from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.ports.facts import RecipientFacts, TemplateRow
+from clarion.domain.recipient import RecipientFacts
+from clarion.ports.facts import TemplateRow
 
 _SQL: Final = load(__package__, "facts.sql")
 

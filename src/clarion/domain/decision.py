@@ -1,0 +1,97 @@
+"""Who gets what on which channel, and why not: the decision about the recipients of one job.
+
+`decide` is made once for a job, by `generate`, and its answer is frozen in the job's row (`domain.recipient`). Every
+channel that leads nowhere is in the answer with its reason, so the same function sends and explains. Pure: what is
+known about the recipients is an argument.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import assert_never
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.identity import Channel, Identity, IdentityDomain
+from clarion.domain.recipient import Decision, FrozenRecipient, RecipientFacts, Target
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about the recipients that jobs name; whoever is in none of the mappings is not known."""
+
+    people: Mapping[str, RecipientFacts] = {}  # by recipient_id_hash
+    members: Mapping[UUID, tuple[str, ...]] = {}  # the recipient_id_hash of each member, by group
+    addresses: Mapping[tuple[Channel, str], int] = {}  # the address version of each bare address
+
+
+def decide(
+    targets: Sequence[Target], *, channels: Sequence[Channel], known: Known, hash_of: Callable[[Identity], str]
+) -> tuple[FrozenRecipient, ...]:
+    """Decide where the channels of a notification lead for its recipients, each once however often it is named."""
+    frozen: dict[str, FrozenRecipient] = {}
+    for target in targets:
+        identity = target.identity
+        match identity.domain:
+            case IdentityDomain.GROUP:
+                for member in known.members.get(UUID(identity.id), ()):
+                    frozen.setdefault(member, _person(member, known.people.get(member), channels))
+            case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
+                hashed = hash_of(identity)
+                frozen[hashed] = _person(hashed, known.people.get(hashed), channels, identity)
+            case IdentityDomain.ADDRESS:
+                hashed = hash_of(identity)
+                decision = _bare_address(target, channels, known)
+                decisions = frozen[hashed].decisions if hashed in frozen else ()
+                frozen[hashed] = FrozenRecipient(
+                    recipient_id_hash=hashed,
+                    domain=IdentityDomain.ADDRESS,
+                    decisions=decisions if decision in decisions else (*decisions, decision),
+                )
+            case _:
+                assert_never(identity.domain)
+    return tuple(frozen.values())
+
+
+def summary(recipients: Sequence[FrozenRecipient]) -> str:
+    """Say in one line how many get it and how many do not, with the first reason."""
+    if not recipients:
+        return "nobody to send it to: no group that it names has members"
+    decisions = [decision for one in recipients for decision in one.decisions]
+    skipped = [decision for decision in decisions if decision.skipped is not None]
+    text = f"{_counted(len(recipients), 'recipient')}, {_counted(len(decisions) - len(skipped), 'message')}"
+    return text if not skipped else f"{text}, {len(skipped)} skipped ({skipped[0].channel}: {skipped[0].skipped})"
+
+
+def _person(
+    recipient_id_hash: str, facts: RecipientFacts | None, channels: Sequence[Channel], named: Identity | None = None
+) -> FrozenRecipient:
+    """Decide for a person: the inbox, and every address on a channel of the notification; a stranger gets nothing."""
+    identity = facts.identity if facts else named
+    decisions: list[Decision] = []
+    for channel in channels:
+        if channel is Channel.INBOX and facts:
+            decisions.append(Decision(channel=channel))
+            continue
+        ids = [address_id for where, address_id in facts.contacts if where is channel] if facts else []
+        decisions += [Decision(channel=channel, address_id=address_id) for address_id in ids]
+        if not ids:
+            reason = f"no {channel} address is known" if facts else "the person is not known"
+            decisions.append(Decision(channel=channel, skipped=reason))
+    return FrozenRecipient(
+        recipient_id_hash=recipient_id_hash,
+        domain=identity.domain if identity else IdentityDomain.USER,
+        person_id=identity.id if identity else None,
+        decisions=tuple(decisions),
+    )
+
+
+def _bare_address(target: Target, channels: Sequence[Channel], known: Known) -> Decision:
+    """Decide for a bare address: it is reached on its own channel, if the notification has that one."""
+    channel = target.channel
+    address_id = None if channel is None else known.addresses.get((channel, target.identity.id))
+    if channel is None or address_id is None or channel not in channels:
+        return Decision(channel=channel or channels[0], skipped="the notification has no template for this channel")
+    return Decision(channel=channel, address_id=address_id)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,140 @@
+"""Who gets what: for every way to name a recipient, where the notification's channels lead and why they do not."""
+
+from uuid import UUID
+
+import pytest
+
+from clarion.domain.decision import Known, decide, summary
+from clarion.domain.identity import Channel, Identity, IdentityDomain
+from clarion.domain.recipient import Decision, FrozenRecipient, RecipientFacts, Target
+
+EMAIL, SMS, INBOX = Channel.EMAIL, Channel.SMS, Channel.INBOX
+STAFF, NOBODY = UUID(int=1), UUID(int=2)
+SAM, KIM, PAT = Identity.user("sam"), Identity.user("kim"), Identity.employee(UUID(int=3))
+MAIL = Identity.address("sam@example.com")
+
+
+def hash_of(identity: Identity) -> str:
+    return f"{identity.domain}/{identity.id}"
+
+
+def person(identity: Identity, *contacts: tuple[Channel, int]) -> RecipientFacts:
+    return RecipientFacts(identity=identity, recipient_id_hash=hash_of(identity), profile=b"", contacts=tuple(contacts))
+
+
+KNOWN = Known(
+    people={
+        hash_of(SAM): person(SAM, (EMAIL, 11), (SMS, 12), (EMAIL, 13)),
+        hash_of(KIM): person(KIM),
+        hash_of(PAT): person(PAT, (SMS, 31)),
+    },
+    members={STAFF: (hash_of(KIM), hash_of(SAM)), NOBODY: ()},
+    addresses={(EMAIL, MAIL.id): 41, (SMS, "+447700900001"): 42},
+)
+
+
+def to(identity: Identity, channel: Channel | None = None) -> Target:
+    return Target(identity=identity, channel=channel)
+
+
+def address(channel: Channel, address_id: int) -> Decision:
+    return Decision(channel=channel, address_id=address_id)
+
+
+def skipped(channel: Channel, reason: str) -> Decision:
+    return Decision(channel=channel, skipped=reason)
+
+
+NO_MAIL = skipped(EMAIL, "no email address is known")
+NO_PHONE = skipped(SMS, "no sms address is known")
+NO_TEMPLATE = "the notification has no template for this channel"
+
+
+@pytest.mark.parametrize(
+    "target, channels, decisions",
+    [
+        # A person is reached at every address on a channel of the notification, and at no other.
+        (to(SAM), (EMAIL,), (address(EMAIL, 11), address(EMAIL, 13))),
+        (to(SAM), (SMS, EMAIL), (address(SMS, 12), address(EMAIL, 11), address(EMAIL, 13))),
+        (to(SAM), (INBOX,), (Decision(channel=INBOX),)),
+        (to(PAT), (EMAIL, SMS, INBOX), (NO_MAIL, address(SMS, 31), Decision(channel=INBOX))),
+        (to(KIM), (EMAIL, SMS), (NO_MAIL, NO_PHONE)),
+        # Somebody who is not known gets nothing, the inbox included.
+        (
+            to(Identity.user("stranger")),
+            (EMAIL, INBOX),
+            (skipped(EMAIL, "the person is not known"), skipped(INBOX, "the person is not known")),
+        ),
+        # A bare address is reached on its own channel, if the notification has a template for it.
+        (to(MAIL, EMAIL), (EMAIL, SMS, INBOX), (address(EMAIL, 41),)),
+        (to(MAIL, EMAIL), (SMS,), (skipped(EMAIL, NO_TEMPLATE),)),
+        (to(Identity.address("kim@example.com"), EMAIL), (EMAIL,), (skipped(EMAIL, NO_TEMPLATE),)),
+        (to(MAIL), (SMS, EMAIL), (skipped(SMS, NO_TEMPLATE),)),
+    ],
+)
+def test_a_recipient_is_reached_where_it_is_known(
+    target: Target, channels: tuple[Channel, ...], decisions: tuple[Decision, ...]
+) -> None:
+    (one,) = decide([target], channels=channels, known=KNOWN, hash_of=hash_of)
+    assert one.decisions == decisions
+    assert one.recipient_id_hash == hash_of(target.identity)
+
+
+@pytest.mark.parametrize(
+    "identity, inbox",
+    [(SAM, SAM), (PAT, PAT), (Identity.user("stranger"), Identity.user("stranger")), (MAIL, None)],
+)
+def test_a_person_keeps_their_identity_and_a_bare_address_has_none(identity: Identity, inbox: Identity | None) -> None:
+    (one,) = decide([to(identity, EMAIL)], channels=(EMAIL,), known=KNOWN, hash_of=hash_of)
+    assert (one.domain, one.inbox_identity) == (identity.domain, inbox)
+
+
+@pytest.mark.parametrize(
+    "targets, hashes",
+    [
+        ([to(Identity.group(STAFF))], [hash_of(KIM), hash_of(SAM)]),
+        ([to(Identity.group(NOBODY))], []),
+        ([to(Identity.group(UUID(int=9)))], []),
+        ([to(SAM), to(SAM)], [hash_of(SAM)]),
+        ([to(SAM), to(Identity.group(STAFF)), to(PAT)], [hash_of(SAM), hash_of(KIM), hash_of(PAT)]),
+        ([to(Identity.group(STAFF)), to(SAM)], [hash_of(KIM), hash_of(SAM)]),
+    ],
+)
+def test_everybody_is_in_the_set_once_however_often_they_are_named(targets: list[Target], hashes: list[str]) -> None:
+    found = decide(targets, channels=(EMAIL,), known=KNOWN, hash_of=hash_of)
+    assert [one.recipient_id_hash for one in found] == hashes
+
+
+def test_a_member_who_is_not_known_is_skipped_and_has_no_identity_until_a_target_names_them() -> None:
+    stranger = Identity.employee(UUID(int=8))
+    known = Known(members={STAFF: (hash_of(stranger),)})
+    group = to(Identity.group(STAFF))
+    (one,) = decide([group], channels=(INBOX,), known=known, hash_of=hash_of)
+    assert (one.inbox_identity, one.decisions) == (None, (skipped(INBOX, "the person is not known"),))
+    (named,) = decide([group, to(stranger)], channels=(INBOX,), known=known, hash_of=hash_of)
+    assert named.inbox_identity == stranger
+
+
+def test_an_address_on_two_channels_is_one_recipient_with_both() -> None:
+    phone = Identity.address("+447700900001")
+    targets = [to(phone, SMS), to(phone, Channel.CHAT), to(phone, SMS)]
+    (one,) = decide(targets, channels=(SMS,), known=KNOWN, hash_of=hash_of)
+    assert one.decisions == (address(SMS, 42), skipped(Channel.CHAT, NO_TEMPLATE))
+
+
+@pytest.mark.parametrize(
+    "decisions, text",
+    [
+        ((), "nobody to send it to: no group that it names has members"),
+        (((address(EMAIL, 1),),), "1 recipient, 1 message"),
+        (((address(EMAIL, 1), address(SMS, 2)), (address(SMS, 3),)), "2 recipients, 3 messages"),
+        (((NO_MAIL, NO_PHONE),), "1 recipient, 0 messages, 2 skipped (email: no email address is known)"),
+        (((address(EMAIL, 1), NO_PHONE),), "1 recipient, 1 message, 1 skipped (sms: no sms address is known)"),
+    ],
+)
+def test_a_decision_is_summed_up_in_one_line(decisions: tuple[tuple[Decision, ...], ...], text: str) -> None:
+    recipients = [
+        FrozenRecipient(recipient_id_hash=str(place), domain=IdentityDomain.USER, decisions=one)
+        for place, one in enumerate(decisions)
+    ]
+    assert summary(recipients) == text
