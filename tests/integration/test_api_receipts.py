@@ -1,7 +1,8 @@
 """Receipts over HTTP: who may report, what is answered, and that the answer comes after the store has it (I-30)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,20 @@ import pytest
 from clarion.api.reading import BODY_BYTES_MAX
 from clarion.api.receipts import BYTES_MAX, REQUESTS_MAX
 from clarion.domain.call import Call, Unknown
+from clarion.domain.key import read_idempotency_key
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.signature import SIGNATURE, sign
-from clarion.errors import StoreBusy, StoreUnreachable
+from clarion.errors import SignatureRefused, StoreBusy, StoreUnreachable
 from clarion.pipeline.track import Track
 from clarion.ports.catalog import Role
+from clarion.ports.track import ProviderEvent
 from clarion.sandbox import report
 from clarion.sandbox.provider import SandboxProvider, open_provider
 from clarion.sandbox.report import Report
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import WebhookEvent
 from tests.integration.api_desk import OTHER, ApiDesk, problem
-from tests.unit.pipeline_line import TENANT
+from tests.unit.pipeline_line import TENANT, Scripted
 
 PATH = "/v1/receipts/sandbox"
 
@@ -192,6 +196,44 @@ async def test_a_compressed_body_or_a_huge_header_is_refused_before_anything_is_
     assert (answer.status_code, problem(answer)["code"]) == (415, "unsupported-media-type")
     answer = await desk.post(b"{}", **{SIGNATURE: "v1,AAAA " * 100_000})
     assert (answer.status_code, problem(answer)["code"]) == (431, "headers-too-large")
+
+
+class OtherForm(Scripted):
+    """A provider that reports in a form of its own: a word and a key as plain text, with its secret in a header."""
+
+    async def read_reports(
+        self, account: str, headers: Mapping[str, str], body: bytes, *, now: datetime
+    ) -> Mapping[str, Sequence[ProviderEvent]]:
+        if headers.get("x-secret") != "s3cret":
+            raise SignatureRefused("it is not signed", hint="sign it")
+        status, idempotency_key = body.decode().split()
+        message_id, recipient_key_hash = read_idempotency_key(idempotency_key)
+        kept = ProviderEvent(
+            account=account,
+            event_id=f"{status} {idempotency_key}",
+            status=OutgoingStatus(status),
+            message_id=message_id,
+            recipient_key_hash=recipient_key_hash,
+            provider_message_id=None,
+            happened_at=now,
+            raw=body.decode(),
+        )
+        return {TENANT: [kept]}
+
+
+async def test_a_provider_reports_in_the_form_that_its_account_reads() -> None:
+    desk = ApiDesk(reporters={"other": OtherForm()})
+    await desk.seed()
+    await desk.sent()
+    await desk.line.drain()
+    call = desk.provider.calls[-1]
+    async with desk.client(None) as client:
+        body = f"Delivered {call.idempotency_key}".encode()
+        assert (await client.post("/v1/receipts/other", content=body)).status_code == 401
+        answer = await client.post("/v1/receipts/other", content=body, headers={"x-secret": "s3cret"})
+    assert (answer.status_code, answer.json()) == (200, {"kept": 1})
+    await Track(events=desk.memory).step()
+    assert (await story(desk, call))[-1] == "delivered"
 
 
 async def test_bodies_that_never_end_take_no_place_from_those_with_a_key(desk: Reporting) -> None:

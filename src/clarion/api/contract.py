@@ -26,7 +26,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """One route's promises; `grant` is None where anybody may ask, `answer` where nothing of ours is answered.
 
-    `text` is then the media type of what is answered instead, if anything is.
+    `text` is then the media type of what is answered instead, if anything is. `foreign_body` means that the sender of
+    the body decides its form, so that it is not described here.
     """
 
     tag: str
@@ -35,6 +36,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     status: HTTPStatus = HTTPStatus.OK
     body: type[msgspec.Struct] | None = None
+    foreign_body: bool = False
     query: type[msgspec.Struct] | None = None
     headers: tuple[Header, ...] = ()
     problems: tuple[HTTPStatus, ...] = ()
@@ -49,7 +51,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
             found |= {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
         if self.query is not None:
             found |= {HTTPStatus.UNPROCESSABLE_ENTITY}
-        if self.body is not None:
+        if self.body is not None or self.foreign_body:
             found |= {
                 HTTPStatus.BAD_REQUEST,
                 HTTPStatus.REQUEST_TIMEOUT,

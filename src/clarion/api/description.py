@@ -99,11 +99,10 @@ def _operation(
     parameters = _parameters(contract, path, components)
     if parameters:
         operation["parameters"] = parameters
-    if contract.body is not None:
-        operation["requestBody"] = {
-            "required": True,
-            "content": {"application/json": _content(schema_of[contract.body], contract.body_example)},
-        }
+    if contract.body is not None or contract.foreign_body:
+        schema = _any_json(object) if contract.body is None else schema_of[contract.body]
+        content = {"application/json": _content(schema, contract.body_example)}
+        operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 

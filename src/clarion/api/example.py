@@ -9,7 +9,6 @@ from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.support import SupportKind, SupportStatus
-from clarion.sandbox.report import Report, Reports
 
 _AT: Final = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
 _JOB: Final = UUID("5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10")
@@ -52,18 +51,6 @@ NOTIFICATION: Final = wire.Notification(
         ),
     ),
     inbox=(wire.InboxLine(message_id=_MESSAGE, created_at=_AT),),
-)
-REPORTS: Final = Reports(
-    events=(
-        Report(
-            id="3fa29c1d-22-delivered",
-            status="Delivered",
-            happened_at=_AT + timedelta(seconds=2),
-            tenant_id="school",
-            key=f"{_MESSAGE}:email:9f86d081884c7d659a2feaa0c55ad015",
-            provider_message_id="sandbox-22",
-        ),
-    )
 )
 KEPT: Final = wire.Kept(kept=1)
 CANCELED: Final = wire.Canceled(job_id=_JOB, repeated=False)

@@ -17,13 +17,13 @@ from clarion.api.reading import AnyRequest, read_bytes
 from clarion.client import wire
 from clarion.domain import signature
 from clarion.ports.provider import Reporter
-from clarion.sandbox.report import Reports
 
 BYTES_MAX: Final = 1024 * 1024
 """A thousand events take less than half of it."""
 
 REQUESTS_MAX: Final = 20
-"""At once: whoever has no key is heard to the end of the body here, and must not take the places of those who have."""
+"""At once. A request without an API key is read to the end of its body before it can be refused, so there are few of
+them: callers who have a key must find room."""
 
 
 @post(
@@ -34,7 +34,7 @@ REQUESTS_MAX: Final = 20
         CONTRACT: Contract(
             tag="receipts",
             grant=None,
-            body=Reports,
+            foreign_body=True,
             answer=wire.Kept,
             headers=(
                 Header(name=signature.ID, description="The sender's name for this request.", length_max=255),
@@ -46,7 +46,6 @@ REQUESTS_MAX: Final = 20
                 ),
             ),
             problems=(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND),
-            body_example=example.REPORTS,
             answer_example=example.KEPT,
         )
     },
@@ -55,7 +54,7 @@ async def take_receipts(account: FromPath[str], request: AnyRequest, desk: AtDes
     """Take what a provider reports about messages; answered once all of it is stored (I-30).
 
     For providers, not for applications: the request is signed with the account's secret (Standard Webhooks). An event
-    that comes again is kept once. This is the body that the sandbox sends; other providers have their own.
+    that comes again is kept once. The body is the provider's own: its account verifies it and reads it.
     """
     reporter: object = desk.platform.providers.get(account)
     if not isinstance(reporter, Reporter):

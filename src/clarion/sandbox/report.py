@@ -48,7 +48,9 @@ def read(account: str, body: bytes) -> dict[str, list[ProviderEvent]]:
         events = msgspec.json.decode(body, type=Reports).events
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(
-            f"it cannot be read ({error})", field="body", hint="send events as /openapi.json describes them"
+            f"it cannot be read ({error})",
+            field="body",
+            hint="send events as docs/reference/receipts.md describes them",
         ) from None
     found: dict[str, list[ProviderEvent]] = defaultdict(list)
     for event in events:
