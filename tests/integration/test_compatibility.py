@@ -160,12 +160,13 @@ async def test_an_old_program_works_on_a_newer_schema_until_a_step_raises_min_pr
 
 
 async def test_a_new_program_asks_for_the_steps_that_an_older_schema_lacks(postgres_url: str, tmp_path: Path) -> None:
-    await migrate_postgres(postgres_url, target="0001")
-    migrate_sqlite(tmp_path / "clarion.db", target="0001")
-    with pytest.raises(SchemaMissing, match=f"revision 0001 and this program needs {HISTORY.head}.*clarion migrate"):
-        await open_postgres(postgres_url)
-    with pytest.raises(SchemaMissing, match=f"revision 0001 and this program needs {HISTORY.head}.*clarion migrate"):
-        open_sqlite(tmp_path / "clarion.db")
+    toy = write_history(tmp_path / "toy", GROUND, INDEXES, WIDER)
+    await migrate_postgres(postgres_url, history=toy, target="0001")
+    migrate_sqlite(tmp_path / "clarion.db", history=toy, target="0001")
+    with pytest.raises(SchemaMissing, match=r"revision 0001 and this program needs 0003.*clarion migrate"):
+        await open_postgres(postgres_url, history=toy)
+    with pytest.raises(SchemaMissing, match=r"revision 0001 and this program needs 0003.*clarion migrate"):
+        open_sqlite(tmp_path / "clarion.db", history=toy)
 
 
 @pytest.mark.parametrize("program", ["0.9.0", "0.9", "0.9.0.dev3", "0.9.1", "0.10.0", "1.0"])

@@ -27,6 +27,7 @@ from clarion.adapters.stores.migration import (
 )
 from clarion.adapters.stores.migration.upgrade_sqlite import statements
 from clarion.errors import BrokenInvariant, Misconfigured, StoreBusy
+from clarion.testing.postgres import PostgresServer
 from clarion.testing.schema import Table, describe_postgres, describe_sqlite
 from tests.integration.toy_history import BAD, GROUND, INDEXES, WIDER, Toy, both, write_history
 
@@ -98,24 +99,33 @@ def test_several_processes_that_migrate_sqlite_at_once_all_succeed_and_one_does_
     assert schema_of_sqlite(tmp_path / "raced.db") == schema_of_sqlite(migrated_sqlite_path)
 
 
+@pytest.fixture(params=["ours", "toy"])
+def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
+    """Our own steps, and a history that has several of every kind however few ours has."""
+    return HISTORY if request.param == "ours" else write_history(tmp_path / "toy", GROUND, INDEXES, WIDER)
+
+
 async def test_postgresql_migrated_step_by_step_equals_one_migrated_at_once(
-    postgres_url: str, migrated_postgres_url: str
+    postgres_server: PostgresServer, postgres_url: str, history: History
 ) -> None:
     before = None
-    for revision in HISTORY.revisions:
-        report = await migrate_postgres(postgres_url, target=revision)
+    for revision in history.revisions:
+        report = await migrate_postgres(postgres_url, target=revision, history=history)
         assert report == Migrated(from_revision=before, to_revision=revision, steps=(revision,))
         before = revision
-    assert await schema_of_postgres(postgres_url) == await schema_of_postgres(migrated_postgres_url)
+    with postgres_server.database() as at_once:
+        await migrate_postgres(at_once, history=history)
+        assert await schema_of_postgres(postgres_url) == await schema_of_postgres(at_once)
 
 
-def test_sqlite_migrated_step_by_step_equals_one_migrated_at_once(tmp_path: Path, migrated_sqlite_path: Path) -> None:
+def test_sqlite_migrated_step_by_step_equals_one_migrated_at_once(tmp_path: Path, history: History) -> None:
     before = None
-    for revision in HISTORY.revisions:
-        report = migrate_sqlite(tmp_path / "steps.db", target=revision)
+    for revision in history.revisions:
+        report = migrate_sqlite(tmp_path / "steps.db", target=revision, history=history)
         assert report == Migrated(from_revision=before, to_revision=revision, steps=(revision,))
         before = revision
-    assert schema_of_sqlite(tmp_path / "steps.db") == schema_of_sqlite(migrated_sqlite_path)
+    migrate_sqlite(tmp_path / "at_once.db", history=history)
+    assert schema_of_sqlite(tmp_path / "steps.db") == schema_of_sqlite(tmp_path / "at_once.db")
 
 
 async def test_two_migrations_of_two_databases_in_one_process_do_not_mix(

@@ -1,11 +1,11 @@
 """The schema history of both engines: what brings a database up to date, and what a store asks of one it opens.
 
-`versions/` holds one thin alembic revision a step, which names a file of plain SQL in `postgres/` and its twin in
+`versions/` holds one thin alembic revision a step, which names files of plain SQL in `postgres/` and their twins in
 `sqlite/`. Alembic keeps the ledger (the table `alembic_version`) and the order; the SQL is ours. Steps only add, so
 that old and new programs run together on one database: `schema_info.min_program` is the lowest program that can live
 with the schema, and only a program below it is refused.
 
-To add a step: write the two SQL files and a revision named like its id (`versions/0003.py`). A step that an older
+To add a step: write the two SQL files and a revision named like its id (`versions/0002.py`). A step that an older
 program cannot live with raises `min_program`. Nothing here reads or writes records.
 """
 

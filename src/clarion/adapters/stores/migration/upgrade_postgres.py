@@ -1,9 +1,9 @@
 """Bring a PostgreSQL database up to date while programs are at work on it.
 
 Each step is a transaction of its own that waits at most two seconds for a lock: a step that waits for a table makes
-everyone behind it wait too, so it gives up and comes back. Indexes are built outside a transaction, concurrently. Of
-several processes that migrate at once, one works and the others ask again and again; they must not wait inside a
-statement, because CREATE INDEX CONCURRENTLY waits for every statement that is older than itself.
+everyone behind it wait too, so it gives up and comes back. Indexes of tables that are in use are built outside a
+transaction, concurrently. Of several processes that migrate at once, one works and the others ask again and again; they
+must not wait inside a statement, because CREATE INDEX CONCURRENTLY waits for every statement that is older than itself.
 """
 
 import asyncio

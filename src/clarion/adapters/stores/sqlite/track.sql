@@ -3,12 +3,12 @@
 -- write.
 INSERT INTO webhook_event (
   tenant_id, account, event_id, status, message_id, recipient_key_hash, provider_message_id, happened_at, raw,
-  received_at
+  received_at, look_at
 )
 SELECT
   :tenant_id, g.value ->> 'account', g.value ->> 'event_id', g.value ->> 'status', g.value ->> 'message_id',
   g.value ->> 'recipient_key_hash', g.value ->> 'provider_message_id', g.value ->> 'happened_at', g.value ->> 'raw',
-  clarion_now()
+  clarion_now(), 0
 FROM json_each(:events) AS g
 WHERE NOT EXISTS (
   SELECT 1

@@ -1,0 +1,172 @@
+-- What is delivered: inbox messages, outgoing messages and the flows that they are claimed from, what happened to each
+-- and what providers reported.
+
+CREATE TABLE user_message (
+  id                integer PRIMARY KEY AUTOINCREMENT,
+  tenant_id         text NOT NULL,
+  bucket            integer NOT NULL,
+  partition_key     text NOT NULL CHECK (length(CAST(partition_key AS blob)) BETWEEN 1 AND 512),
+  row_key           text NOT NULL CHECK (length(CAST(row_key AS blob)) BETWEEN 1 AND 512),
+  message_id        text NOT NULL,
+  recipient_id_hash text NOT NULL CHECK (length(recipient_id_hash) = 32 AND recipient_id_hash NOT GLOB '*[^0-9a-f]*'),
+  job_row_key       text NOT NULL,
+  event_type        text NOT NULL,
+  content           blob,
+  correlation_id    text NOT NULL,
+  traceparent       text,
+  created_at        integer NOT NULL,
+  UNIQUE (tenant_id, bucket, partition_key, row_key)
+) STRICT;
+CREATE INDEX user_message_message ON user_message (tenant_id, message_id);
+CREATE INDEX user_message_job ON user_message (tenant_id, job_row_key);
+
+-- What claiming shares out: few and small, never one per recipient. source is the campaign, '' for none;
+-- account is the provider account that doubtful rows are pinned to, '' for none.
+CREATE TABLE flow (
+  id        integer PRIMARY KEY AUTOINCREMENT,
+  tenant_id text NOT NULL,
+  lane      text NOT NULL,
+  route     text NOT NULL,
+  source    text NOT NULL DEFAULT '',
+  account   text NOT NULL DEFAULT '',
+  UNIQUE (tenant_id, lane, route, source, account)
+) STRICT;
+CREATE INDEX flow_route ON flow (route);
+CREATE INDEX flow_source ON flow (tenant_id, source) WHERE source <> '';
+
+-- The gate of a source (a campaign): pausing or canceling a million rows is one update of one row here, which waits for
+-- the claims that hold it and lets none begin after it. Direct sends have no source and no gate.
+CREATE TABLE source (
+  tenant_id text NOT NULL,
+  source    text NOT NULL CHECK (length(CAST(source AS blob)) BETWEEN 1 AND 512),
+  gate      text NOT NULL DEFAULT 'Open' CHECK (gate IN ('Open', 'Paused', 'Canceled')),
+  PRIMARY KEY (tenant_id, source)
+) STRICT;
+CREATE INDEX source_canceled ON source (tenant_id, source) WHERE gate = 'Canceled';
+
+-- Totals of a source's flows, changed by the statement that changes the rows; '' where no reason is told apart.
+CREATE TABLE flow_count (
+  tenant_id    text NOT NULL,
+  flow_id      integer NOT NULL,
+  status       text NOT NULL,
+  reason_class text NOT NULL DEFAULT '',
+  n            integer NOT NULL,
+  PRIMARY KEY (tenant_id, flow_id, status, reason_class)
+) STRICT;
+
+-- address_id and flow_id have no foreign keys: rows are made only by INSERT … SELECT over those tables, and neither
+-- table's rows are ever updated in their keys.
+-- in_line: its due time was moved because an earlier message of its order key comes first, not by anybody's wish; so
+-- whoever closes that one may make this one due.
+-- cancel_actor: who set cancel_at, for the line that the claim writes.
+-- reason_class: the few reasons that totals tell apart.
+-- has_source: as its flow, whose totals are kept, for a statement that finds the row in a flow which it cannot see yet.
+CREATE TABLE outgoing_message (
+  id                  integer PRIMARY KEY AUTOINCREMENT,
+  tenant_id           text NOT NULL,
+  bucket              integer NOT NULL,
+  pk                  text NOT NULL CHECK (length(CAST(pk AS blob)) BETWEEN 1 AND 512),
+  rk                  text NOT NULL CHECK (length(CAST(rk AS blob)) BETWEEN 1 AND 512),
+  message_id          text NOT NULL,
+  address_id          integer NOT NULL,
+  channel             text NOT NULL,
+  attempt_no          integer CHECK (attempt_no >= 2),
+  flow_id             integer NOT NULL,
+  order_key           text,
+  status              text NOT NULL DEFAULT 'Created' CHECK (status IN (
+    'Created', 'RetryReady', 'Sending', 'SentToProvider', 'Blocked', 'Delivered', 'Opened', 'Bounced', 'Complained',
+    'FailedFinal', 'Uncertain', 'Canceled', 'Expired', 'Suppressed', 'NotSupported')),
+  version             integer NOT NULL DEFAULT 1,
+  due_at              integer,
+  lease_until         integer,
+  expires_at          integer,
+  cancel_at           integer,
+  cancel_actor        text,
+  settle_at           integer,
+  claim_token         text,
+  account             text,
+  attempts            integer NOT NULL DEFAULT 0,
+  units               integer NOT NULL DEFAULT 1,
+  not_called          integer NOT NULL DEFAULT 0,
+  replays             integer NOT NULL DEFAULT 0,
+  in_line             integer NOT NULL DEFAULT 0 CHECK (in_line IN (0, 1)),
+  has_source          integer NOT NULL DEFAULT 0 CHECK (has_source IN (0, 1)),
+  replay_authorised   integer NOT NULL DEFAULT 0 CHECK (replay_authorised IN (0, 1)),
+  doubt_policy        text NOT NULL DEFAULT 'prefer_loss',
+  first_unproven_at   integer,
+  provider_message_id text,
+  content_hash        text,
+  reason              text,
+  reason_class        text NOT NULL DEFAULT '',
+  correlation_id      text NOT NULL,
+  traceparent         text,
+  created_at          integer NOT NULL,
+  UNIQUE (tenant_id, bucket, pk, rk),
+  CHECK ((due_at IS NOT NULL) = (status IN ('Created', 'RetryReady'))),
+  CHECK ((lease_until IS NOT NULL) = (status IN ('Sending')))
+) STRICT;
+CREATE INDEX outgoing_message_message ON outgoing_message (tenant_id, message_id);
+CREATE INDEX outgoing_message_queue ON outgoing_message (flow_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX outgoing_message_lease ON outgoing_message (lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX outgoing_message_order ON outgoing_message (order_key, id)
+  WHERE order_key IS NOT NULL AND (due_at IS NOT NULL OR lease_until IS NOT NULL);
+CREATE INDEX outgoing_message_settle ON outgoing_message (settle_at) WHERE settle_at IS NOT NULL;
+CREATE INDEX outgoing_message_uncertain ON outgoing_message (tenant_id, id) WHERE status = 'Uncertain';
+CREATE INDEX outgoing_message_cancel ON outgoing_message (cancel_at) WHERE cancel_at IS NOT NULL AND due_at IS NOT NULL;
+CREATE INDEX outgoing_message_failed ON outgoing_message (tenant_id, id) WHERE status = 'FailedFinal';
+
+-- One line for every change of an outgoing row's state, written by the statement that makes the change (I-42).
+CREATE TABLE transition (
+  tenant_id   text NOT NULL,
+  bucket      integer NOT NULL,
+  outgoing_id integer NOT NULL,
+  version     integer NOT NULL,
+  from_status text NOT NULL,
+  to_status   text NOT NULL,
+  at          integer NOT NULL,
+  actor       text NOT NULL,
+  reason      text,
+  PRIMARY KEY (bucket, outgoing_id, version)
+) STRICT;
+
+CREATE TABLE delivery_attempt (
+  tenant_id           text NOT NULL,
+  bucket              integer NOT NULL,
+  outgoing_id         integer NOT NULL,
+  attempt             integer NOT NULL CHECK (attempt >= 1),
+  claim_token         text NOT NULL,
+  account             text NOT NULL,
+  status              text NOT NULL CHECK (status IN ('Accepted', 'Refused', 'Deferred', 'Misconfigured', 'Unknown')),
+  provider_message_id text CHECK (length(CAST(provider_message_id AS blob)) <= 512),
+  reason              text,
+  content_hash        text,
+  latency_ms          integer,
+  at                  integer NOT NULL,
+  correlation_id      text NOT NULL,
+  traceparent         text,
+  PRIMARY KEY (bucket, outgoing_id, attempt)
+) STRICT;
+CREATE INDEX delivery_attempt_provider_message ON delivery_attempt (tenant_id, account, provider_message_id)
+  WHERE provider_message_id IS NOT NULL;
+
+-- Every provider event as received, late and repeated ones too; applied in batches by track. One whose row is not known
+-- yet waits, and goes to the end of the line (look_at), so that it keeps nobody behind it waiting.
+CREATE TABLE webhook_event (
+  tenant_id           text NOT NULL,
+  account             text NOT NULL,
+  event_id            text NOT NULL CHECK (length(CAST(event_id AS blob)) BETWEEN 1 AND 512),
+  status              text NOT NULL,
+  message_id          text,
+  recipient_key_hash  text,
+  provider_message_id text,
+  happened_at         integer NOT NULL,
+  raw                 text NOT NULL CHECK (length(CAST(raw AS blob)) <= 65536),
+  received_at         integer NOT NULL,
+  look_at             integer NOT NULL,
+  applied_at          integer,
+  PRIMARY KEY (tenant_id, account, event_id)
+) STRICT;
+CREATE INDEX webhook_event_waiting ON webhook_event (look_at, received_at) WHERE applied_at IS NULL;
+CREATE INDEX webhook_event_message ON webhook_event (tenant_id, message_id) WHERE message_id IS NOT NULL;
+CREATE INDEX webhook_event_provider_message ON webhook_event (tenant_id, account, provider_message_id)
+  WHERE provider_message_id IS NOT NULL;
