@@ -9,7 +9,8 @@ import pytest
 
 from clarion.api import door, reading
 from clarion.api.problem import KINDS, kind_of
-from clarion.api.reading import BODY_BYTES_MAX, DEPTH_MAX
+from clarion.api.reading import BODY_BYTES_MAX
+from clarion.domain.depth import DEPTH_MAX
 from clarion.errors import (
     BrokenInvariant,
     ClarionError,

@@ -16,6 +16,7 @@ import pytest
 
 from clarion.cli import main
 from clarion.cli.desk import user_name
+from clarion.domain.depth import DEPTH_MAX
 
 PROGRAM = Path(sys.executable).with_name("clarion")
 ROOT = Path(__file__).parents[2]
@@ -191,10 +192,19 @@ def test_every_list_in_json_has_items_and_where_to_go_on(
     assert shown in ({}, {"next": None})
 
 
+def deep(levels: int) -> bytes:
+    """Write an object with lists inside, so many levels in all."""
+    return b'{"name": ' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+
 @pytest.mark.parametrize(
     "content, says",
-    [(b'{"name": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"), (b'{"name": "\xff"}', "is no JSON")],
-    ids=["deep", "no UTF-8"],
+    [
+        (deep(DEPTH_MAX + 1), f"--data: it is nested too deeply: use at most {DEPTH_MAX} levels"),
+        (deep(5000), f"--data: it is nested too deeply: use at most {DEPTH_MAX} levels"),  # some parsers give up here
+        (b'{"name": "\xff"}', "is no JSON"),
+    ],
+    ids=["deep", "very deep", "no UTF-8"],
 )
 def test_a_file_of_data_that_cannot_be_read_as_json_is_one_line(
     home: Path, tmp_path: Path, content: bytes, says: str

@@ -13,9 +13,9 @@ from clarion.api import cursor
 from clarion.api.metrics import BOUNDS, Metrics, Spread, Tally
 from clarion.api.outbox_page import summary
 from clarion.api.pulse import Pulse
-from clarion.api.reading import DEPTH_MAX, check_depth
 from clarion.client.wire import ROW_ID_MAX
 from clarion.domain.content import EmailContent, PushContent, SmsContent
+from clarion.domain.depth import DEPTH_MAX, check_depth
 from clarion.domain.hashing import canonical_json
 from clarion.errors import InvalidInput, StoreReadOnly
 from clarion.testing.clock import ManualClock

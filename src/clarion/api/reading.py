@@ -5,7 +5,6 @@ A request that cannot be read is 400, one that can be read and cannot be accepte
 
 import asyncio
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -16,6 +15,7 @@ from litestar.exceptions import InternalServerException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
 from clarion.api.problem import Refusal
+from clarion.domain.depth import check_depth, too_deep
 from clarion.errors import InvalidInput
 
 BODY_BYTES_MAX: Final = 256 * 1024
@@ -23,9 +23,6 @@ BODY_BYTES_MAX: Final = 256 * 1024
 
 BODY_TIME_MAX: Final = timedelta(seconds=20)
 """For the whole of a body: 256 kB come in that time over the slowest line that anybody sends from."""
-
-DEPTH_MAX: Final = 30
-"""Levels of lists and objects in a field: templates reach three or four deep, and what hashes the data stops at 32."""
 
 IDEMPOTENCY_KEY_MAX: Final = 255
 
@@ -79,7 +76,7 @@ def decode(body: bytes, shape: type[S]) -> S:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _malformed(error) from None
     except RecursionError:
-        raise _too_deep("body") from None
+        raise too_deep("body") from None
 
 
 def _check_form(body: bytes) -> None:
@@ -90,7 +87,7 @@ def _check_form(body: bytes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _malformed(error) from None
     except RecursionError:
-        raise _too_deep("body") from None
+        raise too_deep("body") from None
 
 
 def read_query(request: AnyRequest, shape: type[S]) -> S:
@@ -139,26 +136,5 @@ def refused(error: msgspec.ValidationError) -> InvalidInput:
     )
 
 
-def check_depth(value: object, *, field: str) -> None:
-    """Refuse JSON that is nested more deeply than anybody means it to be."""
-    level = _nested([value])
-    for _ in range(DEPTH_MAX):
-        if not level:
-            return
-        level = [inner for outer in level for inner in _nested(outer)]
-    if level:
-        raise _too_deep(field)
-
-
 def _malformed(error: Exception) -> Refusal:
     return Refusal(HTTPStatus.BAD_REQUEST, "malformed", f"the body is no JSON ({error}): correct it")
-
-
-def _nested(outer: object) -> list[object]:
-    """Give the lists and objects directly inside of one."""
-    inside = outer.values() if isinstance(outer, Mapping) else outer if isinstance(outer, list | tuple) else ()
-    return [inner for inner in inside if isinstance(inner, Mapping | list | tuple)]
-
-
-def _too_deep(field: str) -> InvalidInput:
-    return InvalidInput("it is nested too deeply", field=field, hint=f"use at most {DEPTH_MAX} levels")

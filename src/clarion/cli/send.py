@@ -20,6 +20,7 @@ from clarion.cli.output import called_as, print_json, say
 from clarion.cli.ring import ring_once
 from clarion.dispatch.record import PAYLOAD_BYTES_MAX
 from clarion.dispatch.request import RECIPIENTS_MAX
+from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.story import is_canceled
 from clarion.errors import Conflict, InvalidInput
@@ -180,9 +181,10 @@ def read_data(text: str) -> dict[str, object]:
             f"this is no JSON ({error})", field="--data", hint='quote it for the shell: --data \'{"name": "Sam"}\''
         ) from None
     except RecursionError:
-        raise InvalidInput("it is nested too deeply", field="--data", hint="use a few levels") from None
+        raise too_deep("--data") from None
     if not isinstance(data, dict):
         raise InvalidInput("this is no JSON object", field="--data", hint='write {"name": "value", ...}')
+    check_depth(data, field="--data")
     return data
 
 
