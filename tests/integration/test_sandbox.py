@@ -5,6 +5,7 @@ import sqlite3
 import stat
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -175,7 +176,8 @@ async def test_a_destination_asks_for_a_fault(provider: SandboxProvider, url: st
     number = next(number for number, named in NUMBERS.items() if named is fault)
     destination = number if form == "number" else form.format(fault)
     assert await provider.send(to(destination)) == OUTCOMES[fault]
-    totals = Ledger(Path(url.removeprefix("sandbox://"))).totals()
+    with closing(Ledger(Path(url.removeprefix("sandbox://")))) as ledger:
+        totals = ledger.totals()
     taken, lost = fault is Fault.UNKNOWN, fault is Fault.LOST
     assert (totals.calls, totals.accepted, totals.lost) == (1, int(taken), int(lost))
     assert totals.turned_down == int(not taken and not lost)
@@ -275,10 +277,14 @@ async def test_a_url_that_cannot_be_used_says_why(url: str, why: str, clock: Man
         await open_provider(url, clock=clock)
 
 
-async def test_a_file_that_is_something_else_is_refused(tmp_path: Path, clock: ManualClock) -> None:
-    (tmp_path / "notes.txt").write_text("These are my notes, and no database at all." * 100, encoding="utf-8")
-    with pytest.raises(MisconfiguredError, match="file is not a database"):
-        await open_provider(f"sandbox://{tmp_path}/notes.txt", clock=clock)
+def test_a_file_that_is_something_else_is_refused_and_not_held_open(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("These are my notes, and no database at all." * 100, encoding="utf-8")
+    with pytest.raises(MisconfiguredError, match="file is not a database") as refused:
+        open_outbox(f"sandbox://{notes}")
+    held = [one.readlink() for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    assert notes not in held
+    assert refused.tb is not None  # until here it keeps alive whatever was opened and not closed
 
 
 async def test_null_accepts_and_forgets() -> None:

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import get_args
@@ -105,9 +106,8 @@ async def test_a_file_from_before_receipts_is_used_as_it_is(url: str, clock: Man
     first = await open_provider(url, clock=clock)
     await first.send(call(1))
     await first.close()
-    with sqlite3.connect(url.removeprefix("sandbox://")) as file:
+    with closing(sqlite3.connect(url.removeprefix("sandbox://"))) as file:
         file.executescript("drop table receipt; drop table identity")
-    file.close()
     second = await open_provider(url, clock=clock)
     await second.send(call(2))
     clock.advance(SECOND)

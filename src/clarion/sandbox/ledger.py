@@ -198,12 +198,7 @@ class Ledger:
             # Only where there is no file: closing any descriptor of an open database drops this process's locks on it.
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            self._connection = sqlite3.connect(
-                path, timeout=busy_timeout.total_seconds(), isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("pragma journal_mode = wal")
-            self._connection.execute("pragma synchronous = normal")
-            self._connection.executescript(_SCHEMA)
+            self._connection = _connect(path, busy_timeout)
         except (OSError, sqlite3.Error) as error:
             raise Misconfigured(
                 f"the sandbox's file {path} cannot be used ({error})",
@@ -349,6 +344,21 @@ class Ledger:
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
             raise
+
+
+def _connect(path: Path, busy_timeout: timedelta) -> sqlite3.Connection:
+    """Open the file with its tables; where that fails, nothing stays open."""
+    connection = sqlite3.connect(
+        path, timeout=busy_timeout.total_seconds(), isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = normal")
+        connection.executescript(_SCHEMA)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def delivery_id(call_id: int) -> str:

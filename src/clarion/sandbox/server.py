@@ -23,7 +23,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, nullcontext
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -243,12 +243,10 @@ def main(arguments: list[str] | None = None) -> int:
         given = parser.parse_args(arguments)
         if given.file is None and not given.sink:
             parser.error("--file is needed")
-        desk = Desk(
-            None if given.sink else Ledger(given.file),
-            Options(dedupe=given.dedupe),
-            behaviour=Behaviour(hold_seconds=given.hold.total_seconds()),
-        )
-        asyncio.run(serve(desk, host=given.host, port=given.port))
+        behaviour = Behaviour(hold_seconds=given.hold.total_seconds())
+        with nullcontext() if given.sink else closing(Ledger(given.file)) as ledger:
+            desk = Desk(ledger, Options(dedupe=given.dedupe), behaviour=behaviour)
+            asyncio.run(serve(desk, host=given.host, port=given.port))
     except (ClarionError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
