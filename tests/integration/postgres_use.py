@@ -57,8 +57,8 @@ INSERT INTO delivery_attempt (
 )
 SELECT tenant_id, bucket, id, 1, gen_random_uuid(), 'main', 'Accepted', 'pid-' || id, 'c'
 FROM outgoing_message WHERE pk LIKE 'pk-%';
-INSERT INTO webhook_event (tenant_id, account, event_id, status, message_id, happened_at, raw, applied_at)
-SELECT 'acme', 'main', 'old-' || n, 'Delivered', gen_random_uuid(), now(), '', now()
+INSERT INTO webhook_event (tenant_id, account, event_id, status, message_id, happened_at, raw, look_at, applied_at)
+SELECT 'acme', 'main', 'old-' || n, 'Delivered', gen_random_uuid(), now(), '', now(), now()
 FROM generate_series(1, 2000) AS n;
 INSERT INTO person (tenant_id, recipient_id_hash, domain, person_id, profile)
 SELECT 'acme', md5(n::text), 'user', n, '' FROM generate_series(1, 2000) AS n;
