@@ -14,8 +14,10 @@ import asyncpg
 import msgspec
 import pytest
 
+from clarion.adapters.stores import shared
 from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
 from clarion.adapters.stores.query import Query, load
+from clarion.adapters.stores.shared.statement import Statements
 from clarion.testing.clock import ManualClock
 from tests.integration.postgres_use import FILL, ROWS, fill, use_everything
 from tests.integration.watched_connection import Connection, watched
@@ -38,6 +40,9 @@ def every_query() -> Iterator[Query]:
         package = f"{PACKAGE}.{name}" if name else PACKAGE
         for file in sorted(_sql_files(files(package))):
             yield from load(package, file).values()
+    for file in sorted(_sql_files(files(shared))):
+        for statement in Statements(file).values():
+            yield Query(name=statement.name, reason=statement.reason, sql=statement.postgres)
 
 
 def _sql_files(folder: Traversable) -> Iterator[str]:

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pytest
 
 from clarion.adapters.stores.query import Query
+from clarion.adapters.stores.shared.store import Urgency
 from clarion.adapters.stores.sqlite import SqliteStore, WriterThread, open_store
-from clarion.adapters.stores.sqlite.runner import Urgency
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.ensured import Outcome
 from clarion.domain.outgoing import OutgoingStatus

@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarion.adapters.stores import query, sqlite
+from clarion.adapters.stores import query, shared, sqlite
+from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.domain.call import Unknown
 from clarion.domain.claim import Gate
@@ -79,7 +80,13 @@ def every_query() -> list[query.Query]:
     names = {
         path: ".".join((sqlite.__name__, *path.relative_to(package).parent.parts)) for path in package.rglob("*.sql")
     }
-    return [named for path, name in sorted(names.items()) for named in query.load(name, path.name).values()]
+    own = [named for path, name in sorted(names.items()) for named in query.load(name, path.name).values()]
+    files = sorted(path.name for path in Path(shared.__file__).parent.glob("*.sql"))
+    return own + [
+        query.Query(name=statement.name, reason=statement.reason, sql=statement.sqlite)
+        for file in files
+        for statement in Statements(file).values()
+    ]
 
 
 class _AnyParameter(dict[str, object]):

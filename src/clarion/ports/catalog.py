@@ -77,7 +77,10 @@ class CatalogStore(Protocol):
         ...
 
     async def put_people(self, tenant_id: str, people: Sequence[Person]) -> None:
-        """Insert or replace people and their current contacts (channel is the address version's)."""
+        """Insert or replace people and their current contacts; the channel is the address version's.
+
+        An address version that is not the person's own is refused, and with it the whole set.
+        """
         ...
 
     async def put_group(self, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:

@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
+import pytest
 
 from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.recipient import RecipientFacts
 from clarion.domain.support import SupportStatus
+from clarion.errors import InvalidInput
 from clarion.ports.catalog import ApiKey, Person, Role
 from clarion.ports.facts import TemplateRow
 from clarion.testing.contracts.harness import StoreHarness
@@ -155,6 +157,17 @@ class FactContract:
         found = (await harness.store.find_recipients(harness.tenant_id, [person.recipient_id_hash])).popitem()[1]
         assert found.contacts == ()
         await harness.store.put_people(harness.tenant_id, [])
+
+    async def test_people_with_an_address_that_is_not_theirs_are_refused(self, harness: StoreHarness) -> None:
+        """Nobody's address and another person's are the same mistake, and nothing of the set is written."""
+        one, two = await make_person(harness, 1), await make_person(harness, 2)
+        for address_id in (one.address_ids[0], 999_999_999):
+            newer = msgspec.structs.replace(two, profile=b"newer", address_ids=(*two.address_ids, address_id))
+            with pytest.raises(InvalidInput, match=f"no address version {address_id}"):
+                await harness.store.put_people(harness.tenant_id, [one, newer])
+        hashes = [one.recipient_id_hash, two.recipient_id_hash]
+        found = await harness.store.find_recipients(harness.tenant_id, hashes)
+        assert {person.profile for person in found.values()} == {BYTES}
 
     async def test_groups_are_found_with_their_members_sorted(self, harness: StoreHarness) -> None:
         """Putting a group again replaces its members; a group without any is known and empty."""

@@ -12,6 +12,7 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.recipient import RecipientFacts
 from clarion.domain.support import SUPPORT_CASE, SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
+from clarion.ports.ensure import unknown_address
 from clarion.ports.facts import TemplateRow
 from clarion.testing.memory.record import Key
 from clarion.testing.memory.tables import Tables
@@ -73,7 +74,12 @@ def find_templates(
 
 
 def put_people(tables: Tables, tenant_id: str, people: Sequence[Person]) -> None:
-    """Insert or replace people and their current contacts."""
+    """Insert or replace people and their current contacts; refuse an address version that is not the person's own."""
+    owners = {address.id: address.recipient_id_hash for address in tables.of(tenant_id, AddressVersion).values()}
+    for person in people:
+        for address_id in person.address_ids:
+            if owners.get(address_id) != person.recipient_id_hash:
+                raise unknown_address(address_id)
     for person in people:
         tables.of(tenant_id, Person)[(person.recipient_id_hash,)] = person
 

@@ -5,7 +5,7 @@ in base64, instants in ISO 8601. On the hot path it travels as one array for eac
 back is made into the domain's own types again. Reads and writes nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -13,6 +13,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import asyncpg
 import msgspec
 
+from clarion.adapters.stores.shared.statement import Statement
+from clarion.adapters.stores.shared.transaction import Argument, arguments, rows_of
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import ProgramTooOld
 
@@ -36,6 +38,22 @@ def fields(item: msgspec.Struct) -> dict[str, object]:
 def as_json(rows: Iterable[Mapping[str, object]]) -> str:
     """Write rows of plain values as JSON."""
     return msgspec.json.encode(list(rows)).decode()
+
+
+def positional(statement: Statement, given: Mapping[str, Argument]) -> Iterator[object]:
+    """Give the arguments of a shared statement in its order: a set is one array for each of its columns."""
+    for parameter, argument in arguments(statement, given):
+        if not parameter.columns:
+            yield _plain(argument)
+            continue
+        rows = rows_of(parameter, argument)
+        for place in range(len(parameter.sent)):
+            yield [_plain(row[place]) for row in rows]
+
+
+def _plain(value: object) -> object:
+    """Give a value as the driver takes it."""
+    return value.text if isinstance(value, Fingerprint) else value
 
 
 # An array's text, which the statement casts. The driver would ask of every element whether it is an array itself, which
@@ -65,6 +83,7 @@ def _quoted(value: str | None) -> str:
     return '"' + value + '"'
 
 
+@cache
 def reader(kind: type[S], *, prefix: str = "") -> Callable[[asyncpg.Record], S]:
     """Make the function that turns a row, whose columns are named like the fields, into a record of this kind.
 

@@ -6,14 +6,16 @@ method of one statement needs no transaction around it.
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from typing import TypeVar
 from uuid import UUID
 
-from clarion.adapters.stores.postgres import audit, catalog, facts, insights, story, track
+from clarion.adapters.stores.postgres import insights, story, track
 from clarion.adapters.stores.postgres.ensure import job, outgoing, record, tenant
 from clarion.adapters.stores.postgres.queue import cancel, claim, doubt
 from clarion.adapters.stores.postgres.queue import record as recording
 from clarion.adapters.stores.postgres.queue import stage as stage_
-from clarion.adapters.stores.postgres.session import Session
+from clarion.adapters.stores.postgres.session import Session, Transaction
+from clarion.adapters.stores.shared.store import SharedStore, Urgency, Work
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.claim import (
@@ -36,18 +38,17 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler, Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
-from clarion.domain.recipient import RecipientFacts
 from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.errors import StoreUnreachable
-from clarion.ports.catalog import ApiKey, AuditEntry, Person
 from clarion.ports.ensure import NO_HOLDS, Holds, WrappedKeys, bounded
-from clarion.ports.facts import TemplateRow
 from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
 from clarion.ports.track import ProviderEvent
 
+T = TypeVar("T")
 
-class PostgresStore:
+
+class PostgresStore(SharedStore):
     """All records of all tenants, in one PostgreSQL database."""
 
     def __init__(self, session: Session) -> None:
@@ -57,6 +58,11 @@ class PostgresStore:
     async def close(self) -> None:
         """Close every connection."""
         await self._session.close()
+
+    async def run(self, work: Work[T], urgency: Urgency | None) -> T:
+        """Run a shared work on a connection; here no transaction waits for one that is more urgent."""
+        how = self._session.read if urgency is None else self._session.transact
+        return await how(lambda connection: work(Transaction(connection)))
 
     async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys, *, actor: str | None = None) -> WrappedKeys:
         """Make the tenant with these keys unless it exists, audited if by an actor; return the keys that it has."""
@@ -219,79 +225,6 @@ class PostgresStore:
     async def apply_events(self, *, limit: int, actor: str) -> int:
         """Merge kept events into their rows by rank."""
         return await self._session.transact(lambda c: track.apply_events(c, limit=limit, actor=actor))
-
-    async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, RecipientFacts]:
-        """Return the people behind these recipient hashes, by hash."""
-        return await self._session.read(lambda c: facts.find_recipients(c, tenant_id, hashes))
-
-    async def find_members(self, tenant_id: str, groups: Collection[UUID]) -> dict[UUID, tuple[str, ...]]:
-        """Return the recipient hashes of each group's members."""
-        return await self._session.read(lambda c: facts.find_members(c, tenant_id, groups))
-
-    async def find_disabled_types(self, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Of these (tenant, event type) pairs, return those that are switched off."""
-        return await self._session.read(lambda c: facts.find_disabled_types(c, types))
-
-    async def find_templates(
-        self, wanted: Sequence[tuple[str, str, int | None]]
-    ) -> dict[tuple[str, str, int | None], TemplateRow]:
-        """Return templates by tenant, key and version."""
-        return await self._session.read(lambda c: facts.find_templates(c, wanted))
-
-    async def publish_template(
-        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
-    ) -> Ensured[TemplateRow]:
-        """Store a new version unless the latest one has this content."""
-        return await self._session.transact(
-            lambda c: catalog.publish_template(
-                c, tenant_id, template_key=template_key, content_hash=content_hash, bundle=bundle, actor=actor
-            )
-        )
-
-    async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:
-        """Return the latest version of every template of a tenant."""
-        return await self._session.read(lambda c: catalog.list_templates(c, tenant_id))
-
-    async def put_people(self, tenant_id: str, people: Sequence[Person]) -> None:
-        """Insert or replace people and their current contacts."""
-        if bounded(people):
-            await self._session.transact(lambda c: catalog.put_people(c, tenant_id, people))
-
-    async def put_group(self, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:
-        """Insert or replace a group and its members."""
-        await self._session.transact(lambda c: catalog.put_group(c, tenant_id, guid=guid, name=name, members=members))
-
-    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:
-        """Switch a notification type on or off for the tenant."""
-        return await self._session.transact(
-            lambda c: catalog.set_type_enabled(c, tenant_id, event_type, enabled=enabled, actor=actor)
-        )
-
-    async def put_api_key(self, key: ApiKey, *, actor: str) -> bool:
-        """Store a new key."""
-        return await self._session.transact(lambda c: catalog.put_api_key(c, key, actor=actor))
-
-    async def find_api_key(self, key_id: str) -> ApiKey | None:
-        """Return a key by its public id."""
-        return await self._session.read(lambda c: catalog.find_api_key(c, key_id))
-
-    async def list_api_keys(self, tenant_id: str) -> Sequence[ApiKey]:
-        """Return a tenant's keys in the order of creation."""
-        return await self._session.read(lambda c: catalog.list_api_keys(c, tenant_id))
-
-    async def revoke_api_key(self, tenant_id: str, key_id: str, *, actor: str) -> bool:
-        """Revoke a key from now on."""
-        return await self._session.transact(lambda c: catalog.revoke_api_key(c, tenant_id, key_id, actor=actor))
-
-    async def resolve_support_case(self, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:
-        """Open → Resolved."""
-        return await self._session.transact(
-            lambda c: catalog.resolve_support_case(c, tenant_id, case_id, actor=actor, resolution=resolution)
-        )
-
-    async def list_audit(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[AuditEntry]:
-        """Return entries in order."""
-        return await self._session.read(lambda c: audit.list_audit(c, tenant_id, after=after, limit=_page(limit)))
 
     async def list_tenants(self, *, after: str = "", limit: int = 50) -> Sequence[str]:
         """List the tenants in the order of their ids."""

@@ -16,6 +16,8 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.adapters.stores.shared.statement import Statement
+from clarion.adapters.stores.shared.transaction import Argument, arguments, rows_of
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, instant, microseconds
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import InvalidInput, ProgramTooOld
@@ -53,6 +55,40 @@ def converted(kind: type[S], values: dict[str, Any], **more: object) -> S:
         if (value := values.get(name)) is not None:
             values[name] = convert(value)
     return kind(**values, **more)
+
+
+def named(statement: Statement, given: Mapping[str, Argument]) -> dict[str, Any]:
+    """Give the arguments of a shared statement by name: a set is one JSON text, an array for each of its rows."""
+    return {
+        parameter.name: as_json([[_plain(value) for value in row] for row in rows_of(parameter, argument)])
+        if parameter.columns
+        else _bound(_plain(argument))
+        for parameter, argument in arguments(statement, given)
+    }
+
+
+def _plain(value: object) -> object:
+    """Give a value as it is stored, or as `as_json` will write it so."""
+    match value:
+        case datetime():
+            return microseconds(value)
+        case timedelta():
+            return value // MICROSECOND
+        case Fingerprint():
+            return value.text
+        case _:
+            return value
+
+
+def _bound(value: object) -> object:
+    """Give a plain value as the driver takes it: what is text in JSON is text here too."""
+    match value:
+        case UUID() | date():
+            return str(value)
+        case Enum():
+            return value.value
+        case _:
+            return value
 
 
 def unpack_bytes(text: str | None) -> bytes | None:

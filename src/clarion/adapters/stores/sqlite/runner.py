@@ -10,12 +10,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from enum import IntEnum
 from heapq import heappop, heappush
 from itertools import count
 from threading import Condition, Thread
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from clarion.adapters.stores.shared.store import Urgency
 from clarion.adapters.stores.sqlite.core import Outcome, SqliteCore, Work
 from clarion.errors import BrokenInvariant
 
@@ -24,16 +24,6 @@ T = TypeVar("T")
 WORKS_MAX: Final = 200
 """Works that are offered to one commit: more than there are workers and open requests in an embedded installation. How
 many of them it takes is bounded by their rows and by time (see `core`)."""
-
-
-class Urgency(IntEnum):
-    """Who goes first among those that wait; the lower number does."""
-
-    OUTCOME = 0  # what providers answered, and a pause or cancel: each moment makes a crash or a late stop cost more
-    CLAIM = 1  # call slots are empty meanwhile
-    SOON = 2  # somebody waits for an answer, or a stage goes on
-    LATER = 3  # rows of a campaign, sweeps and repairs
-    LAST = 4  # the end of the store
 
 
 class Runner(Protocol):

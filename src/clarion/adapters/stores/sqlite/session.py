@@ -17,6 +17,8 @@ import msgspec
 
 from clarion.adapters.stores.migration import HISTORY, check_sqlite
 from clarion.adapters.stores.query import Query, load
+from clarion.adapters.stores.shared.statement import Statement
+from clarion.adapters.stores.shared.transaction import Argument
 from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import StoreClock
 from clarion.adapters.stores.sqlite.failure import failures
@@ -77,6 +79,19 @@ class Transaction:
         """Run one statement and return its rows as records of one kind."""
         columns, rows = self.table(query, **parameters)
         return [codec.record(kind, columns, row) for row in rows]
+
+    async def fetch(self, kind: type[S], statement: Statement, /, **given: Argument) -> list[S]:
+        """Run a shared statement, at once, and return its rows as records."""
+        cursor = self._connection.execute(statement.sqlite, codec.named(statement, given))
+        columns = tuple(column[0] for column in cursor.description)
+        return [codec.record(kind, columns, row) for row in cursor.fetchall()]
+
+    async def execute(self, statement: Statement, /, **given: Argument) -> int:
+        """Run a shared statement, at once, and return how many rows it wrote."""
+        return self._connection.execute(statement.sqlite, codec.named(statement, given)).rowcount
+
+    async def lock(self, what: str, /) -> None:
+        """Do nothing: there is one writer at a time."""
 
 
 class Commit:

@@ -8,11 +8,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from clarion.adapters.stores.sqlite import audit, catalog, facts, insights, story, track
+from clarion.adapters.stores.shared.store import SharedStore, Urgency
+from clarion.adapters.stores.shared.store import Work as SharedWork
+from clarion.adapters.stores.shared.transaction import finished
+from clarion.adapters.stores.sqlite import insights, story, track
 from clarion.adapters.stores.sqlite.core import SqliteCore, Work
 from clarion.adapters.stores.sqlite.ensure import job, outgoing, record, tenant
 from clarion.adapters.stores.sqlite.queue import cancel, claim, doubt, result, stage
-from clarion.adapters.stores.sqlite.runner import Runner, Urgency
+from clarion.adapters.stores.sqlite.runner import Runner
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
@@ -53,7 +56,7 @@ def _writes(
     return method
 
 
-class SqliteStore:
+class SqliteStore(SharedStore):
     """All records of all tenants, in one SQLite database."""
 
     def __init__(self, core: SqliteCore, *, runner: Runner) -> None:
@@ -83,6 +86,12 @@ class SqliteStore:
     async def write(self, work: Work[T], *, urgency: Urgency) -> T:
         """Run a work as a transaction, and answer when it is committed."""
         return await self._runner.write(self._core, work, urgency=urgency)
+
+    async def run(self, work: SharedWork[T], urgency: Urgency | None) -> T:
+        """Run a shared work in the runner's thread."""
+        if urgency is None:
+            return await self.read(lambda transaction: finished(work(transaction)))
+        return await self.write(lambda transaction: finished(work(transaction)), urgency=urgency)
 
     async def ensure_automation_schedulers(
         self, tenant_id: str, items: Sequence[AutomationScheduler]
@@ -170,23 +179,6 @@ class SqliteStore:
 
     keep_events = _writes(Urgency.SOON, track.keep_events)
     apply_events = _writes(Urgency.LATER, track.apply_events)
-
-    find_recipients = _reads(facts.find_recipients)
-    find_members = _reads(facts.find_members)
-    find_disabled_types = _reads(facts.find_disabled_types)
-    find_templates = _reads(facts.find_templates)
-
-    publish_template = _writes(Urgency.SOON, catalog.publish_template)
-    list_templates = _reads(catalog.list_templates)
-    put_people = _writes(Urgency.LATER, catalog.put_people)
-    put_group = _writes(Urgency.LATER, catalog.put_group)
-    set_type_enabled = _writes(Urgency.SOON, catalog.set_type_enabled)
-    put_api_key = _writes(Urgency.SOON, catalog.put_api_key)
-    find_api_key = _reads(catalog.find_api_key)
-    list_api_keys = _reads(catalog.list_api_keys)
-    revoke_api_key = _writes(Urgency.SOON, catalog.revoke_api_key)
-    resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
-    list_audit = _reads(audit.list_audit)
 
     list_tenants = _reads(insights.list_tenants)
     find_job_story = _reads(story.find_job_story)

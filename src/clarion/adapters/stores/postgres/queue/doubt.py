@@ -10,11 +10,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clarion.adapters.stores.postgres import codec
-from clarion.adapters.stores.postgres.audit import append_audit
 from clarion.adapters.stores.postgres.ensure.record import write_cases_of_tenants
 from clarion.adapters.stores.postgres.queue.move import Locked, Move, Step, read_locked, write_moves
 from clarion.adapters.stores.postgres.queue.record import lock_and_pin
+from clarion.adapters.stores.postgres.session import Transaction
 from clarion.adapters.stores.query import load
+from clarion.adapters.stores.shared.audit import append_audit
 from clarion.domain import act, trouble
 from clarion.domain.claim import Doubt, DoubtVerdict
 from clarion.domain.outgoing import OutgoingStatus
@@ -97,7 +98,7 @@ async def retry_outgoing(
     step = Step(to=OutgoingStatus.RETRY_READY, reason=reason)
     move = Move(row=read_locked(found), steps=(step,), delay=timedelta(), authorised=True, forgiven=True)
     await write_moves(connection, [move], actor=actor)
-    await append_audit(connection, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
+    await append_audit(Transaction(connection), tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
     return True
 
 

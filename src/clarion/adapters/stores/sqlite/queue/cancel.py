@@ -8,7 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from clarion.adapters.stores.query import load
-from clarion.adapters.stores.sqlite.audit import append_audit
+from clarion.adapters.stores.shared.audit import append_audit
+from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite.queue.move import Moves, Row, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain import act
@@ -23,7 +24,7 @@ def set_gate(transaction: Transaction, tenant_id: str, source: str, gate: Gate, 
     """Open, pause or cancel a source: one update, after which no claim of its rows begins; audited."""
     changed = transaction.rows(_SQL["set_gate"], tenant_id=tenant_id, source=source, gate=gate.value)
     if changed:
-        append_audit(transaction, tenant_id, act.gate(source, gate, actor=actor))
+        finished(append_audit(transaction, tenant_id, act.gate(source, gate, actor=actor)))
     return bool(changed)
 
 
@@ -63,7 +64,7 @@ def cancel_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, acto
     moves.write()
     if not (schedulers or rows):
         return False
-    append_audit(transaction, tenant_id, act.cancel(job_guid, actor=actor))
+    finished(append_audit(transaction, tenant_id, act.cancel(job_guid, actor=actor)))
     return True
 
 

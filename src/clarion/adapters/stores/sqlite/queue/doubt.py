@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from clarion.adapters.stores.query import load
+from clarion.adapters.stores.shared.audit import append_audit
+from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import codec
-from clarion.adapters.stores.sqlite.audit import append_audit
 from clarion.adapters.stores.sqlite.clock import MICROSECOND
 from clarion.adapters.stores.sqlite.queue.move import Moves, Wanted
 from clarion.adapters.stores.sqlite.session import Transaction
@@ -76,5 +77,5 @@ def retry_outgoing(
     moves.move(row, OutgoingStatus.RETRY_READY, reason=reason)
     row.due_at, row.replay_authorised, row.not_called = transaction.now, 1, 0
     moves.write()
-    append_audit(transaction, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor))
+    finished(append_audit(transaction, tenant_id, act.retry(outgoing_id, reason=reason, actor=actor)))
     return True

@@ -1,0 +1,41 @@
+"""The audit log: appended to in the transaction of the act itself, each entry chained to the one before by its hash.
+
+Writes `audit_log`. What the hash covers is in `domain.audit`.
+"""
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.transaction import Transaction
+from clarion.domain import audit
+from clarion.domain.act import Act
+from clarion.ports.catalog import AuditEntry
+from clarion.ports.insights import PAGE_MAX
+
+_SQL: Final = Statements("audit.sql")
+
+
+class _Last(msgspec.Struct, frozen=True):
+    at: datetime
+    seq: int | None
+    hash: str | None
+
+
+async def append_audit(transaction: Transaction, tenant_id: str, act: Act) -> None:
+    """Add one entry to the tenant's chain: last of a transaction, so that whoever has its lock waits for nobody."""
+    await transaction.lock(f"clarion audit {tenant_id}")
+    (last,) = await transaction.fetch(_Last, _SQL["read_last_audit_entry"], tenant_id=tenant_id)
+    entry = {"tenant_id": tenant_id, "seq": (last.seq or 0) + 1, "at": last.at, **msgspec.structs.asdict(act)}
+    previous = last.hash or audit.FIRST_PREVIOUS
+    chained = audit.chained_hash(previous, **entry)
+    await transaction.execute(_SQL["insert_audit_entry"], **entry, previous_hash=previous, hash=chained)
+
+
+async def list_audit(transaction: Transaction, tenant_id: str, *, after: int = 0, limit: int = 50) -> list[AuditEntry]:
+    """Return entries in order, starting behind `after`."""
+    return await transaction.fetch(
+        AuditEntry, _SQL["list_audit"], tenant_id=tenant_id, after=after, limit=min(limit, PAGE_MAX)
+    )

@@ -1,0 +1,131 @@
+"""The control plane: templates, people, groups, settings, keys, cases; acts of people are audited where they happen.
+
+Writes `template`, `person`, `contact`, `audience_group`, `group_member`, `type_setting`, `api_key`, `support_case` and,
+through `audit`, `audit_log`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.adapters.stores.shared.audit import append_audit
+from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.transaction import Overtaken, Transaction, first
+from clarion.domain import act
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.machine import Cause
+from clarion.domain.support import SUPPORT_CASE
+from clarion.ports.catalog import ApiKey, Person
+from clarion.ports.ensure import bounded, unknown_address
+from clarion.ports.facts import TemplateRow
+
+_SQL: Final = Statements("catalog.sql")
+
+
+class _Contact(msgspec.Struct, frozen=True):
+    recipient_id_hash: str
+    address_id: int
+
+
+async def publish_template(
+    transaction: Transaction, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+) -> Ensured[TemplateRow]:
+    """Store a new version, audited, unless the latest one has this content; answer with the version that stands."""
+    name = {"tenant_id": tenant_id, "template_key": template_key}
+    latest = first(await transaction.fetch(TemplateRow, _SQL["read_latest_template"], **name))
+    if latest is not None and latest.content_hash == content_hash:
+        return Ensured(outcome=Outcome.FOUND, record=latest)
+    version = latest.version + 1 if latest else 1
+    row = TemplateRow(template_key=template_key, version=version, content_hash=content_hash, bundle=bundle)
+    if not await transaction.execute(_SQL["insert_template"], tenant_id=tenant_id, **msgspec.structs.asdict(row)):
+        raise Overtaken  # somebody else took the number that we would have given
+    done = act.publish(template_key, version=version, content_hash=content_hash, actor=actor)
+    await append_audit(transaction, tenant_id, done)
+    return Ensured(outcome=Outcome.CREATED, record=row)
+
+
+async def list_templates(transaction: Transaction, tenant_id: str) -> list[TemplateRow]:
+    """Return the latest version of every template of a tenant, by key."""
+    return await transaction.fetch(TemplateRow, _SQL["list_templates"], tenant_id=tenant_id)
+
+
+async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[Person]) -> None:
+    """Insert or replace people and their current contacts; refuse an address version that is not the person's own."""
+    stored = {one.recipient_id_hash: one for one in bounded(people)}
+    if not stored:
+        return
+    rows = [(one.recipient_id_hash, one.identity.domain, one.identity.id, one.profile) for one in stored.values()]
+    contacts = [(one.recipient_id_hash, at) for one in stored.values() for at in dict.fromkeys(one.address_ids)]
+    await transaction.execute(_SQL["put_people"], tenant_id=tenant_id, people=rows)
+    await transaction.execute(_SQL["delete_contacts"], tenant_id=tenant_id, hashes=sorted(stored))
+    made = await transaction.fetch(_Contact, _SQL["insert_contacts"], tenant_id=tenant_id, contacts=contacts)
+    known = {(row.recipient_id_hash, row.address_id) for row in made}
+    for contact in contacts:
+        if contact not in known:
+            raise unknown_address(contact[1])
+
+
+async def put_group(transaction: Transaction, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:
+    """Insert or replace a group and its members, by recipient hash."""
+    hashes = sorted(set(members))
+    await transaction.execute(_SQL["put_group"], tenant_id=tenant_id, guid=guid, name=name)
+    await transaction.execute(_SQL["delete_members"], tenant_id=tenant_id, guid=guid, members=hashes)
+    await transaction.execute(_SQL["insert_members"], tenant_id=tenant_id, guid=guid, members=hashes)
+
+
+async def set_type_enabled(
+    transaction: Transaction, tenant_id: str, event_type: str, *, enabled: bool, actor: str
+) -> bool:
+    """Switch a notification type on or off for the tenant; audited; False where it is so already."""
+    if not await transaction.execute(
+        _SQL["set_type_enabled"], tenant_id=tenant_id, event_type=event_type, enabled=enabled, actor=actor
+    ):
+        return False
+    await append_audit(transaction, tenant_id, act.switch(event_type, enabled=enabled, actor=actor))
+    return True
+
+
+async def put_api_key(transaction: Transaction, key: ApiKey, *, actor: str) -> bool:
+    """Store a new key; audited; False where its id is taken."""
+    if not await transaction.execute(_SQL["insert_api_key"], **msgspec.structs.asdict(key)):
+        return False
+    await append_audit(transaction, key.tenant_id, act.mint(key.key_id, actor=actor))
+    return True
+
+
+async def find_api_key(transaction: Transaction, key_id: str) -> ApiKey | None:
+    """Return a key by its public id, whatever its state, or None."""
+    return first(await transaction.fetch(ApiKey, _SQL["find_api_key"], key_id=key_id))
+
+
+async def list_api_keys(transaction: Transaction, tenant_id: str) -> list[ApiKey]:
+    """Return a tenant's keys in the order of creation."""
+    return await transaction.fetch(ApiKey, _SQL["list_api_keys"], tenant_id=tenant_id)
+
+
+async def revoke_api_key(transaction: Transaction, tenant_id: str, key_id: str, *, actor: str) -> bool:
+    """Revoke a key from now on; audited; False where there is none to revoke."""
+    if not await transaction.execute(_SQL["revoke_api_key"], tenant_id=tenant_id, key_id=key_id):
+        return False
+    await append_audit(transaction, tenant_id, act.revoke(key_id, actor=actor))
+    return True
+
+
+async def resolve_support_case(
+    transaction: Transaction, tenant_id: str, case_id: UUID, *, actor: str, resolution: str
+) -> bool:
+    """Open → Resolved; audited with the resolution; False where the case is not open."""
+    resolved = await transaction.execute(
+        _SQL["resolve_support_case"],
+        tenant_id=tenant_id,
+        case_id=case_id,
+        actor=actor,
+        resolution=resolution,
+        open=sorted(SUPPORT_CASE.sources(Cause.REQUEST)),
+    )
+    if not resolved:
+        return False
+    await append_audit(transaction, tenant_id, act.resolve(case_id, resolution=resolution, actor=actor))
+    return True

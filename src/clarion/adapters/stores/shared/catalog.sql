@@ -1,0 +1,121 @@
+-- name: read_latest_template
+-- What stands, before anything is published: the primary key ends in the version.
+SELECT template_key, version, content_hash, bundle
+FROM template
+WHERE tenant_id = :tenant_id AND template_key = :template_key
+ORDER BY version DESC
+LIMIT 1;
+
+-- name: insert_template
+-- Of two who publish at once, the second finds its number taken and looks again.
+INSERT INTO template (tenant_id, template_key, version, content_hash, bundle, created_at)
+VALUES (:tenant_id, :template_key, :version, :content_hash, :bundle, now())
+ON CONFLICT DO NOTHING;
+
+-- name: list_templates
+-- From key to key along the index, so that old versions are passed over and not read.
+WITH RECURSIVE latest (template_key) AS (
+  SELECT max(t.template_key) FROM template AS t WHERE t.tenant_id = :tenant_id AND t.template_key > ''
+  UNION ALL
+  SELECT (
+    SELECT max(t.template_key) FROM template AS t WHERE t.tenant_id = :tenant_id AND t.template_key < w.template_key
+  )
+  FROM latest AS w
+  WHERE w.template_key IS NOT NULL
+)
+SELECT t.template_key, t.version, t.content_hash, t.bundle
+FROM latest AS w
+JOIN template AS t
+  ON
+    t.tenant_id = :tenant_id AND t.template_key = w.template_key
+    AND t.version = (
+      SELECT max(l.version) FROM template AS l WHERE l.tenant_id = :tenant_id AND l.template_key = w.template_key
+    )
+ORDER BY t.template_key COLLATE "C";
+
+-- name: put_people
+-- The hash decides who somebody is. Sorted, so that two who write the same people wait for each other.
+INSERT INTO person (tenant_id, recipient_id_hash, domain, person_id, profile)
+SELECT :tenant_id, p.recipient_id_hash, p.domain, p.person_id, p.profile
+FROM {people: recipient_id_hash text, domain text, person_id text, profile bytes} AS p
+WHERE true
+ORDER BY p.recipient_id_hash
+ON CONFLICT (tenant_id, recipient_id_hash) DO UPDATE
+SET domain = excluded.domain, person_id = excluded.person_id, profile = excluded.profile;
+
+-- name: delete_contacts
+-- Whoever is put has the contacts that come with it and no others. After the people are locked by their own statement.
+DELETE FROM contact WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashes: text};
+
+-- name: insert_contacts
+-- The channel is the address version's. An address version of another person, or of nobody, makes no row.
+INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id)
+SELECT :tenant_id, a.recipient_id_hash, a.channel, a.id
+FROM {contacts: recipient_id_hash text, address_id whole} AS p
+JOIN address_version AS a
+  ON a.id = p.address_id AND a.tenant_id = :tenant_id AND a.recipient_id_hash = p.recipient_id_hash
+WHERE true
+ORDER BY a.recipient_id_hash, a.channel, a.id
+RETURNING recipient_id_hash, address_id;
+
+-- name: put_group
+-- Locks the group, so that of two who replace its members one waits.
+INSERT INTO audience_group (tenant_id, guid, name)
+VALUES (:tenant_id, :guid, :name)
+ON CONFLICT (tenant_id, guid) DO UPDATE SET name = excluded.name;
+
+-- name: delete_members
+-- Those who are members no longer.
+DELETE FROM group_member
+WHERE tenant_id = :tenant_id AND group_guid = :guid AND recipient_id_hash NOT IN {members: text};
+
+-- name: insert_members
+-- Those who are not members yet. Whether somebody is known is asked when a message is made, not here.
+INSERT INTO group_member (tenant_id, group_guid, recipient_id_hash)
+SELECT :tenant_id, :guid, p.recipient_id_hash
+FROM {members: recipient_id_hash text} AS p
+WHERE true
+ORDER BY p.recipient_id_hash
+ON CONFLICT DO NOTHING;
+
+-- name: set_type_enabled
+-- One row once anybody has switched it off; what is so already stays, with the name of who made it so.
+INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by, changed_at)
+SELECT :tenant_id, :event_type, CAST(:enabled AS boolean), :actor, now()
+WHERE
+  NOT CAST(:enabled AS boolean)
+  OR EXISTS (SELECT 1 FROM type_setting AS s WHERE s.tenant_id = :tenant_id AND s.event_type = :event_type)
+ON CONFLICT (tenant_id, event_type) DO UPDATE
+SET enabled = excluded.enabled, changed_by = excluded.changed_by, changed_at = excluded.changed_at
+WHERE type_setting.enabled <> excluded.enabled;
+
+-- name: insert_api_key
+-- A key id is random: one that is taken was minted by the same request before.
+INSERT INTO api_key (key_id, tenant_id, secret_hash, actor, role, created_at, expires_at, revoked_at)
+VALUES (
+  :key_id, :tenant_id, :secret_hash, :actor, :role, coalesce(:created_at, now()), :expires_at, :revoked_at
+)
+ON CONFLICT DO NOTHING;
+
+-- name: find_api_key
+-- By the public id, before it is known whose key it is.
+SELECT key_id, tenant_id, secret_hash, actor, role, created_at, expires_at, revoked_at
+FROM api_key
+WHERE key_id = :key_id;
+
+-- name: list_api_keys
+-- A tenant has a handful. Within a microsecond, the row's own place is the order in which they were made.
+SELECT k.key_id, k.tenant_id, k.secret_hash, k.actor, k.role, k.created_at, k.expires_at, k.revoked_at
+FROM api_key AS k
+WHERE k.tenant_id = :tenant_id
+ORDER BY k.created_at, k.ctid;
+
+-- name: revoke_api_key
+-- Once: a second revocation does not move the first one's time.
+UPDATE api_key SET revoked_at = now() WHERE key_id = :key_id AND tenant_id = :tenant_id AND revoked_at IS NULL;
+
+-- name: resolve_support_case
+-- Open to Resolved and no other move, so that two who resolve at once are one resolution.
+UPDATE support_case
+SET status = 'Resolved', resolved_at = now(), resolved_by = :actor, resolution = :resolution
+WHERE tenant_id = :tenant_id AND case_id = :case_id AND status IN {open: text};

@@ -1,0 +1,90 @@
+"""What decisions need to know, read in sets: people, groups, settings, templates. One statement each. Reads only."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.transaction import Transaction
+from clarion.domain.identity import Channel, Identity, IdentityDomain
+from clarion.domain.recipient import RecipientFacts
+from clarion.ports.facts import TemplateRow
+
+_SQL: Final = Statements("facts.sql")
+
+TemplateName = tuple[str, str, int | None]
+
+
+class _Contact(msgspec.Struct, frozen=True):
+    recipient_id_hash: str
+    domain: IdentityDomain
+    person_id: str
+    profile: bytes
+    channel: Channel | None
+    address_id: int | None
+
+
+class _Member(msgspec.Struct, frozen=True):
+    guid: UUID
+    recipient_id_hash: str | None
+
+
+class _Type(msgspec.Struct, frozen=True):
+    tenant_id: str
+    event_type: str
+
+
+class _Template(TemplateRow, frozen=True, kw_only=True):
+    place: int
+
+
+async def find_recipients(
+    transaction: Transaction, tenant_id: str, hashes: Collection[str]
+) -> dict[str, RecipientFacts]:
+    """Return the people behind these recipient hashes, by hash; the unknown are left out."""
+    people: dict[str, list[_Contact]] = {}
+    wanted = sorted(set(hashes))
+    for row in await transaction.fetch(_Contact, _SQL["find_recipients"], tenant_id=tenant_id, hashes=wanted):
+        people.setdefault(row.recipient_id_hash, []).append(row)
+    return {
+        person_hash: RecipientFacts(
+            identity=Identity(domain=rows[0].domain, id=rows[0].person_id),
+            recipient_id_hash=person_hash,
+            profile=rows[0].profile,
+            contacts=tuple(sorted((row.channel, row.address_id or 0) for row in rows if row.channel is not None)),
+        )
+        for person_hash, rows in people.items()
+    }
+
+
+async def find_members(
+    transaction: Transaction, tenant_id: str, groups: Collection[UUID]
+) -> dict[UUID, tuple[str, ...]]:
+    """Return the recipient hashes of each group's members, sorted; an unknown group is left out."""
+    members: dict[UUID, list[str]] = {}
+    wanted = sorted(set(groups))
+    for row in await transaction.fetch(_Member, _SQL["find_members"], tenant_id=tenant_id, groups=wanted):
+        known = members.setdefault(row.guid, [])
+        if row.recipient_id_hash is not None:
+            known.append(row.recipient_id_hash)
+    return {guid: tuple(sorted(known)) for guid, known in members.items()}
+
+
+async def find_disabled_types(transaction: Transaction, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Of these (tenant, event type) pairs, return those that the tenant has switched off."""
+    rows = await transaction.fetch(_Type, _SQL["find_disabled_types"], types=sorted(set(types)))
+    return {(row.tenant_id, row.event_type) for row in rows}
+
+
+async def find_templates(transaction: Transaction, wanted: Sequence[TemplateName]) -> dict[TemplateName, TemplateRow]:
+    """Return templates by (tenant, key, version), the latest where the version is None."""
+    names = list(dict.fromkeys(wanted))
+    rows = await transaction.fetch(_Template, _SQL["find_templates"], wanted=names)
+    return {
+        names[row.place - 1]: TemplateRow(
+            template_key=row.template_key, version=row.version, content_hash=row.content_hash, bundle=row.bundle
+        )
+        for row in rows
+    }

@@ -1,0 +1,215 @@
+"""One SQL text for both engines: how a shared statement is written, and how it is compiled.
+
+A text is PostgreSQL's SQL with named parameters:
+
+    :name                                  a value
+    x IN {name: type}, x NOT IN {…}        a set of values
+    FROM {name: column type, …} AS g       a set of rows; a column of the type `place` numbers them from 1
+
+PostgreSQL receives a set as one array for each column, SQLite as one JSON text. `JOIN table AS t ON condition` always
+means: for each row so far, look up the rows of `table`, in the order written. Neither engine may choose another order,
+because both would choose badly: PostgreSQL knows nothing of a set's size, and SQLite has no statistics. So a statement
+begins with its set. For SQLite some words are spelled differently or left out, see `_SQLITE_WORDS`.
+
+Words and parameters are found by regular expressions, so a text literal must not contain any of them. A file is read
+and a statement compiled when it is first used. Knows no driver.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from clarion.adapters.stores.query import Query, load
+from clarion.errors import BrokenInvariant
+
+PLACE: Final = "place"
+
+# Each type of a set's column: the array that PostgreSQL is sent, and how SQLite reads the value out of JSON.
+_TYPES: Final[Mapping[str, tuple[str, str]]] = {
+    "text": ("text[]", "{}"),
+    "guid": ("uuid[]", "{}"),
+    "whole": ("bigint[]", "{}"),
+    "truth": ("boolean[]", "{}"),
+    "instant": ("timestamptz[]", "{}"),
+    "duration": ("interval[]", "{}"),
+    "bytes": ("bytea[]", "clarion_bytes({})"),
+}
+
+_PARAMETER: Final = re.compile(
+    r"""
+      (?P<operator>(?:NOT\ )?IN)\ \{(?P<values>\w+):\ (?P<type>\w+)\}
+    | \{(?P<rows>\w+):\ (?P<columns>[^{}]+)\}\ AS\ (?P<alias>\w+)
+    | (?<![:\w]):(?P<value>[a-z]\w*)
+    """,
+    re.VERBOSE,
+)
+
+_JOIN: Final = re.compile(r"\b(?P<left>LEFT )?JOIN (?P<table>\w+) AS (?P<alias>\w+)\s+ON\s+")
+_NEXT_CLAUSE: Final = re.compile(
+    r"\b(?:LEFT JOIN|JOIN|WHERE|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|FOR)\b"
+)
+
+_SQLITE_WORDS: Final = (
+    (re.compile(r"\b(?:now|clock_timestamp)\(\)"), "clarion_now()"),
+    (re.compile(r"(?<!LEFT )(?<!CROSS )\bJOIN\b"), "CROSS JOIN"),  # SQLite keeps the order of a cross join
+    (re.compile(r"\s+FOR (?:NO KEY )?(?:UPDATE|SHARE)(?: OF \w+)?(?: SKIP LOCKED)?"), ""),  # it has one writer
+    (re.compile(r' COLLATE "C"'), ""),  # its only order of text
+    (re.compile(r"\bctid\b"), "rowid"),
+)
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column of a set."""
+
+    name: str
+    type: str
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """What a statement is given under a name: a value, or a set with these columns, one of them in a set of values."""
+
+    name: str
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def sent(self) -> tuple[Column, ...]:
+        """The columns whose values are sent: the engine counts places by itself."""
+        return tuple(column for column in self.columns if column.type != PLACE)
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement, why it is as it is, its parameters in PostgreSQL's order, and its text for each engine."""
+
+    name: str
+    reason: str
+    parameters: tuple[Parameter, ...]
+    postgres: str
+    sqlite: str
+
+
+class Statements(Mapping[str, Statement]):
+    """The named statements of one `.sql` file of this package."""
+
+    def __init__(self, file: str) -> None:
+        """Read nothing yet."""
+        self._file = file
+        self._compiled: dict[str, Statement] = {}
+
+    @cached_property
+    def _queries(self) -> dict[str, Query]:
+        return load(__package__, self._file)
+
+    def __getitem__(self, name: str) -> Statement:
+        """Give a statement, compiled the first time it is asked for."""
+        found = self._compiled.get(name)
+        if found is None:
+            found = self._compiled[name] = compiled(self._queries[name])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names."""
+        return iter(self._queries)
+
+    def __len__(self) -> int:
+        """Count the statements."""
+        return len(self._queries)
+
+
+def compiled(query: Query) -> Statement:
+    """Compile one text for both engines."""
+    parameters = _parameters(query)
+    numbers: dict[str, int] = {}  # of each parameter's first place in PostgreSQL's list
+    for parameter in parameters.values():
+        numbers[parameter.name] = 1 + sum(len(parameters[name].sent) or 1 for name in numbers)
+
+    def for_postgres(found: re.Match[str]) -> str:
+        if found["value"]:
+            return f"${numbers[found['value']]}"
+        parameter = parameters[found["values"] or found["rows"]]
+        arrays = [
+            f"${number}::{_TYPES[column.type][0]}"
+            for number, column in enumerate(parameter.sent, start=numbers[parameter.name])
+        ]
+        if found["values"]:
+            return f"{'= ANY' if found['operator'] == 'IN' else '<> ALL'} ({arrays[0]})"
+        numbered = " WITH ORDINALITY" if parameter.sent != parameter.columns else ""
+        names = ", ".join(column.name for column in parameter.columns)
+        return f"unnest({', '.join(arrays)}){numbered} AS {found['alias']} ({names})"
+
+    def for_sqlite(found: re.Match[str]) -> str:
+        if found["value"]:
+            return f":{found['value']}"
+        parameter = parameters[found["values"] or found["rows"]]
+        reads = [
+            _TYPES[column.type][1].format(f"g.value ->> {number}") if column.type != PLACE else "g.key + 1"
+            for number, column in enumerate(parameter.columns)
+        ]
+        rows = f"FROM json_each(:{parameter.name}) AS g"
+        if found["values"]:
+            return f"{found['operator']} (SELECT {reads[0]} {rows})"
+        named = ", ".join(f"{read} AS {column.name}" for read, column in zip(reads, parameter.columns, strict=True))
+        return f"(SELECT {named} {rows}) AS {found['alias']}"
+
+    sqlite = _PARAMETER.sub(for_sqlite, query.sql)
+    for pattern, spelled in _SQLITE_WORDS:
+        sqlite = pattern.sub(spelled, sqlite)
+    return Statement(
+        name=query.name,
+        reason=query.reason,
+        parameters=tuple(parameters.values()),
+        postgres=_PARAMETER.sub(for_postgres, _with_fixed_joins(query.sql)),
+        sqlite=sqlite,
+    )
+
+
+def _parameters(query: Query) -> dict[str, Parameter]:
+    """Find the parameters of a text by name, in the order in which they first appear."""
+    parameters: dict[str, Parameter] = {}
+    for found in _PARAMETER.finditer(query.sql):
+        if found["columns"]:
+            columns = tuple(_column(query, *written.split()) for written in found["columns"].split(","))
+        else:
+            columns = (_column(query, "value", found["type"]),) if found["values"] else ()
+        parameter = Parameter(found["value"] or found["values"] or found["rows"], columns)
+        if any(column.type == PLACE for column in columns[:-1]):
+            raise BrokenInvariant(f"the set {parameter.name!r} of {query.name} has its place before another column")
+        if parameters.setdefault(parameter.name, parameter) != parameter:
+            raise BrokenInvariant(f"{query.name} uses the name {parameter.name!r} for two different parameters")
+    if "{" in _PARAMETER.sub("", query.sql):
+        raise BrokenInvariant(f"{query.name} has a set that is not written as {{name: column type, …}} AS alias")
+    return parameters
+
+
+def _column(query: Query, *words: str) -> Column:
+    """Read the declaration of one column: its name and its type."""
+    match words:
+        case [name, type_] if type_ in _TYPES or type_ == PLACE:
+            return Column(name, type_)
+        case _:
+            raise BrokenInvariant(f"{query.name} declares {' '.join(words)!r}, which is no column with a known type")
+
+
+def _with_fixed_joins(sql: str) -> str:
+    """Turn each join into a lateral sub-select that PostgreSQL cannot reorder: OFFSET 0 keeps it from merging one."""
+    for found in reversed(list(_JOIN.finditer(sql))):
+        end = _end_of_condition(sql, found.end())
+        condition = sql[found.end() : end].rstrip()
+        looked_up = (
+            f"(SELECT * FROM {found['table']} AS {found['alias']} WHERE {condition} OFFSET 0) AS {found['alias']}"  # noqa: S608  our own words
+        )
+        join = f"LEFT JOIN LATERAL {looked_up} ON true" if found["left"] else f"CROSS JOIN LATERAL {looked_up}"
+        sql = f"{sql[: found.start()]}{join}\n{sql[end:]}".rstrip()
+    return sql
+
+
+def _end_of_condition(sql: str, start: int) -> int:
+    """Find where a join's condition ends: before the next clause, or before the parenthesis around the whole."""
+    depth = 0
+    for place in range(start, len(sql)):
+        depth += {"(": 1, ")": -1}.get(sql[place], 0)
+        if depth < 0 or (depth == 0 and _NEXT_CLAUSE.match(sql, place)):
+            return place
+    return len(sql)

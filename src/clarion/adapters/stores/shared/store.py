@@ -1,0 +1,70 @@
+"""The methods of the ports that both stores have alike: a table of which work each one is, and how urgent it is.
+
+A store says in `run` how it runs a work: this module knows neither connections nor threads.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from enum import IntEnum
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from clarion.adapters.stores.shared import audit, catalog, facts
+from clarion.adapters.stores.shared.transaction import Transaction
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Work = Callable[[Transaction], Coroutine[Any, Any, T]]
+
+
+class Urgency(IntEnum):
+    """Which transaction goes first where there is one writer; the lower number does. PostgreSQL makes nobody wait."""
+
+    OUTCOME = 0  # what providers answered, and a pause or cancel: each moment makes a crash or a late stop cost more
+    CLAIM = 1  # call slots are empty meanwhile
+    SOON = 2  # somebody waits for an answer, or a stage goes on
+    LATER = 3  # rows of a campaign, sweeps and repairs
+    LAST = 4  # the end of the store
+
+
+def _reads(
+    work: Callable[Concatenate[Transaction, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["SharedStore", P], Coroutine[Any, Any, T]]:
+    """Make a method of a work that writes nothing."""
+    return _writes(None, work)
+
+
+def _writes(
+    urgency: Urgency | None, work: Callable[Concatenate[Transaction, P], Coroutine[Any, Any, T]]
+) -> Callable[Concatenate["SharedStore", P], Coroutine[Any, Any, T]]:
+    """Make a method of a work that is a transaction."""
+
+    async def method(store: "SharedStore", /, *args: P.args, **named: P.kwargs) -> T:
+        return await store.run(lambda transaction: work(transaction, *args, **named), urgency)
+
+    return method
+
+
+class SharedStore(ABC):
+    """What is the same in the stores of both engines."""
+
+    @abstractmethod
+    async def run(self, work: Work[T], urgency: Urgency | None) -> T:
+        """Run a work as a transaction of this urgency; with None it only reads."""
+
+    find_recipients = _reads(facts.find_recipients)
+    find_members = _reads(facts.find_members)
+    find_disabled_types = _reads(facts.find_disabled_types)
+    find_templates = _reads(facts.find_templates)
+
+    publish_template = _writes(Urgency.SOON, catalog.publish_template)
+    list_templates = _reads(catalog.list_templates)
+    put_people = _writes(Urgency.LATER, catalog.put_people)
+    put_group = _writes(Urgency.LATER, catalog.put_group)
+    set_type_enabled = _writes(Urgency.SOON, catalog.set_type_enabled)
+    put_api_key = _writes(Urgency.SOON, catalog.put_api_key)
+    find_api_key = _reads(catalog.find_api_key)
+    list_api_keys = _reads(catalog.list_api_keys)
+    revoke_api_key = _writes(Urgency.SOON, catalog.revoke_api_key)
+    resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
+    list_audit = _reads(audit.list_audit)

@@ -1,0 +1,80 @@
+"""What a work may ask of the store that runs it, whichever engine that is.
+
+A work is what a store method does inside its transaction: a coroutine function whose first argument is a `Transaction`,
+and which awaits nothing but that transaction's methods. On PostgreSQL they wait for the server. On SQLite they return
+at once, so that a store can run a whole work in its writer thread, see `finished`.
+"""
+
+from collections.abc import Collection, Coroutine, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from clarion.adapters.stores.shared.statement import Parameter, Statement
+from clarion.domain.fingerprint import Fingerprint
+from clarion.errors import BrokenInvariant
+
+S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
+
+Value = str | int | bool | bytes | UUID | datetime | date | timedelta | Enum | Fingerprint | None
+Row = Sequence[Value] | msgspec.Struct
+Argument = Value | Collection[Value] | Sequence[Row]
+"""A value, a set of values, or a set of rows. A row is a tuple in the order of the set's columns, or a record whose
+fields are named like them."""
+
+
+class Overtaken(Exception):
+    """Somebody else changed a row between our read and our write; the store begins the transaction again."""
+
+
+class Transaction(Protocol):
+    """One transaction, or a read outside of any."""
+
+    async def fetch(self, kind: type[S], statement: Statement, /, **given: Argument) -> list[S]:
+        """Send a statement and return its rows as records, whose fields are named like the columns."""
+        ...
+
+    async def execute(self, statement: Statement, /, **given: Argument) -> int:
+        """Send a statement and return how many rows it wrote."""
+        ...
+
+    async def lock(self, what: str, /) -> None:
+        """Let nobody else pass here with the same words until the transaction ends; SQLite has one writer anyway."""
+        ...
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Run a work to its end without an event loop, for a store whose transaction never waits."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise BrokenInvariant("a work waited for something other than its transaction")
+
+
+def arguments(statement: Statement, given: Mapping[str, Argument]) -> list[tuple[Parameter, Argument]]:
+    """Give each parameter with its argument, in the statement's order; refuse names that are not the statement's."""
+    if len(given) != len(statement.parameters) or any(one.name not in given for one in statement.parameters):
+        takes = [one.name for one in statement.parameters]
+        raise BrokenInvariant(f"{statement.name} takes {takes} and is given {sorted(given)}")
+    return [(one, given[one.name]) for one in statement.parameters]
+
+
+def rows_of(parameter: Parameter, argument: Argument) -> list[Sequence[Any]]:
+    """Give the rows of a set in the order of its columns; a value alone is a row of one column."""
+    names = [column.name for column in parameter.sent]
+    items: Collection[Any] = argument if isinstance(argument, Collection) else ()
+    if len(names) == 1 and not isinstance(next(iter(items), None), tuple | msgspec.Struct):
+        return [(item,) for item in items]
+    return [[getattr(item, name) for name in names] if isinstance(item, msgspec.Struct) else item for item in items]
+
+
+def first(found: Sequence[T]) -> T | None:
+    """Return the first one, or None if there is none."""
+    return found[0] if found else None
