@@ -176,8 +176,10 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     assert {message.id for message in found} == {message.id for message in claimed}
     results = [result(message, OUTCOMES[n % 6]) for n, message in enumerate(claimed)]
     await store.record_outgoing(results, actor="worker")
-    assert await claim_all(store, token=2, lease=timedelta())
+    lost = await claim_all(store, token=2, lease=timedelta())
     assert await store.rescue_outgoing(limit=100)
+    late = [result(lost[0], NotCalled(reason="not ready")), result(claimed[0], Accepted(provider_message_id="late"))]
+    await store.record_outgoing(late, actor="worker")
     doubts = await store.find_doubts(accounts=("main",), limit=20)
     verdicts = [
         DoubtVerdict(id=one.id, bucket=one.bucket, version=one.version, replay=n % 2 == 0, reason="so")

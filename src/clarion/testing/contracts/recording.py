@@ -269,6 +269,16 @@ class RecordContract:
         assert "mail-1" in case.record_key
         assert any(str(message.message_id) in case.details for message in messages)
 
+    @pytest.mark.parametrize("outcome", [Accepted(), Refused(reason="no"), Unknown(reason="lost")])
+    async def test_only_a_call_that_would_be_repeated_is_given_up(
+        self, harness: StoreHarness, outcome: CallOutcome
+    ) -> None:
+        """`final` says that no attempt is left. A call that was accepted, refused or lost would not be repeated."""
+        pump = Pump(harness, source=SOURCE)
+        await pump.message()
+        await pump.record(outcome, await pump.claim_one(), final=True)
+        assert list(await harness.store.list_support_cases(harness.tenant_id)) == []
+
     async def test_a_refusal_of_a_replay_leaves_the_first_call_in_doubt(self, harness: StoreHarness) -> None:
         """It speaks of the second call; a provider may refuse it because it took the first."""
         pump = Pump(harness, source=SOURCE)

@@ -6,6 +6,7 @@ back is made into the domain's own types again. Reads and writes nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -68,6 +69,16 @@ def numbers(values: list[int | None]) -> str:
 def words(values: Iterable[str | None]) -> str:
     """Write words of ours, such as statuses, guids and instants, as the text of one array: none needs quotes."""
     return "{" + ",".join("NULL" if value is None else value for value in values) + "}"
+
+
+def truths(values: Iterable[bool]) -> str:
+    """Write booleans as the text of one array."""
+    return "{" + ",".join("t" if value else "f" for value in values) + "}"
+
+
+def interval(length: timedelta) -> str:
+    """Write a length of time as ISO 8601, for an element of `words`."""
+    return f"PT{length.total_seconds()}S"
 
 
 def texts(values: Iterable[str | None]) -> str:

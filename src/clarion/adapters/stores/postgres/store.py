@@ -177,8 +177,17 @@ class PostgresStore(SharedStore):
         """Record what came back, by id and claim token, merged by rank."""
         if not bounded(results):
             return []
-        run = self._session.single if recording.is_one_statement(results) else self._session.transact
-        return await run(lambda c: recording.record_outgoing(c, results, actor=actor))
+        accepted, others = recording.shared_out(results)
+        done: dict[int, Recorded] = {}
+        if accepted:
+            sent = await self._session.single(lambda c: recording.accept_outgoing(c, accepted, actor=actor))
+            if len(sent) == len(results):
+                return sent
+            done = {one.id: one for one in sent}
+            others = [result for result in results if result.id not in done]
+        left = await self._session.transact(lambda c: recording.record_outgoing(c, others, actor=actor))
+        answers = iter(left)
+        return [done[result.id] if result.id in done else next(answers) for result in results]
 
     async def rescue_outgoing(self, *, limit: int) -> int:
         """Turn `Sending` rows whose lease ran out into `Uncertain`."""
