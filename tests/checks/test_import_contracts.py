@@ -40,6 +40,8 @@ VIOLATIONS = (
     Violation("layers", "bootstrap", "import clarion.testing"),
     Violation("layers", "cli.noun", "import clarion.testing"),
     Violation("layers", "sandbox.noun", "import clarion.workers"),
+    Violation("layers", "client.noun", "import clarion.operations"),
+    Violation("layers", "operations.noun", "import clarion.api"),
     Violation("layers", "workers.noun", "import clarion.api"),
     Violation("layers", "api.noun", "import clarion.cli"),
     Violation("adapters-by-name", "bootstrap", "import clarion.adapters.noun"),

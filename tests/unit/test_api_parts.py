@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarion.api import cursor
 from clarion.api.metrics import BOUNDS, Metrics, Spread, Tally
 from clarion.api.outbox_page import summary
 from clarion.api.pulse import Pulse
@@ -18,6 +17,7 @@ from clarion.domain.content import EmailContent, PushContent, SmsContent
 from clarion.domain.depth import DEPTH_MAX, check_depth
 from clarion.domain.hashing import canonical_json
 from clarion.errors import InvalidInput, StoreReadOnly
+from clarion.operations import page
 from clarion.testing.clock import ManualClock
 
 PLACE = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=512)
@@ -25,36 +25,36 @@ PLACE = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=512)
 
 @given(st.integers(min_value=0, max_value=ROW_ID_MAX))
 def test_a_cursor_gives_back_the_number_that_was_written(place: int) -> None:
-    assert cursor.read("list", cursor.write("list", place), start=0) == place
+    assert page.read("list", page.write("list", place), start=0) == place
 
 
 @given(PLACE)
 def test_a_cursor_gives_back_the_text_that_was_written_in_letters_fit_for_a_url(place: str) -> None:
-    written = cursor.write("list", place)
+    written = page.write("list", place)
     assert re.fullmatch(r"[A-Za-z0-9_-]+", written)
-    assert cursor.read("list", written, start="") == place
+    assert page.read("list", written, start="") == place
 
 
 @given(st.text(max_size=100))
 def test_whatever_is_no_cursor_is_refused_and_breaks_nothing(text: str) -> None:
     with pytest.raises(InvalidInput, match="cursor"):
-        cursor.read("list", text, start="")
+        page.read("list", text, start="")
     with pytest.raises(InvalidInput, match="cursor"):
-        cursor.read("list", text, start=0)
+        page.read("list", text, start=0)
 
 
-@pytest.mark.parametrize("text", [cursor.write("other", 5), cursor.write("list", "five"), cursor.write("list", 2**63)])
+@pytest.mark.parametrize("text", [page.write("other", 5), page.write("list", "five"), page.write("list", 2**63)])
 def test_a_cursor_of_another_list_or_kind_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="cursor"):
-        cursor.read("list", text, start=0)
+        page.read("list", text, start=0)
 
 
 def test_a_cursor_of_guids_holds_a_guid_or_nothing() -> None:
     guid = UUID(int=7)
-    assert cursor.read_guid("list", cursor.write("list", guid.hex)) == guid
-    assert cursor.read_guid("list", None) is None
+    assert page.read_guid("list", page.write("list", guid.hex)) == guid
+    assert page.read_guid("list", None) is None
     with pytest.raises(InvalidInput, match="cursor"):
-        cursor.read_guid("list", cursor.write("list", "no guid"))
+        page.read_guid("list", page.write("list", "no guid"))
 
 
 def nested(depth: int, leaf: Any = "leaf") -> Any:

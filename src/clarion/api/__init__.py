@@ -6,7 +6,7 @@
 | `notifications`, `stories`, `switch`, `support` | the routes under /v1, by subject |
 | `probes`, `outbox` | health, readiness, metrics, the OpenAPI document; the sandbox's pages |
 | `contract`, `example`, `description` | what a route promises, and the OpenAPI document drawn from it |
-| `desk`, `guard`, `reading`, `cursor` | what handlers work with; who asks; reading a request strictly; pages |
+| `desk`, `guard`, `reading` | what handlers work with; who asks; reading a request strictly |
 | `problem` | every error as an HTTP answer: the only place that knows which is which |
 | `door` | what stands around every request: its id, its limits, its headers, its log line |
 | `logs`, `metrics`, `pulse` | what operators see |

@@ -18,7 +18,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from clarion.api import notifications, outbox, probes, problem, receipts, stories, support, switch
 from clarion.api.description import describe
-from clarion.api.desk import Desk, Ring
+from clarion.api.desk import Desk
 from clarion.api.door import Door
 from clarion.api.guard import Guard, trace_of
 from clarion.api.metrics import Metrics
@@ -26,6 +26,7 @@ from clarion.api.pulse import Pulse
 from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError
+from clarion.operations import Wake
 from clarion.sandbox.provider import open_outbox
 
 ROUTES: Final[Sequence[HTTPRouteHandler]] = (
@@ -61,7 +62,7 @@ Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 log = structlog.get_logger("clarion.api")
 
 
-def create_app(platform: Platform, *, ring: Ring, metrics: Metrics | None = None, pulse: Pulse | None = None) -> Door:
+def create_app(platform: Platform, *, ring: Wake, metrics: Metrics | None = None, pulse: Pulse | None = None) -> Door:
     """Make the application over an open platform; `ring` wakes workers after a commit that gives them work.
 
     Workers beside it have its `pulse` note what they cannot do.

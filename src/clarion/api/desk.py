@@ -3,7 +3,6 @@
 It is one thing on purpose: the framework starts a task for each dependency where a handler has several.
 """
 
-from collections.abc import Callable
 from typing import Annotated
 
 from litestar.di import Dependency
@@ -13,20 +12,17 @@ from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
 from clarion.bootstrap import Platform
 from clarion.catalog.access import Access
-from clarion.catalog.switch import Types
 from clarion.errors import BrokenInvariant
+from clarion.operations import Operations, Wake
 from clarion.ports.store import Store
 from clarion.sandbox.provider import Outbox
-
-Ring = Callable[[str], None]
-"""Tells workers that there is something to do on a topic of the bell: `stages`, `outgoing`, `events`."""
 
 
 class Desk:
     """An open platform, with what the API itself has beside it."""
 
     def __init__(
-        self, platform: Platform, *, ring: Ring, metrics: Metrics, description: bytes, pulse: Pulse | None = None
+        self, platform: Platform, *, ring: Wake, metrics: Metrics, description: bytes, pulse: Pulse | None = None
     ) -> None:
         """Work on this platform; `ring` wakes workers after a commit that gives them work.
 
@@ -38,7 +34,7 @@ class Desk:
         self.description = description
         self.pulse = pulse or Pulse(platform.store, clock=platform.clock)
         self.access = Access(platform.store, clock=platform.clock)
-        self.types = Types(catalog=platform.store, facts=platform.store)
+        self.operations = Operations(platform, wake=ring)
         self.open_outbox: Outbox | None = None
         self.receipts_open = 0
 

@@ -18,7 +18,7 @@ from litestar.params import PathParameter
 from clarion.api import outbox_page
 from clarion.api.contract import CONTRACT, Contract
 from clarion.api.desk import AtDesk, Desk
-from clarion.api.problem import Refusal, not_found
+from clarion.api.problem import Refusal, found
 from clarion.api.reading import AnyRequest, read_query
 from clarion.bootstrap import Settings
 from clarion.catalog.access import Grant
@@ -85,9 +85,7 @@ def sandbox_url(settings: Settings) -> str | None:
 
 async def _find(request: AnyRequest, desk: Desk, number: int) -> SandboxMessage:
     message = await desk.outbox.find(number, tenant_id=await _whose(request, desk))
-    if message is None:
-        raise not_found("message in the outbox")
-    return message
+    return found(message, "message in the outbox")
 
 
 async def _whose(request: AnyRequest, desk: Desk) -> str | None:

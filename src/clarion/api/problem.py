@@ -5,7 +5,7 @@ correlation id under which the logs have the rest: no internal text leaves the h
 """
 
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from litestar.exceptions import HTTPException, ValidationException
@@ -15,6 +15,8 @@ from clarion.client.wire import Problem
 from clarion.errors import ClarionError
 
 MEDIA_TYPE: Final = "application/problem+json"
+
+T = TypeVar("T")
 
 Answer = tuple[Problem, dict[str, str]]
 """What is answered, and the headers that go with it."""
@@ -104,9 +106,12 @@ class Refusal(Exception):
         self.headers = headers or {}
 
 
-def not_found(what: str) -> Refusal:
-    """Say that there is no such thing, in the same words whether it never was or is another tenant's (X-01)."""
-    return Refusal(HTTPStatus.NOT_FOUND, "not-found", f"there is no such {what}: check the id and the key's tenant")
+def found(answer: T | None, what: str) -> T:
+    """Give an answer, or say that there is no such thing, in the same words if it is another tenant's (X-01)."""
+    if answer is None:
+        detail = f"there is no such {what}: check the id and the key's tenant"
+        raise Refusal(HTTPStatus.NOT_FOUND, "not-found", detail)
+    return answer
 
 
 _CODES: Final = {

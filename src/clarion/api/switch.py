@@ -9,7 +9,7 @@ from clarion.api import example
 from clarion.api.contract import CONTRACT, Contract
 from clarion.api.desk import AtDesk
 from clarion.api.guard import caller_of
-from clarion.api.problem import not_found
+from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body
 from clarion.catalog.access import Grant
 from clarion.client import wire
@@ -23,22 +23,7 @@ from clarion.client import wire
 )
 async def list_types(request: AnyRequest, desk: AtDesk) -> wire.TypeList:
     """List every published notification type, with what its `data` must have."""
-    lines = await desk.types.list(caller_of(request).tenant_id)
-    return wire.TypeList(
-        items=tuple(
-            wire.NotificationType(
-                type=line.key,
-                version=line.version,
-                title=line.title,
-                description=line.description,
-                channels=line.channels,
-                lane=line.lane,
-                enabled=line.enabled,
-                variables=line.variables,
-            )
-            for line in lines
-        )
-    )
+    return await desk.operations.types.list(caller_of(request).tenant_id)
 
 
 @put(
@@ -60,6 +45,5 @@ async def switch_type(type_name: FromPath[str], request: AnyRequest, desk: AtDes
     """Switch a notification type on or off: while it is off, its notifications are skipped, and say so."""
     caller = caller_of(request)
     body = await read_body(request, wire.EnabledRequest)
-    if type_name not in {line.key for line in await desk.types.list(caller.tenant_id)}:
-        raise not_found("notification type")
-    await desk.types.switch(caller.tenant_id, type_name, enabled=body.enabled, actor=caller.actor)
+    switched = await desk.operations.types.switch(caller.tenant_id, type_name, enabled=body.enabled, actor=caller.actor)
+    found(switched, "notification type")

@@ -1,10 +1,11 @@
-"""Cursors: where the next page begins, in a form that callers pass on and do not take apart.
+"""Pages of a list, and the cursors between them, which callers pass on and do not take apart.
 
 A cursor names its list, so that one of another list is refused and not misread. It is no secret and opens nothing:
 every list is read within the caller's tenant anyway. Pure.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 from uuid import UUID
 
@@ -13,13 +14,26 @@ import msgspec
 from clarion.client.wire import ROW_ID_MAX
 from clarion.errors import InvalidInput
 
+R = TypeVar("R")
 T = TypeVar("T", str, int)
 
-# Bounded and without control characters, like whatever a store handed out: it goes into a query.
+# A cursor comes from outside and its place goes into a query: bounded, and without control characters, as all that the
+# stores hand out.
 Place = (
     Annotated[int, msgspec.Meta(ge=0, le=ROW_ID_MAX)]
     | Annotated[str, msgspec.Meta(max_length=512, pattern=r"^[^\x00-\x1f\x7f]*$")]
 )
+
+
+def cut(
+    name: str, found: Sequence[R], limit: int, place_of: Callable[[R], str | int]
+) -> tuple[Sequence[R], str | None]:
+    """Cut a page off what was found, and give the cursor of the next one, if there is one.
+
+    Whoever reads a list asks for one more than `limit`, which tells.
+    """
+    page = found[:limit]
+    return page, write(name, place_of(page[-1])) if len(found) > limit else None
 
 
 def write(name: str, place: str | int) -> str:

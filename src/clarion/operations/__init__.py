@@ -1,0 +1,34 @@
+"""What can be asked for and done, once for every door: the API and the program call these, and add nothing to them.
+
+An operation is told the tenant and, where it changes something, who acts. It answers in the shapes of `client.wire`,
+which the API sends and `--json` prints as they are. None means that the tenant has no such thing; what cannot be done
+as things stand raises `Conflict`. Where there is new work for the workers, it wakes them. Doors read what they are
+given, find out who asks, and word refusals for their callers.
+
+| module | what it holds |
+|---|---|
+| `notification` | sending, looking up, canceling, retrying, the timeline, the history |
+| `support` | uncertain messages, support cases, the audit log |
+| `types` | notification types: which there are, switching them on and off |
+| `page` | pages of a list, and the cursors between them |
+| `shape` | records in their wire form |
+| `wake` | waking the workers |
+"""
+
+from clarion.bootstrap import Platform
+from clarion.operations.notification import Notifications
+from clarion.operations.support import Support
+from clarion.operations.types import Types
+from clarion.operations.wake import Wake
+
+__all__ = ["Operations", "Wake"]
+
+
+class Operations:
+    """Every operation on one open platform."""
+
+    def __init__(self, platform: Platform, *, wake: Wake) -> None:
+        """Work on this platform; `wake` is called with the kind of work that was stored for the workers."""
+        self.notifications = Notifications(platform, wake=wake)
+        self.support = Support(platform.store, wake=wake)
+        self.types = Types(catalog=platform.store, facts=platform.store)

@@ -1,0 +1,140 @@
+"""Notifications: sending them, finding out how they stand and what happened, canceling and retrying them.
+
+A notification is named by its job's id or by that of one of its messages, everywhere.
+"""
+
+from uuid import UUID
+
+from clarion.bootstrap import Platform
+from clarion.client import wire
+from clarion.domain import key
+from clarion.domain.story import JobStory, is_canceled, timeline
+from clarion.errors import Conflict, InvalidInput
+from clarion.operations import page
+from clarion.operations.shape import as_wire
+from clarion.operations.wake import Wake
+from clarion.producers.direct import Recipient, SendCommand, target_of
+
+
+class Notifications:
+    """What can be done with notifications."""
+
+    def __init__(self, platform: Platform, *, wake: Wake) -> None:
+        """Work on this platform, and wake workers."""
+        self._store = platform.store
+        self._sends = platform.sends
+        self._keyring = platform.keyring
+        self._wake = wake
+
+    async def send(self, tenant_id: str, command: SendCommand) -> wire.Receipt:
+        """Accept a notification: it is stored when this returns (I-24), and the workers send it."""
+        accepted = await self._sends.send(tenant_id, command)
+        if not accepted.repeated:
+            self._wake("stages")
+        return as_wire(accepted, wire.Receipt)
+
+    async def find(self, tenant_id: str, named: UUID) -> wire.Notification | None:
+        """Say how a notification stands, with each of its messages."""
+        story, _ = await self._find(tenant_id, named)
+        return None if story is None else _notification(story)
+
+    async def find_timeline(self, tenant_id: str, named: UUID) -> wire.Timeline | None:
+        """Tell what happened in order: to the whole notification, or to the message that is named."""
+        story, message_id = await self._find(tenant_id, named)
+        if story is None:
+            return None
+        return wire.Timeline(
+            job_id=story.job.guid,
+            message_id=message_id,
+            type=story.job.event_type,
+            lines=tuple(as_wire(line, wire.TimelineLine) for line in timeline(story, message_id=message_id)),
+            messages=_messages(story, message_id),
+        )
+
+    async def cancel(self, tenant_id: str, named: UUID, *, actor: str) -> wire.Canceled | None:
+        """Cancel the whole notification: no call for it begins after this returns; what was sent stays sent."""
+        job_id = await self._job_of(tenant_id, named)
+        if await self._store.cancel_job(tenant_id, job_id, actor=actor):
+            return wire.Canceled(job_id=job_id, repeated=False)
+        story = await self._store.find_job_story(tenant_id, job_id)
+        if story is None:
+            return None
+        if not is_canceled(story):
+            raise Conflict("nothing of it is left to cancel", hint="its timeline tells how it ended")
+        return wire.Canceled(job_id=job_id, repeated=True)
+
+    async def retry(self, tenant_id: str, named: UUID, *, actor: str, reason: str) -> wire.RetriedNotification | None:
+        """Try a notification that failed again, where it failed."""
+        job_id = await self._job_of(tenant_id, named)
+        if not await self._store.retry_job(tenant_id, job_id, actor=actor, reason=reason):
+            if await self._store.find_job_story(tenant_id, job_id) is None:
+                return None
+            raise Conflict("the notification has not failed", hint="its timeline tells how it stands")
+        self._wake("stages")
+        return wire.RetriedNotification(job_id=job_id)
+
+    async def history(self, tenant_id: str, about: UUID | Recipient, query: wire.PageQuery) -> wire.HistoryPage:
+        """List every notification about an entity or, where it names none, to a recipient; the newest first."""
+        place = key.event_job_pk(entity_guid=about) if isinstance(about, UUID) else await self._place(tenant_id, about)
+        name = f"history {place}"
+        found = await self._store.list_jobs(
+            tenant_id, place, after=page.read(name, query.cursor, start=""), limit=query.limit + 1
+        )
+        jobs, following = page.cut(name, found, query.limit, lambda job: job.row_key)
+        return wire.HistoryPage(
+            items=tuple(
+                wire.HistoryLine(
+                    job_id=job.guid, type=job.event_type, status=job.scheduler_status, accepted_at=job.source_at
+                )
+                for job in jobs
+            ),
+            next_cursor=following,
+        )
+
+    async def _find(self, tenant_id: str, named: UUID) -> tuple[JobStory | None, UUID | None]:
+        """Return what is stored about a notification and, if one of its messages was named, that message's id."""
+        job_id = await self._store.find_job_of_message(tenant_id, named)
+        story = await self._store.find_job_story(tenant_id, job_id or named)
+        return story, None if job_id is None else named
+
+    async def _job_of(self, tenant_id: str, named: UUID) -> UUID:
+        """Return the job of a message; an id that is no message's is taken for a job's."""
+        return await self._store.find_job_of_message(tenant_id, named) or named
+
+    async def _place(self, tenant_id: str, recipient: Recipient) -> str:
+        """Find where a recipient's history opens; an address is found by its hash."""
+        try:
+            identity = target_of(recipient).identity
+        except InvalidInput as error:
+            raise type(error)(error.message, field="entity", hint=error.hint) from None
+        hashed = (await self._keyring.get(tenant_id)).hash_of(identity)
+        return key.manual_job_pk(
+            entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0)
+        )
+
+
+def _notification(story: JobStory) -> wire.Notification:
+    """Give what is stored as a caller may see it: nothing that is sealed, hashed or a key."""
+    job, scheduler = story.job, story.scheduler
+    about = None
+    if job.source_type is not None and job.source is not None:
+        about = wire.Entity(type=job.source_type, guid=UUID(job.source))
+    return as_wire(
+        job,
+        wire.Notification,
+        job_id=job.guid,
+        type=job.event_type,
+        entity=about,
+        accepted_at=job.source_at,
+        messages=_messages(story),
+        inbox=tuple(wire.InboxLine(message_id=row.message_id, created_at=at) for at, row in story.inbox),
+        **{
+            name: None if scheduler is None else getattr(scheduler, name)
+            for name in ("lane", "stage", "status", "reason", "due_at")
+        },
+    )
+
+
+def _messages(story: JobStory, message_id: UUID | None = None) -> tuple[wire.Message, ...]:
+    """Say how the messages stand, all of them or the one that is named."""
+    return tuple(as_wire(row, wire.Message) for row in story.outgoing if message_id in (None, row.message_id))

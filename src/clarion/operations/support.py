@@ -1,0 +1,81 @@
+"""What people look after: uncertain messages and retrying them, support cases, the audit log."""
+
+from uuid import UUID
+
+from clarion.client import wire
+from clarion.domain.support import SupportCase
+from clarion.errors import Conflict
+from clarion.operations import page
+from clarion.operations.shape import as_wire, read_details
+from clarion.operations.wake import Wake
+from clarion.ports.store import Store
+
+UNCERTAIN = "uncertain"
+AUDIT = "audit"
+
+
+class Support:
+    """What people do when something went wrong, and what they did."""
+
+    def __init__(self, store: Store, *, wake: Wake) -> None:
+        """Work on this store, and wake workers."""
+        self._store = store
+        self._wake = wake
+
+    async def list_uncertain(self, tenant_id: str, query: wire.PageQuery) -> wire.UncertainPage:
+        """List the messages of which nobody knows whether they arrived, with the version that a retry asks for."""
+        after = page.read(UNCERTAIN, query.cursor, start=0)
+        found = await self._store.list_doubts(tenant_id, after=after, limit=query.limit + 1)
+        lines, following = page.cut(UNCERTAIN, found, query.limit, lambda line: line.id)
+        items = tuple(as_wire(line, wire.UncertainLine) for line in lines)
+        return wire.UncertainPage(items=items, next_cursor=following)
+
+    async def retry_message(
+        self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str
+    ) -> wire.Retried | None:
+        """Send a failed or uncertain message again, unless it has moved on since its version was read."""
+        if await self._store.retry_outgoing(tenant_id, outgoing_id, version=version, actor=actor, reason=reason):
+            self._wake("outgoing")
+            return wire.Retried(id=outgoing_id)
+        found = await self._store.list_doubts(tenant_id, after=max(outgoing_id - 1, 0), limit=1)
+        if found and found[0].id == outgoing_id:
+            raise Conflict(
+                f"the message was canceled, is out of time, or has moved on (its version is {found[0].version})",
+                hint="look at it again before you retry it",
+            )
+        return None
+
+    async def list_cases(self, tenant_id: str, query: wire.SupportCaseQuery) -> wire.SupportCasePage:
+        """List what a person should look at, one case for each cause."""
+        name = f"support-cases {query.status}"
+        after = page.read_guid(name, query.cursor)
+        found = await self._store.list_support_cases(tenant_id, status=query.status, after=after, limit=query.limit + 1)
+        cases, following = page.cut(name, found, query.limit, lambda case: case.case_id.hex)
+        return wire.SupportCasePage(items=tuple(map(_case, cases)), next_cursor=following)
+
+    async def find_case(self, tenant_id: str, case_id: UUID) -> wire.SupportCase | None:
+        """Show one support case with all that is known of it."""
+        case = await self._store.find_support_case(tenant_id, case_id)
+        return None if case is None else _case(case)
+
+    async def resolve_case(
+        self, tenant_id: str, case_id: UUID, *, actor: str, resolution: str
+    ) -> wire.SupportCase | None:
+        """Close a support case; the same trouble, seen again, opens it again."""
+        resolved = await self._store.resolve_support_case(tenant_id, case_id, actor=actor, resolution=resolution)
+        case = await self.find_case(tenant_id, case_id)
+        if case is not None and not resolved:
+            raise Conflict("the case is not open", hint="read it again: somebody has resolved it")
+        return case
+
+    async def list_audit(self, tenant_id: str, query: wire.PageQuery) -> wire.AuditPage:
+        """List what people did, oldest first; each entry's hash covers the one before it."""
+        after = page.read(AUDIT, query.cursor, start=0)
+        found = await self._store.list_audit(tenant_id, after=after, limit=query.limit + 1)
+        entries, following = page.cut(AUDIT, found, query.limit, lambda entry: entry.seq)
+        items = tuple(as_wire(one, wire.AuditLine, details=read_details(one.details)) for one in entries)
+        return wire.AuditPage(items=items, next_cursor=following)
+
+
+def _case(case: SupportCase) -> wire.SupportCase:
+    return as_wire(case, wire.SupportCase, details=read_details(case.details))

@@ -1,0 +1,47 @@
+"""Notification types: which there are, what they need, and switching them on and off. Switching is audited."""
+
+from itertools import chain
+
+import msgspec
+
+from clarion.client import wire
+from clarion.ports.catalog import CatalogStore
+from clarion.ports.facts import FactStore
+from clarion.ports.renderer import Bundle
+
+
+class Types:
+    """The notification types of a tenant."""
+
+    def __init__(self, *, catalog: CatalogStore, facts: FactStore) -> None:
+        """Read and change them here."""
+        self._catalog = catalog
+        self._facts = facts
+
+    async def list(self, tenant_id: str) -> wire.TypeList:
+        """List every published notification type, by name, with what its `data` must have."""
+        rows = await self._catalog.list_templates(tenant_id)
+        disabled = await self._facts.find_disabled_types({(tenant_id, row.template_key) for row in rows})
+        items = []
+        for row in rows:
+            bundle = msgspec.json.decode(row.bundle, type=Bundle)
+            definition = bundle.definition
+            items.append(
+                wire.NotificationType(
+                    type=row.template_key,
+                    version=row.version,
+                    title=definition.title,
+                    description=definition.description,
+                    channels=definition.channels,
+                    lane=definition.lane,
+                    enabled=(tenant_id, row.template_key) not in disabled,
+                    variables=tuple(sorted({*definition.required, *chain(*bundle.variables.values())})),
+                )
+            )
+        return wire.TypeList(items=tuple(items))
+
+    async def switch(self, tenant_id: str, name: str, *, enabled: bool, actor: str) -> bool | None:
+        """Switch a type on or off; False where it is so already, None where it is not published."""
+        if name not in {row.template_key for row in await self._catalog.list_templates(tenant_id)}:
+            return None
+        return await self._catalog.set_type_enabled(tenant_id, name, enabled=enabled, actor=actor)
