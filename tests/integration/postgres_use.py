@@ -103,7 +103,8 @@ async def use_everything(store: PostgresStore, connection: Connection, *, start:
 
 
 async def use_ensures(store: PostgresStore, around: range) -> None:
-    await store.ensure_tenant(TENANT, {(Purpose.DATA, 1): b"wrapped"})
+    for tenant_id in (TENANT, f"{TENANT}-{around.start}"):  # of which the second is new
+        await store.ensure_tenant(tenant_id, {(Purpose.DATA, 1): b"wrapped"})
     await store.ensure_automation_schedulers(TENANT, [make.automation_scheduler(n) for n in around])
     moved = [make.automation_scheduler(n, local_time="10:00") for n in around]
     await store.ensure_automation_schedulers(TENANT, moved)

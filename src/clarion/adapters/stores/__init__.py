@@ -1,4 +1,4 @@
-"""The stores: one folder an engine, split by port, its SQL beside it; and the schema history that they share.
+"""The stores: what both engines do alike (`shared`), a folder for each engine, and their schema history.
 
 A store opens a database that `migration` has prepared and never changes its schema.
 """

@@ -1,9 +1,9 @@
 """The PostgreSQL store: every port of storage over one pool of connections.
 
-`store` is the surface, one transaction a method. What happens inside those transactions, and its SQL: `ensure/` makes
-records, `queue/` is claiming and recording, `track` receipts, `facts` and `catalog` the control plane with its `audit`
-log, `insights` and `story` the read side. `session` keeps connections, time limits and repetition, `failure` says what
-the server's errors mean, `codec` turns records into parameters and rows into records. `bell` wakes other processes.
+`store` is the surface, one transaction a method. What is the same on both engines comes from `stores.shared`; what is
+hot or PostgreSQL's own lies here with its SQL: `ensure/` makes records, `queue/` is claiming and recording, `track`
+receipts. `session` keeps connections, time limits and repetition, `failure` says what the server's errors mean, `codec`
+turns records into parameters and rows into records. `bell` wakes other processes.
 
 A store opens a database that `migration` has prepared and refuses one that it may not use.
 """

@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
-from clarion.adapters.stores.postgres import insights, story, track
-from clarion.adapters.stores.postgres.ensure import job, outgoing, record, tenant
+from clarion.adapters.stores.postgres import track
+from clarion.adapters.stores.postgres.ensure import job, outgoing, record
 from clarion.adapters.stores.postgres.queue import cancel, claim, doubt
 from clarion.adapters.stores.postgres.queue import record as recording
 from clarion.adapters.stores.postgres.queue import stage as stage_
@@ -38,11 +38,9 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler, Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
-from clarion.domain.story import JobStory
-from clarion.domain.support import SupportCase, SupportStatus
+from clarion.domain.support import SupportCase
 from clarion.errors import StoreUnreachable
-from clarion.ports.ensure import NO_HOLDS, Holds, WrappedKeys, bounded
-from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
+from clarion.ports.ensure import NO_HOLDS, Holds, bounded
 from clarion.ports.track import ProviderEvent
 
 T = TypeVar("T")
@@ -63,14 +61,6 @@ class PostgresStore(SharedStore):
         """Run a shared work on a connection; here no transaction waits for one that is more urgent."""
         how = self._session.read if urgency is None else self._session.transact
         return await how(lambda connection: work(Transaction(connection)))
-
-    async def ensure_tenant(self, tenant_id: str, keys: WrappedKeys, *, actor: str | None = None) -> WrappedKeys:
-        """Make the tenant with these keys unless it exists, audited if by an actor; return the keys that it has."""
-        return await self._session.transact(lambda c: tenant.ensure_tenant(c, tenant_id, keys, actor=actor))
-
-    async def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:
-        """Return the tenant's wrapped keys, or None where there is no such tenant."""
-        return await self._session.read(lambda c: tenant.find_tenant_keys(c, tenant_id))
 
     async def ensure_automation_schedulers(
         self, tenant_id: str, items: Sequence[AutomationScheduler]
@@ -235,46 +225,6 @@ class PostgresStore(SharedStore):
         """Merge kept events into their rows by rank."""
         return await self._session.transact(lambda c: track.apply_events(c, limit=limit, actor=actor))
 
-    async def list_tenants(self, *, after: str = "", limit: int = 50) -> Sequence[str]:
-        """List the tenants in the order of their ids."""
-        return await self._session.read(lambda c: insights.list_tenants(c, after=after, limit=_page(limit)))
-
-    async def find_job_story(self, tenant_id: str, guid: UUID) -> JobStory | None:
-        """Return everything about a job by its guid."""
-        return await self._session.read(lambda c: story.find_job_story(c, tenant_id, guid))
-
-    async def find_job_of_message(self, tenant_id: str, message_id: UUID) -> UUID | None:
-        """Return the guid of the job that a message belongs to."""
-        return await self._session.read(lambda c: insights.find_job_of_message(c, tenant_id, message_id))
-
-    async def list_jobs(
-        self, tenant_id: str, partition_key: str, *, after: str = "", limit: int = 50
-    ) -> Sequence[JobLine]:
-        """List a partition's jobs in the order of their row keys."""
-        return await self._session.read(
-            lambda c: insights.list_jobs(c, tenant_id, partition_key, after=after, limit=_page(limit))
-        )
-
-    async def list_doubts(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[DoubtLine]:
-        """List rows in `Uncertain` in the order of their ids."""
-        return await self._session.read(lambda c: insights.list_doubts(c, tenant_id, after=after, limit=_page(limit)))
-
-    async def list_support_cases(
-        self, tenant_id: str, *, status: SupportStatus | None = None, after: UUID | None = None, limit: int = 50
-    ) -> Sequence[SupportCase]:
-        """List a tenant's cases in the order of their ids."""
-        return await self._session.read(
-            lambda c: insights.list_support_cases(c, tenant_id, status=status, after=after, limit=_page(limit))
-        )
-
-    async def find_support_case(self, tenant_id: str, case_id: UUID) -> SupportCase | None:
-        """Return one case."""
-        return await self._session.read(lambda c: insights.find_support_case(c, tenant_id, case_id))
-
-    async def measure(self) -> Gauge:
-        """Measure the work of all tenants."""
-        return await self._session.read(insights.measure)
-
     async def _ensure(
         self, tenant_id: str, items: Sequence[record.R], *, table: record.Table[record.R]
     ) -> list[Ensured[record.R]]:
@@ -282,8 +232,3 @@ class PostgresStore(SharedStore):
         if not bounded(items):
             return []
         return await self._session.transact(lambda c: record.ensure(c, tenant_id, items, table=table))
-
-
-def _page(limit: int) -> int:
-    """Keep a page to what a person reads."""
-    return min(limit, PAGE_MAX)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from enum import IntEnum
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from clarion.adapters.stores.shared import audit, catalog, facts
+from clarion.adapters.stores.shared import audit, catalog, facts, insights, tenant, timeline
 from clarion.adapters.stores.shared.transaction import Transaction
 
 P = ParamSpec("P")
@@ -52,6 +52,9 @@ class SharedStore(ABC):
     async def run(self, work: Work[T], urgency: Urgency | None) -> T:
         """Run a work as a transaction of this urgency; with None it only reads."""
 
+    ensure_tenant = _writes(Urgency.SOON, tenant.ensure_tenant)
+    find_tenant_keys = _reads(tenant.find_tenant_keys)
+
     find_recipients = _reads(facts.find_recipients)
     find_members = _reads(facts.find_members)
     find_disabled_types = _reads(facts.find_disabled_types)
@@ -68,3 +71,12 @@ class SharedStore(ABC):
     revoke_api_key = _writes(Urgency.SOON, catalog.revoke_api_key)
     resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
     list_audit = _reads(audit.list_audit)
+
+    list_tenants = _reads(insights.list_tenants)
+    find_job_story = _reads(timeline.find_job_story)
+    find_job_of_message = _reads(insights.find_job_of_message)
+    list_jobs = _reads(insights.list_jobs)
+    list_doubts = _reads(insights.list_doubts)
+    list_support_cases = _reads(insights.list_support_cases)
+    find_support_case = _reads(insights.find_support_case)
+    measure = _reads(insights.measure)

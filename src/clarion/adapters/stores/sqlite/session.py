@@ -53,6 +53,13 @@ _SETTINGS: Final = (
     "PRAGMA wal_autocheckpoint = 4096",
 )
 
+# On PostgreSQL the keys of outgoing messages are a table of their own (decision 0021). Here they are columns of the
+# message, and this view lets a shared statement ask for them by the same name.
+OUTGOING_KEY: Final = """
+CREATE TEMP VIEW outgoing_key AS
+SELECT tenant_id, bucket, pk, rk, message_id, id AS outgoing_id FROM outgoing_message
+"""
+
 _CLOCK: Final = load(__package__, "clock.sql")
 _COUNTS: Final = load(__package__, "count.sql")
 
@@ -247,6 +254,7 @@ class Session:
             _use_log(connection, store=self._location.shown)
         for setting in _SETTINGS:
             connection.execute(setting)
+        connection.execute(OUTGOING_KEY)
         (high_water,) = connection.execute(_CLOCK["read_high_water"].sql).fetchone()
         clock = StoreClock(self._host_clock, high_water=high_water)
         connection.create_function("clarion_now", 0, clock.now)

@@ -11,9 +11,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from clarion.adapters.stores.shared.store import SharedStore, Urgency
 from clarion.adapters.stores.shared.store import Work as SharedWork
 from clarion.adapters.stores.shared.transaction import finished
-from clarion.adapters.stores.sqlite import insights, story, track
+from clarion.adapters.stores.sqlite import track
 from clarion.adapters.stores.sqlite.core import SqliteCore, Work
-from clarion.adapters.stores.sqlite.ensure import job, outgoing, record, tenant
+from clarion.adapters.stores.sqlite.ensure import job, outgoing, record
 from clarion.adapters.stores.sqlite.queue import cancel, claim, doubt, result, stage
 from clarion.adapters.stores.sqlite.runner import Runner
 from clarion.adapters.stores.sqlite.session import Transaction
@@ -157,8 +157,6 @@ class SqliteStore(SharedStore):
             return []
         return await self.write(lambda transaction: work(transaction, tenant_id, items), urgency=urgency)
 
-    ensure_tenant = _writes(Urgency.SOON, tenant.ensure_tenant)
-    find_tenant_keys = _reads(tenant.find_tenant_keys)
     find_guard = _reads(job.find_guard)
 
     claim_stage = _writes(Urgency.SOON, stage.claim_stage)
@@ -179,12 +177,3 @@ class SqliteStore(SharedStore):
 
     keep_events = _writes(Urgency.SOON, track.keep_events)
     apply_events = _writes(Urgency.LATER, track.apply_events)
-
-    list_tenants = _reads(insights.list_tenants)
-    find_job_story = _reads(story.find_job_story)
-    find_job_of_message = _reads(insights.find_job_of_message)
-    list_jobs = _reads(insights.list_jobs)
-    list_doubts = _reads(insights.list_doubts)
-    list_support_cases = _reads(insights.list_support_cases)
-    find_support_case = _reads(insights.find_support_case)
-    measure = _reads(insights.measure)

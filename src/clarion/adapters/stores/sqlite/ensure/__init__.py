@@ -2,5 +2,5 @@
 
 Every function here takes an open transaction: insert what is absent, read in a second statement, settle with `answer`,
 then write the support cases of conflicts. `record` is the plain shape, `job` adds the guard and the scheduler row,
-`outgoing` is the hot path, `tenant` the keys. Transactions begin and end in `core`.
+`outgoing` is the hot path. Transactions begin and end in `core`.
 """

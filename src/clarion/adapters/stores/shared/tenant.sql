@@ -1,16 +1,16 @@
 -- name: insert_tenant
--- Whoever did not make the tenant adds no key to it. The look-up first spares a repeat every write.
+-- Whoever did not make the tenant adds no key to it, so the loser of a race never mixes its keys with the winner's. The
+-- look-up first spares a repeat every write.
 INSERT INTO tenant (tenant_id, created_at)
-SELECT :tenant_id, clarion_now()
+SELECT :tenant_id, now()
 WHERE NOT EXISTS (SELECT 1 FROM tenant AS t WHERE t.tenant_id = :tenant_id)
-RETURNING tenant_id;
+ON CONFLICT DO NOTHING;
 
 -- name: insert_tenant_keys
 -- In the transaction that made the tenant, and never after it.
 INSERT INTO tenant_key (tenant_id, purpose, serial, wrapped, created_at)
-SELECT
-  :tenant_id, g.value ->> 'purpose', g.value ->> 'serial', clarion_bytes(g.value ->> 'wrapped'), clarion_now()
-FROM json_each(:items) AS g;
+SELECT :tenant_id, g.purpose, g.serial, g.wrapped, now()
+FROM {keys: purpose text, serial whole, wrapped bytes} AS g;
 
 -- name: read_tenant_keys
 -- No row means no tenant; a tenant without keys is one row of nulls.

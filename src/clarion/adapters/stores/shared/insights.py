@@ -1,0 +1,109 @@
+"""The read side: lists, pages and gauges, one statement each. Reads only; what happened to one job is in `timeline`."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.transaction import Argument, Transaction, first
+from clarion.domain.identity import Lane
+from clarion.domain.notification import Stage
+from clarion.domain.support import SupportCase, SupportStatus
+from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
+
+_SQL: Final = Statements("insights.sql")
+
+COUNTED_MAX: Final = 100_000
+"""A gauge that stands here says "very many"; counting on would cost more than anybody gains by it."""
+
+
+class _Tenant(msgspec.Struct, frozen=True):
+    tenant_id: str
+
+
+class _Job(msgspec.Struct, frozen=True):
+    guid: UUID
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    now: datetime
+    stages_waiting: int
+    oldest_stage_due_at: datetime | None
+    outgoing_waiting: int
+    oldest_outgoing_due_at: datetime | None
+    sending: int
+    uncertain: int
+    open_support_cases: int
+
+
+async def list_tenants(transaction: Transaction, *, after: str = "", limit: int = 50) -> list[str]:
+    """List the tenants in the order of their ids, behind `after`."""
+    rows = await transaction.fetch(_Tenant, _SQL["list_tenants"], after=after, limit=_page(limit))
+    return [row.tenant_id for row in rows]
+
+
+async def find_job_of_message(transaction: Transaction, tenant_id: str, message_id: UUID) -> UUID | None:
+    """Return the guid of the job that a message belongs to, or None."""
+    rows = await transaction.fetch(_Job, _SQL["find_job_of_message"], tenant_id=tenant_id, message_id=message_id)
+    return rows[0].guid if rows else None
+
+
+async def list_jobs(
+    transaction: Transaction, tenant_id: str, partition_key: str, *, after: str = "", limit: int = 50
+) -> list[JobLine]:
+    """List a partition's jobs in the order of their row keys, behind `after`."""
+    place = {"tenant_id": tenant_id, "partition_key": partition_key, "after": after}
+    return await transaction.fetch(JobLine, _SQL["list_jobs"], limit=_page(limit), **place)
+
+
+async def list_doubts(transaction: Transaction, tenant_id: str, *, after: int = 0, limit: int = 50) -> list[DoubtLine]:
+    """List rows in `Uncertain` in the order of their ids, behind `after`."""
+    return await transaction.fetch(DoubtLine, _SQL["list_doubts"], tenant_id=tenant_id, after=after, limit=_page(limit))
+
+
+async def list_support_cases(
+    transaction: Transaction,
+    tenant_id: str,
+    *,
+    status: SupportStatus | None = None,
+    after: UUID | None = None,
+    limit: int = 50,
+) -> list[SupportCase]:
+    """List a tenant's cases in the order of their ids, starting behind `after`."""
+    page: dict[str, Argument] = {"tenant_id": tenant_id, "after": after or UUID(int=0), "limit": _page(limit)}
+    if status is None:
+        return await transaction.fetch(SupportCase, _SQL["list_support_cases"], **page)
+    return await transaction.fetch(SupportCase, _SQL["list_support_cases_by_status"], status=status, **page)
+
+
+async def find_support_case(transaction: Transaction, tenant_id: str, case_id: UUID) -> SupportCase | None:
+    """Return one case, or None."""
+    return first(await transaction.fetch(SupportCase, _SQL["find_support_case"], tenant_id=tenant_id, case_id=case_id))
+
+
+async def measure(transaction: Transaction) -> Gauge:
+    """Measure the work of all tenants; numbers end at `COUNTED_MAX`."""
+    (found,) = await transaction.fetch(
+        _Measured, _SQL["measure"], stages=list(Stage), lanes=list(Lane), counted_max=COUNTED_MAX
+    )
+    return Gauge(
+        stages_waiting=found.stages_waiting,
+        oldest_stage_seconds=_seconds(found.oldest_stage_due_at, found.now),
+        outgoing_waiting=found.outgoing_waiting,
+        oldest_outgoing_seconds=_seconds(found.oldest_outgoing_due_at, found.now),
+        sending=found.sending,
+        uncertain=found.uncertain,
+        open_support_cases=found.open_support_cases,
+    )
+
+
+def _seconds(due_at: datetime | None, now: datetime) -> float:
+    """Give the seconds for which something that is due has waited."""
+    return 0.0 if due_at is None else (now - due_at).total_seconds()
+
+
+def _page(limit: int) -> int:
+    """Keep a page to what a person reads."""
+    return min(limit, PAGE_MAX)

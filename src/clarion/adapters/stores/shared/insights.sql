@@ -1,0 +1,152 @@
+-- name: list_tenants
+-- Pages by the primary key, in the order that the database sorts its text in.
+SELECT tenant_id FROM tenant WHERE tenant_id > :after ORDER BY tenant_id LIMIT :limit;
+
+-- name: find_job_of_message
+-- By the rows of the message, outgoing or in the inbox, or by the job that was answered with it; whichever there are
+-- belong to one job.
+SELECT j.guid
+FROM (
+  SELECT a.row_key FROM notification_job AS a WHERE a.tenant_id = :tenant_id AND a.message_id = :message_id
+  UNION ALL
+  SELECT k.pk FROM outgoing_key AS k WHERE k.tenant_id = :tenant_id AND k.message_id = :message_id
+  UNION ALL
+  SELECT u.job_row_key FROM user_message AS u WHERE u.tenant_id = :tenant_id AND u.message_id = :message_id
+) AS m
+JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = m.row_key
+LIMIT 1;
+
+-- name: list_jobs
+-- Pages by the index of an entity's history, in the order of bytes, which makes direct jobs newest first. The state is
+-- that of the scheduler row, if the job has one.
+SELECT
+  j.guid, j.row_key, j.event_type, j.source_at, j.created_at,
+  (
+    SELECT s.status
+    FROM notification_scheduler AS s
+    WHERE
+      s.tenant_id = :tenant_id AND s.artifact_type = 'NotificationJob' AND s.artifact_pk = j.partition_key
+      AND s.artifact_rk = j.row_key
+    LIMIT 1
+  ) AS scheduler_status
+FROM notification_job AS j
+WHERE j.tenant_id = :tenant_id AND j.partition_key = :partition_key AND j.row_key COLLATE "C" > :after
+ORDER BY j.row_key COLLATE "C"
+LIMIT :limit;
+
+-- name: list_doubts
+-- Pages by the partial index of uncertain rows. `since_at` is the last move into that state; the line of a decision to
+-- leave it there comes after that move and does not count.
+SELECT
+  o.id, o.message_id, o.channel, o.account, o.version, o.reason,
+  coalesce(
+    (
+      SELECT max(t.at)
+      FROM transition AS t
+      WHERE t.bucket = o.bucket AND t.outgoing_id = o.id AND t.to_status = 'Uncertain' AND t.from_status <> 'Uncertain'
+    ),
+    o.created_at
+  ) AS since_at
+FROM outgoing_message AS o
+WHERE o.tenant_id = :tenant_id AND o.status = 'Uncertain' AND o.id > :after
+ORDER BY o.id
+LIMIT :limit;
+
+-- name: list_support_cases
+-- Pages by the primary key: a page costs the same wherever it lies, and a case that opens meanwhile moves none.
+SELECT
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
+FROM support_case
+WHERE tenant_id = :tenant_id AND case_id > :after
+ORDER BY case_id
+LIMIT :limit;
+
+-- name: list_support_cases_by_status
+-- A statement of its own, for the index that holds the status too: a page of open cases is not searched among resolved
+-- ones.
+SELECT
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
+FROM support_case
+WHERE tenant_id = :tenant_id AND status = :status AND case_id > :after
+ORDER BY case_id
+LIMIT :limit;
+
+-- name: find_support_case
+-- By the primary key.
+SELECT
+  case_id, kind, status, record, record_key, details, seen_count, correlation_id, first_seen_at, last_seen_at,
+  resolved_at, resolved_by, resolution
+FROM support_case
+WHERE tenant_id = :tenant_id AND case_id = :case_id;
+
+-- name: measure
+-- Asked every few seconds, so nothing is counted to its end: of every kind at most `counted_max`. The oldest message is
+-- the oldest of the flows' heads, and flows are few. What is not due yet does not wait.
+SELECT
+  now() AS now,
+  (
+    SELECT count(*)
+    FROM (
+      SELECT s.id
+      FROM {stages: name text} AS stage
+      CROSS JOIN {lanes: name text} AS lane
+      JOIN notification_scheduler AS s ON s.stage = stage.name AND s.lane = lane.name AND s.due_at <= now()
+      LIMIT :counted_max
+    ) AS counted
+  ) AS stages_waiting,
+  (
+    SELECT min(
+      (
+        SELECT s.due_at
+        FROM notification_scheduler AS s
+        WHERE s.stage = stage.name AND s.lane = lane.name AND s.due_at <= now()
+        ORDER BY s.due_at
+        LIMIT 1
+      )
+    )
+    FROM {stages: name text} AS stage
+    CROSS JOIN {lanes: name text} AS lane
+  ) AS oldest_stage_due_at,
+  (
+    SELECT count(*)
+    FROM (
+      SELECT o.id
+      FROM flow AS f
+      JOIN outgoing_message AS o ON o.flow_id = f.id AND o.due_at <= now()
+      LIMIT :counted_max
+    ) AS counted
+  ) AS outgoing_waiting,
+  (
+    SELECT min(
+      (
+        SELECT o.due_at
+        FROM outgoing_message AS o
+        WHERE o.flow_id = f.id AND o.due_at <= now()
+        ORDER BY o.due_at
+        LIMIT 1
+      )
+    )
+    FROM flow AS f
+  ) AS oldest_outgoing_due_at,
+  (
+    SELECT count(*)
+    FROM (
+      SELECT sending.lease_until
+      FROM outgoing_message AS sending
+      WHERE sending.lease_until IS NOT NULL
+      ORDER BY sending.lease_until
+      LIMIT :counted_max
+    ) AS counted
+  ) AS sending,
+  (
+    SELECT count(*)
+    FROM (
+      SELECT uncertain.id FROM outgoing_message AS uncertain WHERE uncertain.status = 'Uncertain' LIMIT :counted_max
+    ) AS counted
+  ) AS uncertain,
+  (
+    SELECT count(*)
+    FROM (SELECT cases.case_id FROM support_case AS cases WHERE cases.status = 'Open' LIMIT :counted_max) AS counted
+  ) AS open_support_cases;

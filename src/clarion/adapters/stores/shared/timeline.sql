@@ -1,0 +1,70 @@
+-- name: read_job
+-- The job by its guid, and when it was stored.
+SELECT
+  id, partition_key, row_key, guid, message_id, event_type, operation, source_type, source, automation_key, run_key,
+  template_key, asked_template_version, template_version, payload_hash, payload, recipients, source_at, bucket,
+  key_version, actor, correlation_id, traceparent, created_at
+FROM notification_job
+WHERE tenant_id = :tenant_id AND guid = :guid;
+
+-- name: read_scheduler_of_job
+-- The pending row of a job, by the first parts of its unique key.
+SELECT
+  id, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at, lease_until,
+  retry_count, rescue_count, reason, diagnostics, correlation_id, traceparent, created_at, scheduled_at, moved_at
+FROM notification_scheduler
+WHERE
+  tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
+  AND artifact_rk = :row_key
+ORDER BY id
+LIMIT 1;
+
+-- name: read_inbox_of_job
+-- The inbox rows of all recipients.
+SELECT
+  id, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type, content, correlation_id,
+  traceparent, created_at
+FROM user_message
+WHERE tenant_id = :tenant_id AND job_row_key = :row_key
+ORDER BY id;
+
+-- name: read_messages_of_job
+-- All outgoing rows of a job, by the first parts of their key.
+SELECT
+  o.id, o.bucket, o.pk, o.rk, o.message_id, o.channel, o.status, o.version, o.attempts, o.reason, o.account,
+  o.provider_message_id, o.due_at, o.cancel_at, o.cancel_actor, o.created_at
+FROM outgoing_key AS k
+JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
+WHERE k.tenant_id = :tenant_id AND k.bucket = :bucket AND k.pk = :row_key
+ORDER BY o.id;
+
+-- name: read_transitions_of_messages
+-- Of all rows at once, each in the order of its versions.
+SELECT t.outgoing_id, t.version, t.from_status, t.to_status, t.at, t.actor, t.reason
+FROM {rows: bucket whole, id whole} AS g
+JOIN transition AS t ON t.bucket = g.bucket AND t.outgoing_id = g.id
+ORDER BY t.outgoing_id, t.version;
+
+-- name: read_attempts_of_messages
+-- Of all rows at once, each in its order.
+SELECT d.outgoing_id, d.attempt, d.account, d.status, d.provider_message_id, d.reason, d.latency_ms, d.at
+FROM {rows: bucket whole, id whole} AS g
+JOIN delivery_attempt AS d ON d.bucket = g.bucket AND d.outgoing_id = g.id
+ORDER BY d.outgoing_id, d.attempt;
+
+-- name: read_events_of_messages
+-- What providers reported about these rows, by our key or by the id that a provider gave to one of the calls; applied
+-- or not, and each event once. Two look-ups, each by its own index: one condition with OR would have none.
+SELECT e.outgoing_id, e.account, e.event_id, e.status, e.happened_at, e.received_at, e.applied_at
+FROM (
+  SELECT g.id AS outgoing_id, w.account, w.event_id, w.status, w.happened_at, w.received_at, w.applied_at
+  FROM {messages: id whole, message_id guid, key_hash text} AS g
+  JOIN webhook_event AS w
+    ON w.tenant_id = :tenant_id AND w.message_id = g.message_id AND w.recipient_key_hash = g.key_hash
+  UNION
+  SELECT g.id, w.account, w.event_id, w.status, w.happened_at, w.received_at, w.applied_at
+  FROM {calls: id whole, account text, provider_message_id text} AS g
+  JOIN webhook_event AS w
+    ON w.tenant_id = :tenant_id AND w.account = g.account AND w.provider_message_id = g.provider_message_id
+) AS e
+ORDER BY e.received_at, e.account COLLATE "C", e.event_id COLLATE "C", e.outgoing_id;
