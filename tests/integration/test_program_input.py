@@ -17,6 +17,7 @@ import pytest
 from clarion.cli import main
 from clarion.cli.desk import user_name
 from clarion.domain.depth import DEPTH_MAX
+from clarion.operations.page import write
 
 PROGRAM = Path(sys.executable).with_name("clarion")
 ROOT = Path(__file__).parents[2]
@@ -124,8 +125,11 @@ def refused_here(
         (("uncertain", "retry", "7", "--version", "1", "--reason", " "), "--reason: it is empty"),
         (("uncertain", "retry", str(2**63), "--version", "1", "--reason", "so"), "Invalid value for 'ID'"),
         (("uncertain", "retry", "7", "--version", str(2**63), "--reason", "so"), "Invalid value for '--version'"),
-        (("uncertain", "list", "--after", str(2**63)), "Invalid value for '--after'"),
-        (("audit", "--after", str(2**63)), "Invalid value for '--after'"),
+        (("uncertain", "list", "--after", "7"), "--after: it is no cursor of this list"),
+        (("audit", "--after", str(2**63)), "--after: it is no cursor of this list"),
+        (("support", "list", "--after", write("audit", 7)), "--after: it is no cursor of this list"),
+        (("history", "user:7", "--after", "\0"), "--after: it is no cursor of this list"),
+        (("audit", "--limit", "101"), "Invalid value for '--limit'"),
         (("support", "retry", "7", "--reason", "so"), "'7' is no id"),
         (("support", "retry", "00000000-0000-4000-8000-000000000000", "--reason", " "), "--reason: it is empty"),
         (("support", "retry", "00000000-0000-4000-8000-000000000000", "--reason", "so"), "the tenant has no job"),
@@ -189,7 +193,7 @@ def test_every_list_in_json_has_items_and_where_to_go_on(
     shown = msgspec.json.decode(capfd.readouterr().out)
     assert left.value.code == 0
     assert isinstance(shown.pop("items"), list)
-    assert shown in ({}, {"next": None})
+    assert shown in ({}, {"next_cursor": None})
 
 
 def deep(levels: int) -> bytes:

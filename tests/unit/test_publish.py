@@ -8,8 +8,9 @@ import pytest
 
 from clarion.adapters.renderers import open_renderer
 from clarion.catalog.publish import Publisher
-from clarion.catalog.switch import Types, unknown_type
+from clarion.cli.desk import unknown_type
 from clarion.errors import InvalidInput
+from clarion.operations.types import Types
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
 
@@ -118,18 +119,19 @@ async def test_types_are_listed_with_whether_they_are_on(
     await publisher.publish("school", folder=folder, actor="cli:sam")
     types = Types(catalog=store, facts=store)
     await types.switch("school", "welcome", enabled=False, actor="cli:sam")
-    assert [(line.key, line.enabled) for line in await types.list("school")] == [
+    assert [(one.type, one.enabled) for one in (await types.list("school")).items] == [
         ("one-time-code", True),
         ("welcome", False),
     ]
-    await types.switch("school", "welcome", enabled=True, actor="cli:sam")
-    assert all(line.enabled for line in await types.list("school"))
-    assert await types.list("other") == []
+    assert await types.switch("school", "welcome", enabled=True, actor="cli:sam") is True
+    assert await types.switch("school", "welcome", enabled=True, actor="cli:sam") is False
+    assert all(one.enabled for one in (await types.list("school")).items)
+    assert (await types.list("other")).items == ()
 
 
 async def test_a_type_that_is_not_published_cannot_be_switched(store: MemoryStore) -> None:
-    with pytest.raises(InvalidInput, match="there is no notification type 'welcome'"):
-        await Types(catalog=store, facts=store).switch("school", "welcome", enabled=False, actor="cli:sam")
+    types = Types(catalog=store, facts=store)
+    assert await types.switch("school", "welcome", enabled=False, actor="cli:sam") is None
 
 
 @pytest.mark.parametrize(

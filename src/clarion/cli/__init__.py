@@ -10,7 +10,7 @@ caller must ask differently, 1 where the installation or the program is at fault
 | `send`, `ask`, `outbox` | sending, and finding out what became of it |
 | `doubt`, `support` | what a person has to decide |
 | `catalog`, `access`, `install` | types, tenants, keys, the installation itself |
-| `desk`, `ring` | what a command works with, and waking those who work |
+| `desk` | what a command works with |
 | `option`, `output` | what all commands take and how all print |
 """
 

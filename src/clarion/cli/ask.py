@@ -4,44 +4,19 @@ from datetime import UTC
 from typing import Annotated
 from uuid import UUID
 
-import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, find_job, unknown_id
-from clarion.cli.output import clock_time, moment, print_json, print_pairs, print_table, say
+from clarion.cli.desk import Desk, at_desk, job_or_message, known
+from clarion.cli.output import clock_time, moment, print_json, print_pairs, print_table, say_more
 from clarion.cli.send import read_recipient
-from clarion.domain import derived_id, key
+from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
-from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.story import JobStory, OutgoingStory, TimelineLine, timeline
 from clarion.errors import InvalidInput
-from clarion.ports.insights import JobLine
-from clarion.producers.direct import target_of
+from clarion.producers.direct import Recipient, target_of
 
 STATES_MAX = 6
 """Messages whose state is told before the story: those of two recipients on three channels; --json has all."""
-
-
-class MessageState(msgspec.Struct, frozen=True, kw_only=True):
-    """How one message stands; a retry asks for its id and version."""
-
-    id: int
-    version: int
-    message_id: UUID
-    channel: Channel
-    status: OutgoingStatus
-    reason: str | None
-
-
-class Story(msgspec.Struct, frozen=True, kw_only=True):
-    """What `explain` tells."""
-
-    job_id: UUID
-    message_id: UUID | None
-    type: str
-    lines: tuple[TimelineLine, ...]
-    messages: tuple[MessageState, ...]
 
 
 def explain(
@@ -51,29 +26,22 @@ def explain(
     as_json: option.Json = False,
 ) -> None:
     """Tell the whole story of a notification in order, with times and reasons."""
+    named = job_or_message(message_or_job)
 
-    async def work(desk: Desk) -> tuple[JobStory, UUID | None]:
-        job_guid, message_id = await find_job(desk, message_or_job)
-        story = await desk.store.find_job_story(desk.tenant_id, job_guid)
-        if story is None:
-            raise unknown_id(message_or_job)
-        return story, message_id
-
-    story, message_id = at_desk(work, store=store, tenant=tenant)
-    lines = timeline(story, message_id=message_id)
-    if as_json:
-        print_json(
-            Story(
-                job_id=story.job.guid,
-                message_id=message_id,
-                type=story.job.event_type,
-                lines=lines,
-                messages=tuple(_state(row) for row in story.outgoing if message_id in (None, row.message_id)),
-            )
+    async def work(desk: Desk) -> tuple[wire.Timeline, wire.Notification]:
+        notifications = desk.operations.notifications
+        return (
+            known(await notifications.find_timeline(desk.tenant_id, named), message_or_job),
+            known(await notifications.find(desk.tenant_id, named), message_or_job),
         )
+
+    timeline, notification = at_desk(work, store=store, tenant=tenant)
+    if as_json:
+        print_json(timeline)
         return
-    _print_head(story, message_id)
+    _print_head(timeline, notification)
     typer.echo("")
+    lines = timeline.lines
     several = len({line.message_id for line in lines if line.message_id is not None}) > 1
     days = [f"{line.at.astimezone(UTC):%Y-%m-%d}" for line in lines]
     print_table(
@@ -107,51 +75,36 @@ def history(
     as_json: option.Json = False,
 ) -> None:
     """List every notification about an entity, newest first."""
-
-    async def work(desk: Desk) -> list[JobLine]:
-        partition_key = await _partition(desk, entity)
-        # One more than is shown tells whether there is a next page.
-        return list(await desk.store.list_jobs(desk.tenant_id, partition_key, after=after, limit=limit + 1))
-
-    found = at_desk(work, store=store, tenant=tenant)
-    jobs, following = found[:limit], found[limit - 1].row_key if len(found) > limit else None
+    about, query = _about(entity), option.page(limit, after)
+    page = at_desk(
+        lambda desk: desk.operations.notifications.history(desk.tenant_id, about, query), store=store, tenant=tenant
+    )
     if as_json:
-        items = [
-            {
-                "job_id": job.guid,
-                "type": job.event_type,
-                "status": job.scheduler_status,
-                "accepted_at": job.source_at,
-            }
-            for job in jobs
-        ]
-        print_json({"items": items, "next": following})
+        print_json(page)
         return
     print_table(
         ("time", "type", "state", "job"),
-        [(moment(job.source_at), job.event_type, job.scheduler_status, job.guid) for job in jobs],
+        [(moment(job.accepted_at), job.type, job.status, job.job_id) for job in page.items],
         empty="nothing was ever sent about it",
     )
-    if following is not None:
-        say(f"more: --after {following}")
+    say_more(page.next_cursor)
 
 
-async def _partition(desk: Desk, text: str) -> str:
-    """Find where a history opens: at an entity's guid, or at a recipient."""
+def _about(text: str) -> UUID | Recipient:
+    """Read what a history is about: an entity's guid, or a recipient."""
     entity_guid = _entity_guid(text)
     if entity_guid is not None:
-        return key.event_job_pk(entity_guid=entity_guid)
+        return entity_guid
     try:
-        identity = target_of(read_recipient(text)).identity
+        recipient = read_recipient(text)
+        target_of(recipient)
     except InvalidInput:
         raise InvalidInput(
             "it names neither an entity nor a recipient",
             field="entity",
             hint="give the entity's guid, user:ID, employee:GUID, group:GUID, or an address in full",
         ) from None
-    keys = await desk.platform.keyring.get(desk.tenant_id)
-    hashed = derived_id.recipient_id_hash(identity_key=keys.identity_key, tenant_id=keys.tenant_id, identity=identity)
-    return key.manual_job_pk(entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0))
+    return recipient
 
 
 def _entity_guid(text: str) -> UUID | None:
@@ -174,32 +127,20 @@ def _stands(where: str, reason: str | None) -> str:
     return f"{where} ({reason})" if reason else where
 
 
-def _state(row: OutgoingStory) -> MessageState:
-    return MessageState(
-        id=row.id,
-        version=row.version,
-        message_id=row.message_id,
-        channel=row.channel,
-        status=row.status,
-        reason=row.reason,
-    )
-
-
-def _print_head(story: JobStory, message_id: UUID | None) -> None:
+def _print_head(timeline: wire.Timeline, notification: wire.Notification) -> None:
     """Say what it is about and how it stands, before the details."""
-    job, scheduler = story.job, story.scheduler
-    rows = [row for row in story.outgoing if message_id in (None, row.message_id)]
-    states = [_stands(f"{row.channel}: {row.status}", row.reason) for row in rows]
-    if not rows and scheduler is not None:
-        states = [_stands(f"{scheduler.stage}: {scheduler.status}", scheduler.reason)]
+    version, entity = notification.template_version, notification.entity
+    states = [_stands(f"{row.channel}: {row.status}", row.reason) for row in timeline.messages]
+    if not states and notification.stage is not None:
+        states = [_stands(f"{notification.stage}: {notification.status}", notification.reason)]
     print_pairs(
         [
-            ("type", f"{job.event_type}, version {job.template_version}" if job.template_version else job.event_type),
-            ("job", job.guid),
-            ("message", message_id),
-            ("about", f"{job.source_type} {job.source}" if job.source_type else None),
+            ("type", f"{notification.type}, version {version}" if version else notification.type),
+            ("job", timeline.job_id),
+            ("message", timeline.message_id),
+            ("about", f"{entity.type} {entity.guid}" if entity else None),
             *[("state", state) for state in states[:STATES_MAX]],
             ("", f"and {len(states) - STATES_MAX} more" if len(states) > STATES_MAX else None),
-            ("request", job.correlation_id),
+            ("request", notification.correlation_id),
         ]
     )

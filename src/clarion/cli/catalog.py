@@ -5,16 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from clarion.bootstrap import open_platform
 from clarion.catalog.publish import Published, Publisher
-from clarion.catalog.switch import TypeLine, Types
 from clarion.cli import option
-from clarion.cli.desk import Desk, acting, at_desk, settings_with
-from clarion.cli.output import as_object, print_json, print_table, progress, say
-from clarion.ports.catalog import AuditEntry
+from clarion.cli.desk import Desk, acting, at_desk, settings_with, unknown_type
+from clarion.cli.output import print_json, print_table, progress, say_more
 
 types = typer.Typer()
 tenants = typer.Typer(help="Tenants: whose notifications these are.")
@@ -35,17 +32,16 @@ def types_or_list(
 @types.command("list")
 def list_types(tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
     """List the published types."""
-
-    async def work(desk: Desk) -> list[TypeLine]:
-        return await Types(catalog=desk.store, facts=desk.store).list(desk.tenant_id)
-
-    lines = at_desk(work, store=store, tenant=tenant)
+    found = at_desk(lambda desk: desk.operations.types.list(desk.tenant_id), store=store, tenant=tenant)
     if as_json:
-        print_json({"items": lines})
+        print_json(found)
         return
     print_table(
         ("type", "title", "version", "channels", "lane", "state"),
-        [(one.key, one.title, one.version, one.channels, one.lane, "on" if one.enabled else "off") for one in lines],
+        [
+            (one.type, one.title, one.version, one.channels, one.lane, "on" if one.enabled else "off")
+            for one in found.items
+        ],
         empty="nothing is published yet; `clarion publish FOLDER` adds a type",
     )
 
@@ -105,12 +101,11 @@ def list_tenants(
     found = asyncio.run(work())
     following = found[-1] if len(found) == limit else None
     if as_json:
-        print_json({"items": found, "next": following})
+        print_json({"items": found, "next_cursor": following})
         return
     for one in found:
         typer.echo(one)
-    if following is not None:
-        say(f"more: --after {following}")
+    say_more(following)
 
 
 @tenants.command()
@@ -134,35 +129,32 @@ def create(
 
 def audit(
     limit: option.Limit = 50,
-    after: option.AfterNumber = 0,
+    after: option.After = "",
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
     """List what people and support tools did, oldest first."""
-
-    async def work(desk: Desk) -> Sequence[AuditEntry]:
-        return await desk.store.list_audit(desk.tenant_id, after=after, limit=limit)
-
-    entries = at_desk(work, store=store, tenant=tenant)
-    following = entries[-1].seq if len(entries) == limit else None
+    query = option.page(limit, after)
+    page = at_desk(lambda desk: desk.operations.support.list_audit(desk.tenant_id, query), store=store, tenant=tenant)
     if as_json:
-        items = [{**msgspec.structs.asdict(one), "details": as_object(one.details)} for one in entries]
-        print_json({"items": items, "next": following})
+        print_json(page)
         return
     print_table(
         ("no", "time", "who", "did", "to", "why"),
-        [(one.seq, one.at, one.actor, one.act, one.subject, one.reason) for one in entries],
+        [(one.seq, one.at, one.actor, one.act, one.subject, one.reason) for one in page.items],
         empty="nobody has done anything yet",
     )
-    if following is not None:
-        say(f"more: --after {following}")
+    say_more(page.next_cursor)
 
 
 def _switch(notification: str, *, tenant: str | None, store: str | None, as_json: bool, enabled: bool) -> None:
     async def work(desk: Desk) -> bool:
-        switches = Types(catalog=desk.store, facts=desk.store)
-        return await switches.switch(desk.tenant_id, notification, enabled=enabled, actor=desk.actor)
+        operations = desk.operations.types
+        changed = await operations.switch(desk.tenant_id, notification, enabled=enabled, actor=desk.actor)
+        if changed is None:
+            raise unknown_type(notification, [one.type for one in (await operations.list(desk.tenant_id)).items])
+        return changed
 
     changed = at_desk(work, store=store, tenant=tenant)
     if as_json:

@@ -3,15 +3,18 @@
 import asyncio
 import os
 import pwd
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TypeVar
 from uuid import UUID
 
 import msgspec
 
-from clarion.bootstrap import Platform, Settings, load_settings, open_platform
+from clarion.bootstrap import Platform, Settings, load_settings, open_bell, open_platform
 from clarion.dispatch.request import Trace
-from clarion.errors import InvalidInput
+from clarion.errors import Conflict, InvalidInput
+from clarion.operations import Operations, Wake
 from clarion.ports.store import Store
 
 T = TypeVar("T")
@@ -21,6 +24,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """One command's platform, and for whom it works there."""
 
     platform: Platform
+    operations: Operations
     tenant_id: str
     actor: str
     trace: Trace
@@ -32,19 +36,29 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def at_desk(work: Callable[[Desk], Awaitable[T]], *, store: str | None, tenant: str | None) -> T:
-    """Run one command's work for a tenant and return what it returns."""
+    """Run one command's work for a tenant, wake the workers if there is something for them, and return its answer."""
 
     async def whole() -> T:
         async with open_platform(settings_with(store)) as platform:
-            return await work(await take_place(platform, tenant=tenant))
+            stored: set[str] = set()
+            answer = await work(await take_place(platform, tenant=tenant, wake=stored.add))
+            if stored:
+                await _wake_workers(platform.settings, stored)
+            return answer
 
-    return asyncio.run(whole())
+    try:
+        return asyncio.run(whole())
+    except InvalidInput as error:
+        if error.field != "cursor":
+            raise
+        raise type(error)(error.message, field="--after", hint=error.hint) from None
 
 
-async def take_place(platform: Platform, *, tenant: str | None) -> Desk:
+async def take_place(platform: Platform, *, tenant: str | None, wake: Wake = lambda _: None) -> Desk:
     """Make a desk on an open platform, for the tenant that is named or the only one."""
     return Desk(
         platform=platform,
+        operations=Operations(platform, wake=wake),
         tenant_id=await _tenant(platform, tenant or platform.settings.tenant),
         actor=acting(),
         trace=Trace(correlation_id=str(platform.ids.new_guid())),
@@ -78,20 +92,45 @@ def guid(text: str, *, field: str, hint: str) -> UUID:
         raise InvalidInput(f"{text!r:.80} is no id", field=field, hint=hint) from None
 
 
-async def find_job(desk: Desk, text: str) -> tuple[UUID, UUID | None]:
-    """Find a job by its own id or by that of one of its messages; return its id and, if so, the message's."""
-    named = guid(text, field="id", hint="use the id as `clarion send` or `clarion history` printed it")
-    job_guid = await desk.store.find_job_of_message(desk.tenant_id, named)
-    return (named, None) if job_guid is None else (job_guid, named)
+def job_or_message(text: str) -> UUID:
+    """Read the id of a job or of a message as it was typed."""
+    return guid(text, field="id", hint="use the id as `clarion send` or `clarion history` printed it")
 
 
-def unknown_id(text: str) -> InvalidInput:
-    """Make the error for an id under which nothing is stored."""
-    return InvalidInput(
-        f"the tenant has no job or message {text}",
-        field="id",
-        hint="check the id and --tenant",
-    )
+def known(answer: T | None, text: str) -> T:
+    """Give what was found under the id of a job or message, or say that the tenant has none."""
+    if answer is None:
+        raise InvalidInput(f"the tenant has no job or message {text}", field="id", hint="check the id and --tenant")
+    return answer
+
+
+def unknown_type(name: str, names: Collection[str]) -> InvalidInput:
+    """Make the error for a notification type that is not published, with the names that come near."""
+    near = get_close_matches(name, sorted(names), n=3)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    elif names:
+        hint = f"the published types are {', '.join(sorted(names))}"
+    else:
+        hint = "nothing is published yet; `clarion publish FOLDER` adds a type"
+    return InvalidInput(f"there is no notification type {name!r}", field="type", hint=hint)
+
+
+@contextmanager
+def hint_on_conflict(hint: str) -> Iterator[None]:
+    """Where an operation cannot be done as things stand, name the command that shows how they stand."""
+    try:
+        yield
+    except Conflict as error:
+        raise Conflict(error.message, hint=hint) from None
+
+
+async def _wake_workers(settings: Settings, topics: Collection[str]) -> None:
+    """Wake workers of other processes, where the store can tell them; elsewhere they find the work within a second."""
+    async with open_bell(settings, hear=lambda _: None) as forward:
+        if forward is not None:
+            for topic in topics:
+                forward(topic)
 
 
 async def _tenant(platform: Platform, named: str | None) -> str:

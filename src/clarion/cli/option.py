@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-NUMBER_MAX = 2**63 - 1
-"""What every store's integer holds."""
+from clarion.client.wire import PAGE_MAX, ROW_ID_MAX, PageQuery
 
 Store = Annotated[str | None, typer.Option(help="The store's URL, instead of CLARION_STORE.", metavar="URL")]
 Tenant = Annotated[
@@ -13,13 +12,15 @@ Tenant = Annotated[
     typer.Option(help="Whose data; without it CLARION_TENANT, or the only tenant there is.", metavar="TENANT"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Limit = Annotated[int, typer.Option(help="How many to show.", min=1, max=200)]
-After = Annotated[str, typer.Option(help="Go on behind this one; the end of a page names it.", metavar="CURSOR")]
+Limit = Annotated[int, typer.Option(help="How many to show.", min=1, max=PAGE_MAX)]
+After = Annotated[str, typer.Option(help="Go on where a page ended; its end names it.", metavar="CURSOR")]
 
-RowId = Annotated[int, typer.Argument(help="The id in the list.", metavar="ID", min=0, max=NUMBER_MAX)]
-AfterNumber = Annotated[
-    int, typer.Option("--after", help="Go on behind this number.", metavar="NUMBER", min=0, max=NUMBER_MAX)
-]
+RowId = Annotated[int, typer.Argument(help="The id in the list.", metavar="ID", min=0, max=ROW_ID_MAX)]
+
+
+def page(limit: int, after: str) -> PageQuery:
+    """Say which page of a list is asked for."""
+    return PageQuery(limit=limit, cursor=after or None)
 
 
 def help_without_command(context: typer.Context) -> None:

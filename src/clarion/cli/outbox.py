@@ -53,7 +53,7 @@ def outbox(
         return
     page = asyncio.run(_page(settings, before=before, limit=limit, tenant_id=whose, channel=channel))
     if as_json:
-        print_json({"items": page.messages, "next": page.next_before})
+        print_json({"items": page.messages, "next_cursor": page.next_before})
         return
     print_table(
         ("no", "time", "channel", "to", "says"),

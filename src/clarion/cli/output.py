@@ -20,16 +20,8 @@ WIDE = 10_000
 
 
 def print_json(value: object) -> None:
-    """Print one JSON object on one line."""
+    """Print one JSON object on one line; an answer of `operations` as the API sends it."""
     typer.echo(msgspec.json.encode(value).decode())
-
-
-def as_object(details: str) -> object:
-    """Give stored details as an object, as the API does, and not as text that has to be read once more."""
-    try:
-        return msgspec.json.decode(details)
-    except msgspec.DecodeError:
-        return {"text": details}
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
@@ -61,6 +53,12 @@ def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
 def called_as() -> str:
     """Give the program as it was called, so that what is suggested can be typed as it stands."""
     return sys.argv[0] if "/" in sys.argv[0] and not sys.argv[0].startswith("/") else "clarion"
+
+
+def say_more(cursor: object) -> None:
+    """Tell a person how to get the next page, where there is one."""
+    if cursor is not None:
+        say(f"more: --after {cursor}")
 
 
 def say(text: str) -> None:

@@ -13,18 +13,16 @@ from uuid import UUID
 import msgspec
 import typer
 
-from clarion.catalog.switch import unknown_type
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, find_job, guid, unknown_id
+from clarion.cli.desk import Desk, at_desk, guid, hint_on_conflict, job_or_message, known, unknown_type
 from clarion.cli.output import called_as, print_json, say
-from clarion.cli.ring import ring_once
+from clarion.client import wire
 from clarion.dispatch.record import PAYLOAD_BYTES_MAX
 from clarion.dispatch.request import RECIPIENTS_MAX
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.identity import Channel, IdentityDomain, Lane
-from clarion.domain.story import is_canceled
-from clarion.errors import Conflict, InvalidInput
-from clarion.producers.direct import Recipient, SendCommand, SendReceipt
+from clarion.errors import InvalidInput
+from clarion.producers.direct import Recipient, SendCommand
 
 TO_HELP = "Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to 20."
 KEY_MAX = 255
@@ -71,7 +69,7 @@ def send(
     about = None if entity is None else read_entity(entity)
     not_before_at = None if not_before is None else read_time(not_before)
 
-    async def work(desk: Desk) -> SendReceipt:
+    async def work(desk: Desk) -> wire.Receipt:
         command = SendCommand(
             type=notification,
             to=recipients,
@@ -83,9 +81,7 @@ def send(
             actor=desk.actor,
             trace=desk.trace,
         )
-        receipt = await accept(desk, command)
-        await ring_once(desk.platform)
-        return receipt
+        return await accept(desk, command)
 
     receipt = at_desk(work, store=store, tenant=tenant)
     if as_json:
@@ -106,36 +102,29 @@ def cancel(
     as_json: option.Json = False,
 ) -> None:
     """Cancel a notification: what was not sent yet never is."""
+    named = job_or_message(job)
 
-    async def work(desk: Desk) -> tuple[UUID, bool]:
-        job_guid, _ = await find_job(desk, job)
-        if await desk.store.cancel_job(desk.tenant_id, job_guid, actor=desk.actor):
-            return job_guid, False
-        story = await desk.store.find_job_story(desk.tenant_id, job_guid)
-        if story is None:
-            raise unknown_id(job)
-        if not is_canceled(story):
-            raise Conflict(
-                f"nothing of the job {job_guid} is left to cancel", hint=f"`clarion explain {job_guid}` tells its end"
-            )
-        return job_guid, True
+    async def work(desk: Desk) -> wire.Canceled:
+        with hint_on_conflict(f"`clarion explain {named}` tells its end"):
+            canceled = await desk.operations.notifications.cancel(desk.tenant_id, named, actor=desk.actor)
+            return known(canceled, job)
 
-    job_guid, repeated = at_desk(work, store=store, tenant=tenant)
+    canceled = at_desk(work, store=store, tenant=tenant)
     if as_json:
-        print_json({"job_id": job_guid, "canceled": True, "repeated": repeated})
+        print_json(canceled)
     else:
-        typer.echo(f"canceled{' before' if repeated else ''}: job {job_guid}")
+        typer.echo(f"canceled{' before' if canceled.repeated else ''}: job {canceled.job_id}")
 
 
-async def accept(desk: Desk, command: SendCommand) -> SendReceipt:
+async def accept(desk: Desk, command: SendCommand) -> wire.Receipt:
     """Send; what is refused is named as it was typed, and where the type is unknown, those that come near."""
     try:
-        return await desk.platform.sends.send(desk.tenant_id, command)
+        return await desk.operations.notifications.send(desk.tenant_id, command)
     except InvalidInput as error:
         if error.field != "type":
             raise as_typed(error) from None
-        known = [row.template_key for row in await desk.store.list_templates(desk.tenant_id)]
-        raise unknown_type(command.type, known) from None
+        types = await desk.operations.types.list(desk.tenant_id)
+        raise unknown_type(command.type, [one.type for one in types.items]) from None
 
 
 def as_typed(error: InvalidInput) -> InvalidInput:

@@ -1,6 +1,5 @@
 """`clarion support`: what a person should look at, one case for each cause, closing it, and retrying what failed."""
 
-from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -8,11 +7,11 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, find_job, guid, require_reason, unknown_id
-from clarion.cli.output import as_object, print_json, print_pairs, print_table, say
-from clarion.cli.ring import ring_once
-from clarion.domain.support import DETAILS_BYTES_MAX, SupportCase, SupportStatus
-from clarion.errors import Conflict, InvalidInput
+from clarion.cli.desk import Desk, at_desk, guid, hint_on_conflict, job_or_message, known, require_reason
+from clarion.cli.output import print_json, print_pairs, print_table, say_more
+from clarion.client import wire
+from clarion.domain.support import DETAILS_BYTES_MAX, SupportStatus
+from clarion.errors import InvalidInput
 
 support = typer.Typer(help="Cases that a person should look at.")
 support.callback(invoke_without_command=True)(option.help_without_command)
@@ -31,33 +30,30 @@ def list_cases(
     as_json: option.Json = False,
 ) -> None:
     """List the cases that are open."""
-    behind = _case_id(after, field="--after") if after else None
-
-    async def work(desk: Desk) -> Sequence[SupportCase]:
-        return await desk.store.list_support_cases(
-            desk.tenant_id, status=None if everything else SupportStatus.OPEN, after=behind, limit=limit
-        )
-
-    cases = at_desk(work, store=store, tenant=tenant)
-    following = cases[-1].case_id if len(cases) == limit else None
+    query = wire.SupportCaseQuery(status=None if everything else SupportStatus.OPEN, limit=limit, cursor=after or None)
+    page = at_desk(lambda desk: desk.operations.support.list_cases(desk.tenant_id, query), store=store, tenant=tenant)
     if as_json:
-        print_json({"items": [_shown(one) for one in cases], "next": following})
+        print_json(page)
         return
     print_table(
         ("case", "kind", "state", "record", "seen", "last seen"),
-        [(one.case_id, one.kind, one.status, one.record, one.seen_count, one.last_seen_at) for one in cases],
+        [(one.case_id, one.kind, one.status, one.record, one.seen_count, one.last_seen_at) for one in page.items],
         empty="no case is open" if not everything else "there never was a case",
     )
-    if following is not None:
-        say(f"more: --after {following}")
+    say_more(page.next_cursor)
 
 
 @support.command()
 def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
     """Show one case with all that is known of it."""
-    found = at_desk(lambda desk: _find(desk, case), store=store, tenant=tenant)
+    case_id = _case_id(case)
+
+    async def work(desk: Desk) -> wire.SupportCase:
+        return _known(await desk.operations.support.find_case(desk.tenant_id, case_id), case)
+
+    found = at_desk(work, store=store, tenant=tenant)
     if as_json:
-        print_json(_shown(found))
+        print_json(found)
         return
     print_pairs(
         [
@@ -75,7 +71,7 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
             ("resolution", found.resolution),
         ]
     )
-    typer.echo(f"\n{_pretty(found.details)}")
+    typer.echo(f"\n{msgspec.json.format(msgspec.json.encode(found.details), indent=2).decode()}")
 
 
 @support.command()
@@ -92,17 +88,20 @@ def resolve(
             "it is empty or too long", field="--resolution", hint=f"use 1 to {DETAILS_BYTES_MAX} bytes of text"
         )
 
-    async def work(desk: Desk) -> SupportCase:
-        found = await _find(desk, case)
-        if not await desk.store.resolve_support_case(
-            desk.tenant_id, found.case_id, actor=desk.actor, resolution=resolution
-        ):
-            raise Conflict(f"the case {found.case_id} is not open", hint="`clarion support list` shows those that are")
-        return found
+    case_id = _case_id(case)
+
+    async def work(desk: Desk) -> wire.SupportCase:
+        with hint_on_conflict("`clarion support list` shows those that are"):
+            return _known(
+                await desk.operations.support.resolve_case(
+                    desk.tenant_id, case_id, actor=desk.actor, resolution=resolution
+                ),
+                case,
+            )
 
     found = at_desk(work, store=store, tenant=tenant)
     if as_json:
-        print_json({"case_id": found.case_id, "resolved": True})
+        print_json(found)
     else:
         typer.echo(f"resolved: {found.case_id}")
 
@@ -118,45 +117,27 @@ def retry(
 ) -> None:
     """Try a notification that failed again, where it failed."""
     require_reason(reason)
+    named = job_or_message(job)
 
-    async def work(desk: Desk) -> UUID:
-        job_guid, _ = await find_job(desk, job)
-        if not await desk.store.retry_job(desk.tenant_id, job_guid, actor=desk.actor, reason=reason):
-            if await desk.store.find_job_story(desk.tenant_id, job_guid) is None:
-                raise unknown_id(job)
-            raise Conflict(
-                f"the job {job_guid} has not failed", hint=f"`clarion explain {job_guid}` tells how it stands"
-            )
-        await ring_once(desk.platform)
-        return job_guid
+    async def work(desk: Desk) -> wire.RetriedNotification:
+        with hint_on_conflict(f"`clarion explain {named}` tells how it stands"):
+            retried = await desk.operations.notifications.retry(desk.tenant_id, named, actor=desk.actor, reason=reason)
+            return known(retried, job)
 
-    job_guid = at_desk(work, store=store, tenant=tenant)
+    retried = at_desk(work, store=store, tenant=tenant)
     if as_json:
-        print_json({"job_id": job_guid, "retried": True})
+        print_json(retried)
     else:
-        typer.echo(f"it will be tried again: job {job_guid}")
+        typer.echo(f"it will be tried again: job {retried.job_id}")
 
 
-async def _find(desk: Desk, case: str) -> SupportCase:
-    found = await desk.store.find_support_case(desk.tenant_id, _case_id(case, field="case"))
+def _case_id(text: str) -> UUID:
+    return guid(text, field="case", hint="use the id as `clarion support list` prints it")
+
+
+def _known(found: wire.SupportCase | None, case: str) -> wire.SupportCase:
     if found is None:
         raise InvalidInput(
             f"the tenant has no case {case}", field="case", hint="`clarion support list --all` lists them"
         )
     return found
-
-
-def _case_id(text: str, *, field: str) -> UUID:
-    return guid(text, field=field, hint="use the id as `clarion support list` prints it")
-
-
-def _shown(case: SupportCase) -> dict[str, object]:
-    return {**msgspec.structs.asdict(case), "details": as_object(case.details)}
-
-
-def _pretty(details: str) -> str:
-    """Write details over several lines, as they are where they are no JSON."""
-    try:
-        return msgspec.json.format(details.encode(), indent=2).decode()
-    except msgspec.DecodeError:
-        return details

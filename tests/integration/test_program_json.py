@@ -1,0 +1,244 @@
+"""`--json` prints what the API answers to the same question, byte by byte: both doors on the same store."""
+
+import asyncio
+import shlex
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from clarion.api.app import create_app
+from clarion.bootstrap import Platform, Settings, load_settings, open_platform, prepare
+from clarion.cli.access import grant
+from clarion.cli.desk import take_place
+from clarion.cli.program import program
+from clarion.domain.call import CallOutcome
+from clarion.domain.claim import ClaimedMessage
+from clarion.domain.identity import Channel
+from clarion.pipeline.generate import Generate
+from clarion.pipeline.schedule import Schedule
+from clarion.ports.catalog import Role
+from clarion.workers.bell import Bell
+from clarion.workers.supervisor import Supervisor
+
+ROOT = Path(__file__).parents[2]
+CHILD = "6f1c2c7e-0000-4000-8000-000000000001"
+SEND = "send welcome --data {data}"
+DATA = shlex.quote('{"name": "Sam"}')
+
+ASKED = (
+    ("explain {job}", "/v1/messages/{job}/timeline"),
+    ("explain {message}", "/v1/messages/{message}/timeline"),
+    ("explain {failed}", "/v1/messages/{failed}/timeline"),
+    ("history {child}", "/v1/entities/{child}/notifications"),
+    ("history child:{child} --limit 1", "/v1/entities/{child}/notifications?limit=1"),
+    ("history sam@example.com", "/v1/entities/address:sam@example.com/notifications"),
+    ("history user:nobody", "/v1/entities/user:nobody/notifications"),
+    ("audit", "/v1/audit"),
+    ("audit --limit 2", "/v1/audit?limit=2"),
+    ("types", "/v1/types"),
+    ("types list", "/v1/types"),
+    ("uncertain list", "/v1/uncertain"),
+    ("uncertain list --limit 1", "/v1/uncertain?limit=1"),
+    ("support list", "/v1/support-cases?status=Open"),
+    ("support list --all --limit 1", "/v1/support-cases?limit=1"),
+    ("support show {case}", "/v1/support-cases/{case}"),
+)
+DONE = (
+    (f"{SEND} --to sam@example.com --key known", "/v1/notifications"),
+    ("cancel {waiting}", "/v1/notifications/{waiting}/cancel"),
+    ("uncertain retry {outgoing} --version {version} --reason r", "/v1/outgoing/{outgoing}/retry"),
+    ("support retry {failed} --reason r", "/v1/notifications/{failed}/retry"),
+    ("support resolve {case} -m done", "/v1/support-cases/{case}/resolve"),
+)
+BODIES: dict[str, Any] = {
+    "send": {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}},
+    "cancel": None,
+    "uncertain retry": {"reason": "r"},
+    "support retry": {"reason": "r"},
+    "support resolve": {"resolution": "done"},
+}
+WITHOUT_TWIN = {
+    *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
+    *("keys create", "keys list", "keys revoke"),
+    *("types enable", "types disable"),  # the API answers them without a body
+}
+
+
+def said(home: Path, line: str, **ids: str) -> dict[str, Any]:
+    answer: dict[str, Any] = msgspec.json.decode(printed(home, line, **ids))
+    return answer
+
+
+def printed(home: Path, line: str, **ids: str) -> bytes:
+    """Run a command and return what it prints."""
+    done = invoked(home, line, **ids)
+    assert done.exit_code == 0, done
+    return done.stdout_bytes.removesuffix(b"\n")
+
+
+def invoked(home: Path, line: str, **ids: str) -> Result:
+    arguments = shlex.split(line.format(data=DATA, **ids))
+    return CliRunner().invoke(program, [*arguments, "--json"], env={"CLARION_HOME": str(home)})
+
+
+def answered(home: Path, method: str, path: str, **options: Any) -> bytes:
+    """Ask the API and return its body."""
+
+    async def ask() -> bytes:
+        async with open_platform(settings_of(home)) as platform:
+            app: Any = create_app(platform, ring=lambda _topic: None)
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                headers = {"authorization": f"Bearer {(home / 'key').read_text()}", **options.pop("headers", {})}
+                answer = await client.request(method, path, headers=headers, **options)
+                assert answer.status_code < 300, answer.text
+                return answer.content
+
+    return asyncio.run(ask())
+
+
+def settings_of(home: Path) -> Settings:
+    return load_settings({"CLARION_HOME": str(home)})
+
+
+async def work(platform: Platform, *, calls: int) -> None:
+    """Do what the workers do, until so many calls were made."""
+    store = platform.store
+    generate = Generate(
+        queue=store,
+        facts=store,
+        templates=platform.templates,
+        renderer=platform.renderer,
+        dispatcher=platform.dispatcher,
+        keyring=platform.keyring,
+    )
+    schedule = Schedule(queue=store, facts=store)
+    while await schedule.step() + await generate.step():
+        pass
+    made: list[CallOutcome] = []
+
+    def observe(_message: ClaimedMessage, outcome: CallOutcome, _seconds: float) -> None:
+        made.append(outcome)
+        if len(made) == calls:
+            supervisor.stop()
+
+    supervisor = Supervisor(platform, bell=Bell(), channels=(Channel.EMAIL,), slots=4, observe=observe)
+    await supervisor.run()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A school with a notification in every state that a question is about, and the ids of each."""
+    home = tmp_path_factory.mktemp("model") / "home"
+
+    async def make() -> None:
+        await prepare(settings_of(home))
+        async with open_platform(settings_of(home)) as platform:
+            await platform.dispatcher.ensure_tenant("school", actor="test")
+            desk = await take_place(platform, tenant="school")
+            (home / "key").write_text((await grant(desk, actor="test", role=Role.ADMIN)).token)
+
+    async def drain() -> None:
+        async with open_platform(settings_of(home)) as platform:
+            await work(platform, calls=4)
+
+    asyncio.run(make())
+    said(home, f"publish {ROOT}/definitions/welcome")
+    said(home, f"{SEND} --to kim@example.com --entity child:{CHILD}")
+    sent = said(home, f"{SEND} --to sam@example.com --entity child:{CHILD}")
+    for name in ("unknown", "unknown+2"):
+        said(home, f"{SEND} --to {name}@example.com")
+    failed = said(home, f"{SEND} --to damaged@example.com")
+    with closing(sqlite3.connect(home / "clarion.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE notification_job SET payload = x'00' WHERE guid = ?", (failed["job_id"],))
+    asyncio.run(drain())
+    waiting = said(home, f"{SEND} --to sam@example.com --key known")
+    assert invoked(home, f"{SEND} --to kim@example.com --key known").exit_code != 0
+    uncertain = said(home, "uncertain list")["items"]
+    cases = {case["kind"]: case["case_id"] for case in said(home, "support list")["items"]}
+    assert (len(uncertain), set(cases)) == (2, {"Conflict", "DeadLetter"})
+    return home, {
+        "job": sent["job_id"],
+        "message": sent["message_id"],
+        "child": CHILD,
+        "failed": failed["job_id"],
+        "waiting": waiting["job_id"],
+        "outgoing": str(uncertain[0]["id"]),
+        "version": str(uncertain[0]["version"]),
+        "case": cases["Conflict"],
+    }
+
+
+@pytest.mark.parametrize("line, path", ASKED, ids=[line for line, _ in ASKED])
+def test_a_question_has_one_answer(model: tuple[Path, dict[str, str]], line: str, path: str) -> None:
+    home, ids = model
+    assert printed(home, line, **ids) == answered(home, "GET", path.format(**ids))
+
+
+@pytest.mark.parametrize("line, path", DONE, ids=[line for line, _ in DONE])
+def test_an_act_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: Path, line: str, path: str) -> None:
+    """Each door does it on a copy of the same store; who did it and when is all that may differ."""
+    home, ids = model
+    (body,) = [body for name, body in BODIES.items() if line.startswith(f"{name} ")]
+    if body is not None and "outgoing" in line:
+        body = body | {"version": int(ids["version"])}
+    by_program = printed(shutil.copytree(home, tmp_path / "program"), line, **ids)
+    by_api = answered(
+        shutil.copytree(home, tmp_path / "api"),
+        "POST",
+        path.format(**ids),
+        json=body,
+        headers={"idempotency-key": "known"},
+    )
+    one, other = msgspec.json.decode(by_program), msgspec.json.decode(by_api)
+    if line.startswith("support resolve"):
+        assert all(answer.pop("resolved_at") and answer.pop("resolved_by") for answer in (one, other))
+        assert list(one) == list(other)
+        assert one == other
+    else:
+        assert by_program == by_api
+
+
+@pytest.mark.parametrize(
+    "line, path",
+    [
+        ("audit", "/v1/audit"),
+        ("uncertain list", "/v1/uncertain"),
+        ("support list --all", "/v1/support-cases"),
+        ("history {child}", "/v1/entities/{child}/notifications"),
+    ],
+)
+def test_a_page_of_one_door_goes_on_at_the_other(model: tuple[Path, dict[str, str]], line: str, path: str) -> None:
+    home, ids = model
+    first = said(home, f"{line} --limit 1", **ids)
+    cursor = first["next_cursor"]
+    second = printed(home, f"{line} --limit 1 --after {cursor}", **ids)
+    assert second == answered(home, "GET", f"{path}?limit=1&cursor={cursor}".format(**ids))
+    assert msgspec.json.decode(second)["items"] != first["items"]
+
+
+def test_every_command_that_the_api_has_too_is_compared() -> None:
+    compared = [line for line, _ in (*ASKED, *DONE)]
+    without = {
+        name
+        for name in commands(typer.main.get_command(program), "")
+        if not any(line.startswith(f"{name} ") or line == name for line in compared)
+    }
+    assert without == WITHOUT_TWIN
+
+
+def commands(command: Any, name: str) -> Iterator[str]:
+    """Name every command that takes `--json`."""
+    if any("--json" in parameter.opts for parameter in command.params):
+        yield name
+    for inner, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{name} {inner}".strip())
