@@ -22,6 +22,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             SchemaMissing
                 SchemaOutdated
             SchemaUnknown
+            SchemaEdited
             ProgramTooOld
             BlobMissing
             Misconfigured
@@ -182,6 +183,12 @@ class SchemaUnknown(OperatorError):
     """The database holds something else than a schema that this program can read."""
 
     code = "schema-unknown"
+
+
+class SchemaEdited(OperatorError):
+    """The database was made by another edit of a schema step than this program has."""
+
+    code = "schema-edited"
 
 
 class ProgramTooOld(OperatorError):

@@ -29,6 +29,7 @@ from clarion.errors import (
     ClarionError,
     Misconfigured,
     ProgramTooOld,
+    SchemaEdited,
     SchemaMissing,
     SchemaUnknown,
     StoreBusy,
@@ -52,6 +53,21 @@ FOREIGN = {
     "CREATE TABLE alembic_version (version_num text); INSERT INTO alembic_version VALUES ('0001')",
     "an empty schema_info": "CREATE TABLE schema_info (min_program text); "
     "CREATE TABLE alembic_version (version_num text); INSERT INTO alembic_version VALUES ('0001')",
+}
+# Clarion's own, but made by steps that were edited since: the first two are what databases were before the steps were
+# frozen, when nothing noted what a step was.
+BEFORE_FREEZING = """
+CREATE TABLE alembic_version (version_num text); INSERT INTO alembic_version VALUES ('{revision}');
+CREATE TABLE schema_info (min_program text); INSERT INTO schema_info VALUES ('0.1.0');
+CREATE TABLE tenant (tenant_id text PRIMARY KEY);
+"""
+EDITED = {
+    "four steps": BEFORE_FREEZING.format(revision="0004"),
+    "one step": BEFORE_FREEZING.format(revision="0001"),
+    "a step that was edited": "UPDATE schema_step SET checksum = 'other' WHERE file = '0001_jobs.sql'",
+    "a step that has no line": "DELETE FROM schema_step WHERE file = '0001_jobs.sql'",
+    "a later program's": "UPDATE schema_step SET checksum = 'other' WHERE file = '0001_jobs.sql'; "
+    "UPDATE alembic_version SET version_num = '0099'",
 }
 EMPTY = {"nothing": "SELECT 1", "an empty ledger": "CREATE TABLE alembic_version (version_num text)"}
 
@@ -113,6 +129,43 @@ async def test_a_foreign_database_is_neither_opened_nor_migrated(postgres_url: s
     connection = await asyncpg.connect(postgres_url)
     assert await connection.fetchval("SELECT to_regclass('tenant')") is None
     await connection.close()
+
+
+@pytest.mark.parametrize("sql", EDITED.values(), ids=EDITED.keys())
+async def test_a_database_made_by_another_edit_of_a_step_is_neither_opened_nor_migrated(
+    postgres_url: str, tmp_path: Path, sql: str
+) -> None:
+    path = tmp_path / "clarion.db"
+    if "schema_step" in sql:
+        await migrate_postgres(postgres_url)
+        migrate_sqlite(path)
+    await on_postgres(postgres_url, sql)
+    on_sqlite(path, sql)
+    before = path.read_bytes()
+    says = r"made by an unreleased edit of the schema \(its 0001_\w+\.sql is not this program's\): make a new one"
+    with pytest.raises(SchemaEdited, match=says):
+        await open_postgres(postgres_url)
+    with pytest.raises(SchemaEdited, match=says):
+        await migrate_postgres(postgres_url)
+    with pytest.raises(SchemaEdited, match=says):
+        open_sqlite(path)
+    with pytest.raises(SchemaEdited, match=says):
+        migrate_sqlite(path)
+    assert path.read_bytes() == before
+
+
+async def test_the_steps_that_a_database_lacks_are_not_asked_after(postgres_url: str, tmp_path: Path) -> None:
+    """A file of a later step may differ until the database has run it."""
+    toy = write_history(tmp_path / "toy", GROUND, INDEXES)
+    await migrate_postgres(postgres_url, history=toy, target="0001")
+    migrate_sqlite(tmp_path / "clarion.db", history=toy, target="0001")
+    other = write_history(tmp_path / "other", GROUND, WIDER)
+    assert (await migrate_postgres(postgres_url, history=other)).steps == ("0002",)
+    assert migrate_sqlite(tmp_path / "clarion.db", history=other).steps == ("0002",)
+    with pytest.raises(SchemaEdited, match="0002_toy"):
+        await open_postgres(postgres_url, history=toy)
+    with pytest.raises(SchemaEdited, match="0002_toy"):
+        open_sqlite(tmp_path / "clarion.db", history=toy)
 
 
 async def test_a_database_that_asks_for_a_newer_program_refuses_this_one(

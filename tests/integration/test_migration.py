@@ -145,7 +145,7 @@ async def test_a_bad_step_leaves_postgresql_at_the_revision_before_it(postgres_u
     with pytest.raises(BrokenInvariant, match=r"schema step 0003_toy\.sql does not fit .*nowhere"):
         await migrate_postgres(postgres_url, history=bad)
     schema = await schema_of_postgres(postgres_url)
-    assert sorted(schema) == ["alembic_version", "job", "schema_info"]
+    assert sorted(schema) == ["alembic_version", "job", "schema_info", "schema_step"]
     assert sorted(schema["job"].indexes) == ["job_name", "job_state"]
     assert (await migrate_postgres(postgres_url, history=good)).from_revision == "0002"
 
@@ -349,6 +349,23 @@ print(migrate_sqlite(sys.argv[2]).to_revision)
     )
     assert done.stdout == f"{HISTORY.head}\n"
     assert History(tmp_path / "installed/clarion/adapters/stores/migration").revisions == HISTORY.revisions
+
+
+async def test_a_database_notes_the_checksum_of_every_file_of_the_steps_that_it_ran(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """Those of a step that runs outside a transaction too; so no file is left out by its revision either."""
+    toy = write_history(tmp_path / "toy", GROUND, INDEXES, WIDER)
+    await migrate_postgres(postgres_url, history=toy)
+    connection = await asyncpg.connect(postgres_url)
+    rows = await connection.fetch("SELECT file, checksum FROM schema_step")
+    await connection.close()
+    assert {row["file"]: row["checksum"] for row in rows} == toy.checksums("postgres")
+    for history, path in ((toy, tmp_path / "toy.db"), (HISTORY, tmp_path / "clarion.db")):
+        migrate_sqlite(path, history=history)
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            noted = dict(file.execute("SELECT file, checksum FROM schema_step").fetchall())
+        assert noted == history.checksums("sqlite")
 
 
 async def test_a_migrated_database_may_be_opened(migrated_postgres_url: str, migrated_sqlite_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.unit.test_state_checks import schema as read_steps
 WITHOUT_TENANT = {
     "alembic_version": "the ledger of the schema itself",
     "schema_info": "one row about the schema itself",
+    "schema_step": "one row for each file of the schema's steps",
     "store_clock": "one row: the latest instant that this database has handed out (SQLite only)",
 }
 

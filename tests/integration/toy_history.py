@@ -32,6 +32,7 @@ GROUND = both(
     """
     CREATE TABLE schema_info (min_program text NOT NULL);
     INSERT INTO schema_info VALUES ('0.1.0');
+    CREATE TABLE schema_step (file text PRIMARY KEY, checksum text NOT NULL);
     CREATE TABLE job (tenant_id text NOT NULL, name text NOT NULL, state text, PRIMARY KEY (tenant_id, name));
     """
 )

@@ -71,6 +71,7 @@ def test_codes_do_not_change() -> None:
         "schema-missing",
         "schema-outdated",
         "schema-unknown",
+        "schema-edited",
         "program-too-old",
         "blob-missing",
         "misconfigured",

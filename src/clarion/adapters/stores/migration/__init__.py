@@ -5,8 +5,10 @@
 that old and new programs run together on one database: `schema_info.min_program` is the lowest program that can live
 with the schema, and only a program below it is refused.
 
-To add a step: write the two SQL files and a revision named like its id (`versions/0002.py`). A step that an older
-program cannot live with raises `min_program`. Nothing here reads or writes records.
+A step is never edited: `checksums.txt` and `schema_step` in the database hold what each file was.
+
+To add a step: write the two SQL files and a revision named like its id (`versions/0002.py`), and run `tools/freeze.py`.
+A step that an older program cannot live with raises `min_program`. Nothing here reads or writes records.
 """
 
 from clarion.adapters.stores.migration.compatibility import check_postgres, check_sqlite

@@ -1,7 +1,8 @@
 """May this program use this database? Asked by a store when it opens and by a migration before it begins.
 
-The answer depends on four things read from the database (which tables there are, `alembic_version`, `schema_info`) and
-on this program's version. Nothing is written, and nothing is cached: a newer program may migrate at any time.
+The answer depends on what is read from the database (which tables there are, `alembic_version`, `schema_info`,
+`schema_step`) and on this program's version and steps. Nothing is written, and nothing is cached: a newer program may
+migrate at any time.
 """
 
 import contextlib
@@ -13,13 +14,14 @@ import msgspec
 
 import clarion
 from clarion.adapters.stores.migration.failure import postgres_failures, sqlite_failures
-from clarion.adapters.stores.migration.history import HISTORY, History
-from clarion.errors import ProgramTooOld, SchemaMissing, SchemaOutdated, SchemaUnknown
+from clarion.adapters.stores.migration.history import HISTORY, Engine, History
+from clarion.errors import ProgramTooOld, SchemaEdited, SchemaMissing, SchemaOutdated, SchemaUnknown
 
 VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?")
 
 LEDGER = "alembic_version"
 INFO = "schema_info"
+STEPS = "schema_step"
 
 # Tables of an extension (PostGIS brings some) are nobody's schema. Only the schema that our names resolve to counts.
 POSTGRES_TABLES = """
@@ -35,6 +37,7 @@ WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schem
 SQLITE_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'"
 REVISIONS = "SELECT version_num FROM alembic_version"
 MIN_PROGRAM = "SELECT min_program FROM schema_info"
+CHECKSUMS = "SELECT file, checksum FROM schema_step"
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +46,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     tables: frozenset[str]
     revisions: tuple[str, ...] = ()
     min_programs: tuple[str, ...] = ()
+    checksums: dict[str, str] = {}
 
 
 async def check_postgres(
@@ -55,7 +59,7 @@ async def check_postgres(
     """Return if this program may use the database, else raise; `store` is what the hint tells to migrate."""
     with postgres_failures(store):
         found = await read_postgres(connection)
-    _require_current(found, store=store, program=program, history=history)
+    _require_current(found, engine="postgres", store=store, program=program, history=history)
 
 
 def check_sqlite(
@@ -68,7 +72,7 @@ def check_sqlite(
     """Return if this program may use the database, else raise; `store` is what the hint tells to migrate."""
     with sqlite_failures(store):
         found = read_sqlite(connection)
-    _require_current(found, store=store, program=program, history=history)
+    _require_current(found, engine="sqlite", store=store, program=program, history=history)
 
 
 async def read_postgres(connection: "asyncpg.Connection[asyncpg.Record]") -> Found:
@@ -76,13 +80,16 @@ async def read_postgres(connection: "asyncpg.Connection[asyncpg.Record]") -> Fou
     tables = frozenset(row[0] for row in await connection.fetch(POSTGRES_TABLES))
     revisions: tuple[str, ...] = ()
     min_programs: tuple[str, ...] = ()
+    checksums: dict[str, str] = {}
     if LEDGER in tables:
         revisions = tuple(row[0] for row in await connection.fetch(REVISIONS))
     if INFO in tables:
         # Without the column it is another application's table of that name.
         with contextlib.suppress(asyncpg.UndefinedColumnError):
             min_programs = tuple(row[0] for row in await connection.fetch(MIN_PROGRAM))
-    return Found(tables=tables, revisions=revisions, min_programs=min_programs)
+    if min_programs and STEPS in tables:
+        checksums = {row[0]: row[1] for row in await connection.fetch(CHECKSUMS)}
+    return Found(tables=tables, revisions=revisions, min_programs=min_programs, checksums=checksums)
 
 
 def read_sqlite(connection: sqlite3.Connection) -> Found:
@@ -92,14 +99,17 @@ def read_sqlite(connection: sqlite3.Connection) -> Found:
     tables = frozenset(name for (name,) in cursor.execute(SQLITE_TABLES))
     revisions: tuple[str, ...] = ()
     min_programs: tuple[str, ...] = ()
+    checksums: dict[str, str] = {}
     if LEDGER in tables:
         revisions = tuple(name for (name,) in cursor.execute(REVISIONS))
     if INFO in tables and "min_program" in {row[1] for row in cursor.execute("PRAGMA table_info(schema_info)")}:
         min_programs = tuple(version for (version,) in cursor.execute(MIN_PROGRAM))
-    return Found(tables=tables, revisions=revisions, min_programs=min_programs)
+    if min_programs and STEPS in tables:
+        checksums = dict(cursor.execute(CHECKSUMS).fetchall())
+    return Found(tables=tables, revisions=revisions, min_programs=min_programs, checksums=checksums)
 
 
-def revision_for(found: Found, *, store: str, program: str) -> str | None:
+def revision_for(found: Found, *, engine: Engine, store: str, program: str, history: History) -> str | None:
     """Return the revision of a database that this program may migrate, None for an empty one, else raise."""
     if not found.revisions and not found.tables - {LEDGER}:
         return None  # an empty ledger alone is what an interrupted first migration leaves
@@ -113,12 +123,20 @@ def revision_for(found: Found, *, store: str, program: str) -> str | None:
             f"the database asks for Clarion {found.min_programs[0]} or newer and this is {program}",
             hint="update this program; others that are new enough go on working",
         )
-    return found.revisions[0]
+    (revision,) = found.revisions
+    for file, expected in history.checksums(engine, until=revision).items():
+        if found.checksums.get(file) != expected:
+            raise SchemaEdited(
+                f"the database was made by an unreleased edit of the schema (its {file} is not this program's)",
+                hint=f"make a new one: run clarion migrate with another --store or CLARION_HOME, or remove {store} "
+                "before; a demo's folder can be removed as a whole",
+            )
+    return revision
 
 
-def _require_current(found: Found, *, store: str, program: str, history: History) -> None:
+def _require_current(found: Found, *, engine: Engine, store: str, program: str, history: History) -> None:
     """Raise unless the database has every table that this program's SQL names."""
-    revision = revision_for(found, store=store, program=program)
+    revision = revision_for(found, engine=engine, store=store, program=program, history=history)
     if revision is None:
         raise SchemaMissing("the database is empty", hint=f"run: clarion migrate --store {store}")
     # A revision that is not in our history is a newer program's, and its min_program has just allowed us.

@@ -5,14 +5,16 @@ two together. It is kept apart from alembic because a store asks for the head wh
 takes half a second.
 """
 
+import hashlib
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
 from clarion.errors import Misconfigured
 
 Engine: TypeAlias = Literal["postgres", "sqlite"]
+ENGINES: Final[tuple[Engine, ...]] = get_args(Engine)
 
 # First line of a PostgreSQL step that builds indexes concurrently, which the server refuses inside a transaction.
 OUTSIDE = "-- outside a transaction"
@@ -56,8 +58,20 @@ class History(msgspec.Struct, frozen=True):
         return revisions[revisions.index(current) + 1 : revisions.index(target) + 1]
 
     def sql(self, engine: Engine, name: str) -> str:
-        """Return the text of a step for an engine."""
+        """Return the text of a step's file for an engine, with the line ends of this program whatever the disk has."""
         return (self.folder / engine / name).read_text(encoding="utf-8")
+
+    def checksums(self, engine: Engine, *, until: str | None = None) -> dict[str, str]:
+        """Return the checksum of each file of the steps up to a revision, or of all where that one is not ours."""
+        names = sorted(path.name for path in (self.folder / engine).glob("*.sql"))
+        if until in self.revisions:
+            names = [name for name in names if name.partition("_")[0] <= until]
+        return {name: checksum(self.sql(engine, name)) for name in names}
+
+
+def checksum(sql: str) -> str:
+    """Return what tells the text of a step's file from every other text."""
+    return hashlib.sha256(sql.encode()).hexdigest()
 
 
 HISTORY = History(Path(__file__).parent)

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import StaticPool
 
-from clarion.adapters.stores.migration.history import History
+from clarion.adapters.stores.migration.history import History, checksum
 
 Postgres: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -55,7 +55,14 @@ class Step:
         return self._context.autocommit_block()
 
 
-RunSql = Callable[[Step, str], None]
+# Runs the file of this name and returns its text.
+RunSql = Callable[[Step, str], str]
+
+# A file that is run again after an interrupted step replaces its line.
+KEEP_CHECKSUM = sqlalchemy.text(
+    "INSERT INTO schema_step (file, checksum) VALUES (:file, :checksum) "
+    "ON CONFLICT (file) DO UPDATE SET checksum = excluded.checksum"
+)
 
 
 @contextlib.contextmanager
@@ -91,10 +98,14 @@ def upgrade(connection: sqlalchemy.Connection, *, history: History, target: str,
 
     def run_step(name: str, /) -> None:
         try:
-            run_sql(Step(context), name)
+            sql = run_sql(Step(context), name)
         except (asyncpg.PostgresError, sqlite3.Error) as error:
             error.add_note(name)  # the engine does not know which file its statement came from
             raise
+        # In the transaction that writes the revision down.
+        cast("sqlalchemy.Connection", context.connection).execute(
+            KEEP_CHECKSUM, {"file": name, "checksum": checksum(sql)}
+        )
 
     context.run_migrations(run_step=run_step)
 

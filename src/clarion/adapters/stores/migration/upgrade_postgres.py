@@ -61,7 +61,9 @@ async def migrate_postgres(
         try:
             await holder.execute("SET idle_session_timeout = 0")
             await _take_turn(holder, store=store, patience=patience)
-            before = revision_for(await read_postgres(holder), store=store, program=program)
+            before = revision_for(
+                await read_postgres(holder), engine="postgres", store=store, program=program, history=history
+            )
             steps = history.ahead(current=before, target=target)
             if steps:
                 await _apply(url, target=steps[-1], history=history, patience=patience)
@@ -105,8 +107,8 @@ async def _connect(url: str, patience: Patience) -> "Postgres":
     return connection
 
 
-def _run_sql(history: History, patience: Patience, step: "Step", name: str) -> None:
-    """Run a step's file: inside the step's transaction, or outside when it asks for that."""
+def _run_sql(history: History, patience: Patience, step: "Step", name: str) -> str:
+    """Run a step's file, inside the step's transaction or outside when it asks for that; return its text."""
     sql = history.sql("postgres", name)
     if sql.startswith(OUTSIDE):
         with step.outside_transaction():
@@ -119,6 +121,7 @@ def _run_sql(history: History, patience: Patience, step: "Step", name: str) -> N
         step.execute(sql)
         if not step.is_in_transaction():
             raise BrokenInvariant(f"the schema step {name} ends the transaction that it runs in")
+    return sql
 
 
 def outside_statements(sql: str) -> Iterator[str]:

@@ -46,7 +46,9 @@ def migrate_sqlite(
     ):
         connection.execute("BEGIN IMMEDIATE")
         with wrapped.begin():  # writes no BEGIN of its own, and ends ours: by a commit, or by a rollback on an error
-            before = revision_for(read_sqlite(connection), store=store, program=program)
+            before = revision_for(
+                read_sqlite(connection), engine="sqlite", store=store, program=program, history=history
+            )
             steps = history.ahead(current=before, target=target)
             if steps:
                 run_sql = partial(_run_sql, connection, history)
@@ -92,9 +94,11 @@ def _connect(path: Path, *, busy_timeout: timedelta) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, timeout=busy_timeout.total_seconds(), isolation_level=None)
 
 
-def _run_sql(connection: sqlite3.Connection, history: History, _step: object, name: str) -> None:
-    """Run a step's file inside the transaction that is open on the connection."""
-    for statement in statements(history.sql("sqlite", name)):
+def _run_sql(connection: sqlite3.Connection, history: History, _step: object, name: str) -> str:
+    """Run a step's file inside the transaction that is open on the connection; return its text."""
+    sql = history.sql("sqlite", name)
+    for statement in statements(sql):
         connection.execute(statement)
         if not connection.in_transaction:
             raise BrokenInvariant(f"the schema step {name} ends the transaction that it runs in")
+    return sql

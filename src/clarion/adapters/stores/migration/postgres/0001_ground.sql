@@ -16,6 +16,12 @@ CREATE TABLE schema_info (
 );
 INSERT INTO schema_info (min_program) VALUES ('0.1.0');
 
+-- What each file of the steps was when it was run here: a database made by another edit of one is refused.
+CREATE TABLE schema_step (
+  file     text PRIMARY KEY,
+  checksum text NOT NULL
+);
+
 CREATE TABLE tenant (
   tenant_id  text PRIMARY KEY CHECK (tenant_id ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
   created_at timestamptz NOT NULL DEFAULT now()

@@ -17,6 +17,12 @@ CREATE TABLE schema_info (
 ) STRICT;
 INSERT INTO schema_info (min_program) VALUES ('0.1.0');
 
+-- What each file of the steps was when it was run here: a database made by another edit of one is refused.
+CREATE TABLE schema_step (
+  file     text PRIMARY KEY,
+  checksum text NOT NULL
+) STRICT;
+
 -- The host's clock is the store's here. The latest instant handed out is kept, so that a wall clock set back between
 -- two starts cannot give a lease away early (I-37).
 CREATE TABLE store_clock (
