@@ -15,12 +15,12 @@ from clarion.catalog.definition import load_definition
 from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
-from clarion.pipeline.distribute.pump import Distribute
+from clarion.pipeline.distribute import Accounts, OpenCalls
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.producers.direct import Recipient, SendCommand
 from clarion.workers import loop
 from clarion.workers.bell import Bell, Topic
-from clarion.workers.supervisor import Supervisor
+from clarion.workers.supervisor import Supervisor, open_pump
 
 DEFINITIONS = Path(__file__).parent.parent / "definitions"
 
@@ -87,20 +87,16 @@ async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
             stop.set()
 
     async with asyncio.TaskGroup() as tasks:
-        pump = Distribute(
-            queue=platform.store,
-            keyring=platform.keyring,
-            templates=platform.templates,
-            renderer=platform.renderer,
-            accounts={channel: platform.accounts[channel]},
-            providers=platform.providers,
+        accounts = Accounts(platform.providers, clock=platform.clock)
+        calls = OpenCalls(
+            accounts=accounts,
             slots=SLOTS,
             spawn=tasks.create_task,
             clock=platform.clock,
-            ids=platform.ids,
             wake=wake,
             observe=count_outcome,
         )
+        pump = open_pump(platform, channel, calls=calls)
         started = time.perf_counter()
         await loop.run("distribute", pump.step, wake=wake, stop=stop, rest=lambda: pump.rest, worked=stop_when_done)
         return count / (time.perf_counter() - started)

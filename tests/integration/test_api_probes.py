@@ -110,8 +110,7 @@ def values(text: str) -> dict[str, float]:
 
 
 async def test_metrics_count_calls_by_account_and_channel_and_tell_of_waiting_work(desk: ApiDesk) -> None:
-    for pump in desk.line.pumps:
-        pump._observe = desk.metrics.observe_call  # as a process wires it
+    desk.line.observe = desk.metrics.observe_call  # as a process wires it
     desk.provider.answers = [Unknown(reason="no reply")]
     await desk.sent()
     await desk.sent()

@@ -16,10 +16,11 @@ from clarion.catalog.publish import Publisher
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Trace
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay
+from clarion.domain.claim import ClaimedMessage
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.story import JobStory, TimelineLine, timeline
-from clarion.pipeline.distribute.pump import Distribute
+from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
@@ -102,25 +103,38 @@ class Line:
             clock=clock,
             ids=SeededIds(),
         )
+        self.observe: CallObserver = lambda _message, _outcome, _took: None
         self.tasks: set[asyncio.Task[None]] = set()
-        self.resting: dict[str, float] = {}
+        self.accounts = Accounts({account: provider}, clock=clock)
         self.pumps = [self._pump(channel) for channel in (Channel.EMAIL, Channel.SMS)]
 
     def _pump(self, channel: Channel) -> Distribute:
-        return Distribute(
-            queue=self.store,
+        preparation = Preparation(
             keyring=self.keyring,
             templates=self.templates,
             renderer=self.renderer,
-            accounts={channel: self.account},
-            providers={self.account: self.provider},
+            accounts=self.accounts,
+            clock=self.clock,
+        )
+        calls = OpenCalls(
+            accounts=self.accounts,
             slots=10,
             spawn=self._spawn,
             clock=self.clock,
-            ids=SeededIds(f"pump-{channel}"),
             wake=asyncio.Event(),
-            resting=self.resting,
+            observe=self._observed,
         )
+        return Distribute(
+            queue=self.store,
+            routes={channel: self.account},
+            preparation=preparation,
+            calls=calls,
+            clock=self.clock,
+            ids=SeededIds(f"pump-{channel}"),
+        )
+
+    def _observed(self, message: ClaimedMessage, outcome: CallOutcome, took: float) -> None:
+        self.observe(message, outcome, took)
 
     def _spawn(self, call: Coroutine[None, None, None]) -> None:
         self.tasks.add(asyncio.get_running_loop().create_task(call))

@@ -6,14 +6,16 @@ left to its lease, like after a crash.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from datetime import timedelta
 from functools import partial
 
 import structlog
 
 from clarion.bootstrap import Platform
+from clarion.domain.call_times import CALL_TIMES
 from clarion.domain.identity import Channel
 from clarion.errors import OperatorError
-from clarion.pipeline.distribute.pump import CallObserver, Distribute
+from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
@@ -52,7 +54,7 @@ class Supervisor:
         self._slots = slots
         self._pace = pace
         self._stop = asyncio.Event()
-        self._resting: dict[str, float] = {}  # an account at fault is left alone on every channel
+        self._accounts = Accounts(platform.providers, clock=platform.clock)
 
     def stop(self) -> None:
         """Ask the workers to stop; `run` returns when they have."""
@@ -94,22 +96,16 @@ class Supervisor:
     async def _pump(self, channel: Channel, tasks: asyncio.TaskGroup) -> None:
         """Run one channel's pump until stopped and its open calls are recorded."""
         e, wake, drained = self._platform, asyncio.Event(), asyncio.Event()
-        pump = Distribute(
-            queue=e.store,
-            keyring=e.keyring,
-            templates=e.templates,
-            renderer=e.renderer,
-            accounts={channel: e.accounts[channel]},
-            providers=e.providers,
+        calls = OpenCalls(
+            accounts=self._accounts,
             slots=self._slots,
             spawn=lambda call: tasks.create_task(guarded(call)),
             clock=e.clock,
-            ids=e.ids,
             wake=wake,
-            times=self._pace.calls,
+            timeout=self._pace.calls.timeout,
             observe=self._observe,
-            resting=self._resting,
         )
+        pump = open_pump(e, channel, calls=calls, lease=self._pace.calls.lease)
         self._bell.listen(Topic.OUTGOING, pump.hint)
 
         async def step() -> int:
@@ -130,6 +126,28 @@ class Supervisor:
             failed=self._failed,
             poll=self._pace.poll,
         )
+
+
+def open_pump(
+    platform: Platform, channel: Channel, *, calls: OpenCalls, lease: timedelta = CALL_TIMES.lease
+) -> Distribute:
+    """Make the pump of a channel; its rows are claimed under this lease."""
+    preparation = Preparation(
+        keyring=platform.keyring,
+        templates=platform.templates,
+        renderer=platform.renderer,
+        accounts=calls.accounts,
+        clock=platform.clock,
+    )
+    return Distribute(
+        queue=platform.store,
+        routes={channel: platform.accounts[channel]},
+        preparation=preparation,
+        calls=calls,
+        clock=platform.clock,
+        ids=platform.ids,
+        lease=lease,
+    )
 
 
 async def guarded(call: Coroutine[None, None, None]) -> None:

@@ -1,1 +1,12 @@
-"""Distribute: claims due messages, calls their providers and records what came back. `pump` is the stage."""
+"""Distribute: claim due messages, call their providers, record what came back.
+
+`pump` is the stage. `prepare` makes the calls of what it has claimed, `open_calls` carries them to their outcome, and
+`accounts` knows the providers.
+"""
+
+from clarion.pipeline.distribute.accounts import Accounts
+from clarion.pipeline.distribute.open_calls import CallObserver, OpenCalls
+from clarion.pipeline.distribute.prepare import Preparation
+from clarion.pipeline.distribute.pump import Distribute
+
+__all__ = ["Accounts", "CallObserver", "Distribute", "OpenCalls", "Preparation"]
