@@ -16,7 +16,7 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
-from clarion.api import notifications, outbox, probes, problem, receipts, stories, support, switch
+from clarion.api import notifications, outbox, probes, problem, receipts, stories, support, types
 from clarion.api.description import describe
 from clarion.api.desk import Desk
 from clarion.api.door import Door
@@ -27,7 +27,7 @@ from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError
 from clarion.operations import Wake
-from clarion.sandbox.provider import open_outbox
+from clarion.sandbox.provider import open_outbox, sandbox_url
 
 ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     notifications.send_notification,
@@ -35,8 +35,8 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     notifications.cancel_notification,
     stories.get_timeline,
     stories.list_history,
-    switch.list_types,
-    switch.switch_type,
+    types.list_types,
+    types.switch_type,
     support.list_uncertain,
     support.retry_outgoing,
     support.retry_notification,
@@ -55,7 +55,7 @@ PAGES: Final[Sequence[HTTPRouteHandler]] = (outbox.show_outbox, outbox.show_mess
 """For people, and only where the sandbox is in use."""
 
 WATCHING: Final[Sequence[HTTPRouteHandler]] = (probes.get_health, probes.get_metrics)
-"""What a process shows that only works; nobody sends it requests, so it is never asked whether it is ready for them."""
+"""Of a process that only works. Nobody sends it requests, so it has no `/ready`."""
 
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
@@ -65,10 +65,10 @@ log = structlog.get_logger("clarion.api")
 def create_app(platform: Platform, *, ring: Wake, metrics: Metrics | None = None, pulse: Pulse | None = None) -> Door:
     """Make the application over an open platform; `ring` wakes workers after a commit that gives them work.
 
-    Workers beside it have its `pulse` note what they cannot do.
+    Workers in the same process report to the same `pulse` what they cannot do.
     """
     desk = Desk(platform, ring=ring, metrics=metrics or Metrics(), description=describe(ROUTES), pulse=pulse)
-    url = outbox.sandbox_url(platform.settings)
+    url = sandbox_url(platform.settings.providers)
 
     @asynccontextmanager
     async def running(_app: Litestar) -> AsyncIterator[None]:
@@ -86,7 +86,7 @@ def create_app(platform: Platform, *, ring: Wake, metrics: Metrics | None = None
 
 
 def create_watch(platform: Platform, *, metrics: Metrics) -> Door:
-    """Make the application of a process that only works: whether it lives and what it counts, by the same handlers."""
+    """Make the application of a process that only works: whether it lives, and its metrics."""
     return _door(Desk(platform, ring=lambda _topic: None, metrics=metrics, description=b""), WATCHING)
 
 
@@ -106,7 +106,7 @@ def _door(desk: Desk, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[
 
 
 def _answering(desk: Desk) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
-    """Make the handler that turns every error into its answer, and tells operators of those that are theirs or ours."""
+    """Make the handler that turns every error into its answer, and logs those that are not the caller's fault."""
 
     def answer(request: AnyRequest, error: Exception) -> Response[bytes] | Response[str]:
         said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)

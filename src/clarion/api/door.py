@@ -1,7 +1,7 @@
-"""What stands around every request, outside of the framework: its id, its limits, its headers, its line in the log.
+"""Around every request, outside of the framework: its id, its limits, its headers, its line in the log.
 
-The correlation id is the caller's (`X-Correlation-Id`) if it has one that can be trusted to be an id, else a new one;
-it is in the answer, in every log line and in every record that the request makes.
+The correlation id is the caller's (`X-Correlation-Id`) if that has the form of an id, else a new one. It is in the
+answer, in every log line and in every record that the request makes.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ from clarion.errors import StoreUnreachable
 from clarion.ports.clock import Clock, Ids
 
 REQUESTS_MAX: Final = 1000
-"""At once: each takes a few milliseconds, so whoever is further behind is answered sooner by being sent away."""
+"""At once. Reject early when the queue is long: a fast 503 is better than a slow time-out."""
 
 ANSWER_MAX: Final = timedelta(seconds=8)
-"""From the end of a request to its answer, since callers, our own client too, give up at 10 s. A store that hangs is
-found out only after its own, longer limits."""
+"""From the end of a request to its answer. Callers, our own client among them, give up at 10 s; the limits of a store
+that hangs are longer than that, so without this one they would get no answer at all."""
 
 HEADERS_BYTES_MAX: Final = 16 * 1024
 """All headers together; a key, a trace and an idempotency key take a few hundred bytes."""
 
 CROWDED: Final = "crowded"
-"""The name under which a request's state has that its server has too many connections."""
+"""The key in a request's state that says that its server has too many connections."""
 
 CORRELATION: Final = "x-correlation-id"
 
 QUIET: Final = frozenset({"/health", "/ready", "/metrics"})
-"""Asked every few seconds by machines: only what goes wrong is worth a line."""
+"""Probes ask for these every few seconds, so only their errors are logged."""
 
 _CORRELATION_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -97,7 +97,7 @@ class Door:
                 self._tell(scope, answer.status, self._clock.monotonic() - started)
 
     def _refusal(self, scope: HTTPScope) -> problem.Refusal | None:
-        """Tell why a request is not even looked at, if it is not."""
+        """Say why a request is refused before it reaches the application, or None."""
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADERS_BYTES_MAX:
             return problem.Refusal(
                 HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -114,7 +114,7 @@ class Door:
         return None
 
     def _trace(self, scope: HTTPScope) -> Trace:
-        """Take over what ties the request to others, as far as it has the right form."""
+        """Take over the caller's correlation id and trace, if they have the right form."""
         given = dict(scope["headers"])
         own, parent = given.get(CORRELATION.encode(), b""), given.get(b"traceparent", b"")
         return Trace(
@@ -123,7 +123,7 @@ class Door:
         )
 
     def _tell(self, scope: HTTPScope, status: int, seconds: float) -> None:
-        """Count the request and write its line; a path is named by its template, since it may hold anything."""
+        """Count and log the request by the template of its path: the path itself may hold an address."""
         method = scope["method"] if scope["method"] in set(HTTPMethod) else "OTHER"
         route = scope.get("path_template") or "unknown"
         self._metrics.observe_request(method=method, route=route, status=status, seconds=seconds)
@@ -154,9 +154,9 @@ class Answer:
         self._most = ANSWER_MAX
 
     async def within(self, most: timedelta, app: Litestar) -> None:
-        """Have the application answer; after so long without a word from it, answer that the store does not.
+        """Have the application answer; if it takes longer than this, answer that the store does not.
 
-        What it was doing comes to its end, so that nothing is cut off in the middle, and nobody hears of it.
+        The application still finishes what it began, so that no transaction is cut off; its late answer is dropped.
         """
         self._most = most
         self._start_clock()
@@ -177,7 +177,7 @@ class Answer:
         await self._send_on({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _received(self) -> ReceiveMessage:
-        """Hear the caller, for whom the clock stands still: how long a body may take is bounded where it is read."""
+        """Receive from the caller while the clock is stopped: `reading` bounds how long a body may take."""
         self._stop_clock()
         try:
             return await self._receive()

@@ -1,9 +1,9 @@
 """The sandbox's outbox in a browser: what was sent, as its recipient would see it. Only where the sandbox is in use.
 
-The pages show addresses and contents, so they are for whoever sits at this machine, and for nobody else without a key:
-a request comes from this machine if its peer is, if it was asked for under a local name (a page elsewhere that points
-its own name here is not, nor a proxy), and if no proxy passed it on. Anybody else gives an API key that may reveal
-messages as the password that the browser asks for, and sees its tenant's.
+The pages show addresses and contents, so without a key they open only on this machine: the peer has a loopback address,
+the host that was asked for is a local name (which a page elsewhere that resolves its own name to this machine is not),
+and no header says that a proxy passed the request on. From elsewhere the browser asks for a password: an API key that
+may reveal messages, which shows its tenant's.
 """
 
 from base64 import b64decode
@@ -20,7 +20,6 @@ from clarion.api.contract import CONTRACT, Contract
 from clarion.api.desk import AtDesk, Desk
 from clarion.api.problem import Refusal, found
 from clarion.api.reading import AnyRequest, read_query
-from clarion.bootstrap import Settings
 from clarion.catalog.access import Grant
 from clarion.client.wire import ROW_ID_MAX, Problem
 from clarion.domain.identity import Channel
@@ -76,11 +75,6 @@ def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Resp
     page.status_code = said.status
     page.headers.update(headers)
     return page
-
-
-def sandbox_url(settings: Settings) -> str | None:
-    """Find the account of the sandbox whose outbox can be read, if a channel is served by one."""
-    return next((url for url in settings.providers.values() if url.startswith("sandbox:")), None)
 
 
 async def _find(request: AnyRequest, desk: Desk, number: int) -> SandboxMessage:

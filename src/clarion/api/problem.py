@@ -1,7 +1,7 @@
 """Every error as an HTTP answer, in one place (RFC 9457).
 
 A caller is told what to do. What the installation or the program is at fault for is told in general words, with the
-correlation id under which the logs have the rest: no internal text leaves the house.
+correlation id under which the logs have the rest: internal texts are not sent to callers.
 """
 
 from http import HTTPStatus
@@ -94,7 +94,6 @@ class Refusal(Exception):
         code: str,
         detail: str,
         *,
-        field: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
         """Refuse a request with a status, a stable code and what to do."""
@@ -102,7 +101,6 @@ class Refusal(Exception):
         self.status = status
         self.code = code
         self.detail = detail
-        self.field = field
         self.headers = headers or {}
 
 
@@ -119,7 +117,7 @@ _CODES: Final = {
     HTTPStatus.NOT_FOUND: ("not-found", "there is nothing at this path: /openapi.json lists what there is"),
     HTTPStatus.METHOD_NOT_ALLOWED: ("method-not-allowed", "use a method that the Allow header names"),
 }
-"""What the framework refuses by itself."""
+"""What the framework refuses by itself, in our words."""
 
 
 def answer(error: Exception, *, correlation_id: str) -> Answer:
@@ -128,7 +126,7 @@ def answer(error: Exception, *, correlation_id: str) -> Answer:
         return _of_ours(error, correlation_id)
     if isinstance(error, Refusal):
         return _written(error, correlation_id)
-    if isinstance(error, ValidationException):  # of all values the framework reads only those in a path
+    if isinstance(error, ValidationException):  # the framework reads only the values in a path
         return _written(Refusal(HTTPStatus.NOT_FOUND, *_CODES[HTTPStatus.NOT_FOUND]), correlation_id)
     if isinstance(error, HTTPException) and error.status_code in _CODES:
         status = HTTPStatus(error.status_code)
@@ -164,6 +162,5 @@ def _written(refusal: Refusal, correlation_id: str) -> Answer:
         detail=refusal.detail,
         code=refusal.code,
         correlation_id=correlation_id,
-        field=refusal.field,
     )
     return problem, refusal.headers

@@ -1,8 +1,7 @@
 """Whether this process can do its work now: the store answers, it can be written, and the event loop keeps up.
 
-A loop that is late starves time limits and heartbeats (F-58); a store that is full or read-only takes nothing in, and
-is found out by writing only, so a write that failed so makes the process unready for a while, be it a request's or a
-worker's (F-45).
+A loop that is late starves time limits and heartbeats (F-58). That a store is full or read-only shows only when
+something is written, so after such a failure, of a request or of a worker, the process is unready for a while (F-45).
 """
 
 import asyncio
@@ -23,7 +22,7 @@ ANSWER_MAX: Final = 2.0
 """Seconds in which the store must answer: half of what probes usually wait."""
 
 FRESH_FOR: Final = 1.0
-"""Seconds for which an answer of the store is repeated, so that whoever may ask cannot make it work."""
+"""Seconds for which an answer of the store is repeated: anybody may ask, and must not be able to load the store."""
 
 TROUBLE_FOR: Final = 10.0
 """Seconds for which a store that refused a write is taken to refuse the next."""

@@ -1,4 +1,4 @@
-"""Reading requests strictly: bodies, queries, headers. Nothing is coerced and nothing unknown is let pass.
+"""Reading requests strictly: bodies, queries, headers. Nothing is coerced, and what is unknown is refused.
 
 A request that cannot be read is 400, one that can be read and cannot be accepted is 422 and names the field.
 """

@@ -15,16 +15,17 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from clarion.api.door import CROWDED, HEADERS_BYTES_MAX, Door
 
 HEAD_BYTES_MAX: Final = 4 * HEADERS_BYTES_MAX
-"""Bytes that may come before a head is complete: more than `door` answers, so that it can say why it refuses."""
+"""Bytes that may come before a head is complete. More than the limit of `door`, so that heads which are only a little
+too large get its answer, which says why."""
 
 HEAD_MAX: Final = timedelta(seconds=10)
-"""From the first byte of a head to its last; one that comes more slowly only holds the connection."""
+"""From the first byte of a head to its last. A slower one is no caller but somebody who holds connections open."""
 
 KEEP_ALIVE: Final = timedelta(seconds=75)
-"""An idle connection is kept for longer than proxies keep theirs, so that they do not meet a closed one."""
+"""For an idle connection: longer than proxies keep theirs, so that a proxy does not send a request to a closed one."""
 
 CONNECTIONS_MAX: Final = 2000
-"""At once; beyond it a request is answered 503 at once instead of waiting with all others."""
+"""At once; a request on one more connection is answered 503 immediately instead of waiting with all others."""
 
 STOP_MAX: Final = timedelta(seconds=10)
 """For open requests when the server stops: each is a transaction or a page."""
@@ -105,7 +106,7 @@ def server_config(app: Door) -> uvicorn.Config:
         log_config=None,  # ours is in `logs`
         access_log=False,  # `door` writes a line for each request
         server_header=False,
-        proxy_headers=False,  # nobody's word is taken for who the peer is
+        proxy_headers=False,  # a header could claim any peer
         timeout_keep_alive=int(KEEP_ALIVE.total_seconds()),
         timeout_graceful_shutdown=int(STOP_MAX.total_seconds()),
     )

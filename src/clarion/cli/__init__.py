@@ -23,7 +23,7 @@ from clarion.cli.program import program
 from clarion.errors import CallerError, ClarionError, InvalidInput
 
 INTERRUPTED = 130
-"""What shells say of a program that Ctrl-C ended."""
+"""The exit code that shells use for a program that Ctrl-C ended."""
 
 
 def main() -> None:
@@ -31,17 +31,17 @@ def main() -> None:
     try:
         _check_text(sys.argv[1:])
         code = program(standalone_mode=False)
-        sys.stdout.flush()  # here, where a full disk is still told in a line
+        sys.stdout.flush()  # here, so that a full disk is reported like every error
     except ClarionError as error:
         _leave(str(error), code=2 if isinstance(error, CallerError) else 1)
     except typer.Abort:
         _leave("interrupted", code=INTERRUPTED)
     except typer.TyperException as error:
         _leave(_usage(error), code=2)
-    except OSError as error:  # what reads and writes the installation's own files says so better
+    except OSError as error:  # of the output, or of a file that the user named; our own files raise errors of ours
         _drop_output()
         if isinstance(error, BrokenPipeError):
-            raise SystemExit(1) from None  # whoever reads has heard enough
+            raise SystemExit(1) from None  # the reader closed the pipe, as `head` does
         _leave(f"{error.filename or 'the output'} cannot be used ({error.strerror}): mend that and try again", code=1)
     else:
         raise SystemExit(code if isinstance(code, int) else 0)

@@ -14,7 +14,7 @@ from clarion.errors import Conflict
 from clarion.ports.catalog import ApiKey, Role
 
 DAYS_MAX = 36_500
-"""A century: who means longer wants a key without an end, and a calendar has one."""
+"""A century; for longer than that, make a key that does not expire."""
 
 keys = typer.Typer(help="API keys: who may use the API, and as what.")
 keys.callback(invoke_without_command=True)(option.help_without_command)

@@ -18,10 +18,10 @@ from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import InvalidInput
 from clarion.sandbox.ledger import OutboxPage, SandboxMessage
-from clarion.sandbox.provider import Outbox, has_outbox, open_outbox
+from clarion.sandbox.provider import Outbox, has_outbox, open_outbox, sandbox_url
 
 SUMMARY_CHARS = 60
-"""Of a message in a list: enough to tell one from the other, and a line stays a line."""
+"""Of a message in a list, so that each takes one line."""
 
 
 def outbox(
@@ -110,14 +110,14 @@ async def _found(outbox: Outbox | None, number: int, tenant_id: str | None, *, o
 
 def outbox_url(settings: Settings) -> str:
     """Find the sandbox account among the providers."""
-    for url in settings.providers.values():
-        if url.startswith("sandbox:"):
-            return url
-    raise InvalidInput(
-        "no channel is served by the sandbox",
-        field="CLARION_PROVIDERS",
-        hint="only what the sandbox gets has an outbox; serve a channel with sandbox:///folder/sandbox.db",
-    )
+    url = sandbox_url(settings.providers)
+    if url is None:
+        raise InvalidInput(
+            "no channel is served by the sandbox",
+            field="CLARION_PROVIDERS",
+            hint="only what the sandbox gets has an outbox; serve a channel with sandbox:///folder/sandbox.db",
+        )
+    return url
 
 
 def _tell_opened(number: int, *, new: bool, as_json: bool) -> None:

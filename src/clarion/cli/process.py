@@ -30,7 +30,8 @@ from clarion.workers.loop import run
 from clarion.workers.supervisor import Supervisor
 
 STOP_MAX: Final = timedelta(seconds=30)
-"""For a graceful stop: a call may take 20 s and is recorded after it; what hangs longer than this hangs for ever."""
+"""For a graceful stop: a call may take 20 s and is recorded after it. What takes longer is canceled, which is no worse
+than a crash."""
 
 BACKLOG: Final = 1024
 """Connections that may wait to be accepted while a burst is worked off."""

@@ -1,6 +1,7 @@
 """`clarion serve` and `clarion work`: the processes that do the work.
 
-What runs is imported only where it is started: the server and the workers cost every other command a quarter second.
+The server and the workers are imported inside the functions that start them: importing them takes a quarter second,
+which no other command needs.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,8 @@ HOST = "127.0.0.1"
 PORT = 8025
 
 SLOTS = 32
-"""Calls at once for each channel, and the most that a kill leaves in doubt; slow providers and stores want more."""
+"""Calls at once for each channel. A kill leaves at most so many messages uncertain; slow providers and stores need more
+of them to reach the same rate."""
 
 Host = Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 for every one of this machine.")]
 Port = Annotated[int, typer.Option(help="The port to serve on; 0 for any that is free.", min=0, max=65535)]

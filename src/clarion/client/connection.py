@@ -1,7 +1,7 @@
 """The client: one method for each thing that the API does, and one place where requests are made and repeated.
 
-What cannot do harm is repeated by itself: reading, and a send that has a key. A send without one is asked for once,
-because nobody can tell whether a lost answer means a lost notification.
+What can do no harm is repeated by itself: reading, and a send that has a key. A send without one is asked for once: if
+its answer is lost, nobody can tell whether the notification was accepted.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ FIRST_PAUSE: Final = 0.25
 """Seconds before the second try; each later one waits twice as long, or as long as the server asks for."""
 
 PAUSE_MAX: Final = 10.0
-"""Seconds, however long the server asks for: whoever waits longer should decide so."""
+"""Seconds, even if the server asks for a longer pause: whether to wait longer is for the caller to decide."""
 
 _KEY: Final = re.compile(r"[!-~]+", re.ASCII)
 

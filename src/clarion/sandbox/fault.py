@@ -20,7 +20,7 @@ those that are reserved for fiction stand for them. A digit behind the word boun
 
 The options of an account's URL, besides `dedupe` (how long a repeated key is answered without a second delivery):
 `latency` for every reply, a share between 0 and 1 under any of the words above for faults by chance, and `seed`. Chance
-is a hash of seed, key and attempt: the same call meets the same fate. Pure.
+is a hash of seed, key and attempt, so the same call always ends the same way. Pure.
 """
 
 import re
@@ -39,7 +39,7 @@ from clarion.errors import Misconfigured as MisconfiguredError
 
 
 class Fault(StrEnum):
-    """What befalls a call."""
+    """What happens to a call."""
 
     NONE = "none"
     FAIL = "fail"
@@ -59,7 +59,7 @@ class Fault(StrEnum):
 
     @property
     def receipt(self) -> OutgoingStatus | None:
-        """What is said later about the message; of an unknown one nothing, so that its doubt can be seen."""
+        """What is reported later; nothing of `unknown`, so that there is an uncertain message to look at."""
         if self is Fault.BOUNCE:
             return OutgoingStatus.BOUNCED
         return OutgoingStatus.DELIVERED if self in (Fault.NONE, Fault.SLOW) else None
@@ -114,7 +114,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def fate(self, call: Call) -> tuple[Fault, timedelta]:
-        """Say what befalls a call, and how long its reply takes."""
+        """Say what happens to a call, and how long its reply takes."""
         fault, count = NUMBERS.get(call.destination, Fault.NONE), None
         word = _WORD.match(call.destination)
         if word is not None:

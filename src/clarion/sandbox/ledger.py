@@ -1,8 +1,8 @@
 """The sandbox's file: every call that it was given, whatever came of it, in an SQLite database of its own.
 
-It is the truth of tests (what was really delivered, and how often) and the outbox of the demo. It holds destinations
-and contents in the clear, since there is nobody to hide them from but other users of the machine, and so it is for this
-user only. It survives a kill of the process, not a power cut: that would cost a flush for every call.
+Tests read from it what was really delivered and how often; the demo shows it as the outbox. It holds destinations and
+contents in the clear, so only this user may read the file. It survives a kill of the process but not a power cut, which
+would cost a flush for every call.
 
 What became of accepted messages lies beside them until the postman has brought it to whoever sent them, with the secret
 that signs it.
@@ -97,7 +97,7 @@ order by id desc limit :limit
 """
 
 
-# SQLite seeds its generator from the system's; lints keep other sources of chance out of here.
+# SQLite's randomblob draws from the system's generator; a lint rule forbids Python's own sources of chance here.
 _MAKE_IDENTITY: Final = """
 insert or ignore into identity (id, name, secret) values (1, lower(hex(randomblob(4))), randomblob(32))
 """
@@ -209,8 +209,8 @@ class Ledger:
         """Close the file."""
         self._connection.close()
 
-    def record(self, entries: Sequence[Entry], *, dedupe: timedelta | None = None) -> list[tuple[Ending, str | None]]:
-        """Write calls down, all or none; return what became of each and the id of its delivery, if it was one."""
+    def record(self, entries: Sequence[Entry], *, dedupe: timedelta | None = None) -> list[str | None]:
+        """Write calls down, all or none; return the id of each one's delivery, or None where it was not delivered."""
         with self._transaction():
             now_at = self._now()
             return [self._insert(entry, entry.called_at or now_at, dedupe) for entry in entries]
@@ -305,7 +305,7 @@ class Ledger:
         (milliseconds,) = self._connection.execute(_NOW).fetchone()
         return _EPOCH + timedelta(milliseconds=milliseconds)
 
-    def _insert(self, entry: Entry, called_at: datetime, dedupe: timedelta | None) -> tuple[Ending, str | None]:
+    def _insert(self, entry: Entry, called_at: datetime, dedupe: timedelta | None) -> str | None:
         """Write one call down."""
         call, ending, earlier = entry.call, entry.ending, None
         if ending is Ending.ACCEPTED and dedupe is not None:
@@ -332,7 +332,7 @@ class Ledger:
             said = (own[0], entry.receipt.status, _microseconds(entry.receipt.happened_at))
             self._connection.execute(_ADD_RECEIPT, said)
         delivered = ending in (Ending.ACCEPTED, Ending.DUPLICATE)
-        return ending, delivery_id((earlier or own)[0]) if delivered else None
+        return delivery_id((earlier or own)[0]) if delivered else None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

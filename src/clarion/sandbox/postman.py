@@ -4,7 +4,7 @@
 
 At least once: a receipt waits in the sandbox's file until it was answered 2xx, and its id follows from its call, so
 that a repeat is known as one. What cannot be brought now is tried again with growing pauses. A batch that is refused
-for what it says is made smaller until only the culprit is left, which is given up and so holds up nobody behind it.
+for its content is halved until one receipt is left; that one is given up, so that the others get through.
 """
 
 from collections.abc import Sequence

@@ -36,7 +36,7 @@ from clarion.sandbox.fault import Fault, Options, outcome_of
 from clarion.sandbox.ledger import Ending, Entry, Ledger, OutboxPage, Receipt, SandboxMessage, WaitingReceipt
 
 RECEIPT_AFTER: Final = timedelta(seconds=1)
-"""From the reply to the receipt: nobody waits long, and the caller has usually written the reply down before."""
+"""From the reply to the receipt: short for a person who waits, and long enough for the reply to be stored first."""
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Runner(Protocol):
 
 
 class OneThread:
-    """Runs works in a thread of their own, in the order asked, each to its end even if its caller has left."""
+    """Runs works in a thread of their own, in the order asked; each is finished even if its caller was canceled."""
 
     def __init__(self) -> None:
         """Start no thread before the first work."""
@@ -94,9 +94,7 @@ class SandboxProvider:
         receipt = None if said is None else Receipt(said, called_at + delay + RECEIPT_AFTER)
         entry = Entry(call, ending_of(fault), called_at, receipt)
         try:
-            ((_, delivery_id),) = await self._runner.run(
-                partial(self._ledger.record, [entry], dedupe=self._options.dedupe)
-            )
+            (delivery_id,) = await self._runner.run(partial(self._ledger.record, [entry], dedupe=self._options.dedupe))
         except sqlite3.OperationalError as error:  # busy, full, read-only
             return Deferred(reason=f"the sandbox's file cannot be written ({error})")
         except sqlite3.Error as error:
@@ -187,6 +185,11 @@ def open_outbox(url: str) -> Outbox:
     """Open the outbox of the account that a URL names, also while others write to it."""
     path, _ = _parse(url)
     return Outbox(Ledger(path))
+
+
+def sandbox_url(providers: Mapping[str, str]) -> str | None:
+    """Find an account of the sandbox in this process among the providers' URLs: only such a one has an outbox."""
+    return next((url for url in providers.values() if url.startswith("sandbox:")), None)
 
 
 def has_outbox(url: str) -> bool:

@@ -33,9 +33,9 @@ import msgspec
 
 from clarion.domain.call import Call
 from clarion.errors import ClarionError
+from clarion.sandbox.connection import Connection
 from clarion.sandbox.fault import THROTTLE_PAUSE, Fault, Options, parse_span
 from clarion.sandbox.ledger import Entry, Ledger
-from clarion.sandbox.line import Line
 from clarion.sandbox.provider import ending_of
 
 _SUNK: Final = (
@@ -70,81 +70,81 @@ class Desk:
         self._held: dict[int, tuple[asyncio.TimerHandle | None, Callable[[], None]]] = {}
         self._numbers = count()
         self._decoder = msgspec.json.Decoder(Call)
-        self._lines: set[Line] = set()
-        self._open: set[Line] = set()
+        self._connections: set[Connection] = set()
+        self._open: set[Connection] = set()
 
-    def answer(self, method: str, path: str, body: bytes, line: Line) -> None:
+    def answer(self, method: str, path: str, body: bytes, connection: Connection) -> None:
         """Answer one request, now or later."""
         match method, path:
             case "POST", "/calls":
-                self._take(body, line)
+                self._take(body, connection)
             case "GET", "/totals" if self._ledger is not None:
-                line.reply(200, {**msgspec.to_builtins(self._ledger.totals()), "open": len(self._open)})
+                connection.reply(200, {**msgspec.to_builtins(self._ledger.totals()), "open": len(self._open)})
             case "GET", "/deliveries" if self._ledger is not None:
-                line.reply(200, self._ledger.deliveries())
+                connection.reply(200, self._ledger.deliveries())
             case "PUT", "/behaviour":
-                self._behave(body, line)
+                self._behave(body, connection)
             case "POST", "/release":
                 self.release()
-                line.reply(200, {})
+                connection.reply(200, {})
             case _:
-                line.reply(404, {"error": f"there is no {method} {path}"})
+                connection.reply(404, {"error": f"there is no {method} {path}"})
 
-    def connected(self, line: Line) -> None:
-        """Take note of a new line."""
-        self._lines.add(line)
+    def connected(self, connection: Connection) -> None:
+        """Take note of a new connection."""
+        self._connections.add(connection)
 
-    def lost(self, line: Line) -> None:
-        """Take note that nobody waits for this call's reply any more."""
-        self._lines.discard(line)
-        self._open.discard(line)
+    def lost(self, connection: Connection) -> None:
+        """Forget a connection that was closed: nobody waits for a reply there any more."""
+        self._connections.discard(connection)
+        self._open.discard(connection)
 
-    def hang_up(self) -> None:
-        """Close every line."""
-        for line in list(self._lines):
-            line.drop()
+    def close_connections(self) -> None:
+        """Close every connection."""
+        for connection in list(self._connections):
+            connection.drop()
 
     def release(self) -> None:
         """Send all replies that are held back."""
         for number in list(self._held):
             self._let_go(number)
 
-    def _behave(self, body: bytes, line: Line) -> None:
+    def _behave(self, body: bytes, connection: Connection) -> None:
         """Take on a new behaviour."""
         try:
             self._behaviour = msgspec.json.decode(body, type=Behaviour)
         except msgspec.DecodeError as error:
-            line.reply(400, {"error": str(error)})
+            connection.reply(400, {"error": str(error)})
         else:
-            line.reply(200, {})
+            connection.reply(200, {})
 
-    def _take(self, body: bytes, line: Line) -> None:
+    def _take(self, body: bytes, connection: Connection) -> None:
         """Take a call: decide its fate, have it written down, answer."""
         if self._ledger is None:
-            line.write(_SUNK)
+            connection.write(_SUNK)
             return
         try:
             call = self._decoder.decode(body)
         except msgspec.DecodeError as error:
-            line.reply(400, {"error": str(error)})
+            connection.reply(400, {"error": str(error)})
             return
         special = self._special()
         if special.drop == "before":
-            line.drop()
+            connection.drop()
             return
         if special.status is not None:
-            line.reply(special.status, {}, retry_after=special.retry_after)
+            connection.reply(special.status, {}, retry_after=special.retry_after)
             return
         fault, delay = self._options.fate(call)
         hold = max(delay.total_seconds(), special.hold_seconds) if special.hold_seconds >= 0 else -1.0
         if special.drop == "after":
             fault = Fault.UNKNOWN
-        self._open.add(line)
+        self._open.add(connection)
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._write_down)
 
         def settle(delivery_id: str | None) -> None:
-            self._later(hold, lambda: self._close(line, fault, delivery_id))
+            self._later(hold, lambda: self._close(connection, fault, delivery_id))
 
         self._waiting.append((Entry(call, ending_of(fault)), settle))
 
@@ -161,7 +161,7 @@ class Desk:
         waiting, self._waiting = self._waiting, []
         if self._ledger is not None:
             results = self._ledger.record([entry for entry, _ in waiting], dedupe=self._options.dedupe)
-            for (_, settle), (_, delivery_id) in zip(waiting, results, strict=True):
+            for (_, settle), delivery_id in zip(waiting, results, strict=True):
                 settle(delivery_id)
 
     def _later(self, seconds: float, send: Callable[[], None]) -> None:
@@ -181,24 +181,24 @@ class Desk:
             timer.cancel()
         send()
 
-    def _close(self, line: Line, fault: Fault, delivery_id: str | None) -> None:
+    def _close(self, connection: Connection, fault: Fault, delivery_id: str | None) -> None:
         """Answer a call as its fault wants it."""
-        self._open.discard(line)
+        self._open.discard(connection)
         match fault:
             case Fault.NONE | Fault.SLOW | Fault.BOUNCE:
-                line.reply(202, {"id": delivery_id})
+                connection.reply(202, {"id": delivery_id})
             case Fault.FAIL:
-                line.reply(422, {"error": "refused"})
+                connection.reply(422, {"error": "refused"})
             case Fault.NOBODY:
-                line.reply(410, {"error": "no such recipient"})
+                connection.reply(410, {"error": "no such recipient"})
             case Fault.DEFER:
-                line.reply(503, {"error": "not now"})
+                connection.reply(503, {"error": "not now"})
             case Fault.THROTTLE:
-                line.reply(429, {"error": "too many"}, retry_after=str(THROTTLE_PAUSE.seconds))
+                connection.reply(429, {"error": "too many"}, retry_after=str(THROTTLE_PAUSE.seconds))
             case Fault.MISCONFIGURED:
-                line.reply(401, {"error": "not allowed"})
+                connection.reply(401, {"error": "not allowed"})
             case Fault.UNKNOWN | Fault.LOST:
-                line.drop()
+                connection.drop()
             case _:
                 assert_never(fault)
 
@@ -206,12 +206,12 @@ class Desk:
 @asynccontextmanager
 async def listening(desk: Desk, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
     """Answer on a port, any that is free for 0, until the block ends; the block is told which."""
-    server = await asyncio.get_running_loop().create_server(lambda: Line(desk), host, port, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(desk), host, port, backlog=1024)
     try:
         yield int(server.sockets[0].getsockname()[1])
     finally:
         server.close()
-        desk.hang_up()
+        desk.close_connections()
         await server.wait_closed()
 
 

@@ -166,15 +166,15 @@ class SmtpProvider:
         return Accepted(provider_message_id=ident) if isinstance(outcome, Accepted) else outcome
 
     async def close(self) -> None:
-        """Take leave of the server on every connection that waits."""
+        """Send QUIT on every idle connection and close it."""
         while self._idle:
             client = self._idle.pop().client
             with suppress(SMTPException, OSError):
-                await client.quit(timeout=1)  # a server that does not answer is left without its leave-taking
+                await client.quit(timeout=1)  # a server that does not answer is not waited for
             client.close()
 
     async def _ready(self, recipient: str) -> SMTP | CallOutcome:
-        """Come to where the server waits for the content, or to an outcome."""
+        """Bring a connection to where the server waits for the content, or return what went wrong."""
         opened = await self._open(utf8=not recipient.isascii())
         if not isinstance(opened, SMTP):
             return opened
@@ -194,7 +194,8 @@ class SmtpProvider:
             if old or not waiting.client.is_connected:
                 waiting.client.close()
                 continue
-            # Whatever a connection that has waited replies: nothing has left yet, so a new one is no second attempt.
+            # The server may have closed an idle connection. Nothing of this mail was sent on it, so going on with
+            # another one is no second attempt.
             with suppress(*_LOST, SMTPResponseException), _closed_on_error(waiting.client):
                 if waiting.unfinished:
                     await waiting.client.rset()
@@ -231,7 +232,7 @@ class SmtpProvider:
         return None
 
     async def _address(self, client: SMTP, recipient: str) -> CallOutcome | None:
-        """Name the recipient and ask for leave to give the content; return what went wrong, or None."""
+        """Name the recipient and send DATA; return what went wrong, or None."""
         phase = Phase.RECIPIENT
         try:
             await client.rcpt(recipient, encoding="utf-8")

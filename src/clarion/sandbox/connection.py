@@ -26,40 +26,40 @@ _REASONS: Final[Mapping[int, str]] = {
 }
 
 
-class Office(Protocol):
-    """Whoever answers."""
+class Handler(Protocol):
+    """Answers requests."""
 
-    def answer(self, method: str, path: str, body: bytes, line: "Line") -> None:
-        """Answer one request over its line, now or later."""
+    def answer(self, method: str, path: str, body: bytes, connection: "Connection") -> None:
+        """Answer one request over its connection, now or later."""
         ...
 
-    def connected(self, line: "Line") -> None:
-        """Hear of a new line."""
+    def connected(self, connection: "Connection") -> None:
+        """Hear of a new connection."""
         ...
 
-    def lost(self, line: "Line") -> None:
-        """Hear that a line is gone."""
+    def lost(self, connection: "Connection") -> None:
+        """Hear that a connection is gone."""
         ...
 
 
-class Line(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, office: Office) -> None:
+    def __init__(self, handler: Handler) -> None:
         """Wait for a connection."""
-        self._office = office
+        self._handler = handler
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)  # as TCP gives it, of whichever event loop
-        self._office.connected(self)
+        self._handler.connected(self)
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """Forget the transport: a reply that comes now has nobody to go to."""
+        """Forget the transport: a reply that is ready now can no longer be sent."""
         self._transport = None
-        self._office.lost(self)
+        self._handler.lost(self)
 
     def data_received(self, data: bytes) -> None:
         """Take requests off what has been received, whole ones only."""
@@ -80,7 +80,7 @@ class Line(asyncio.Protocol):
             body = bytes(self._received[end + 4 : whole])
             del self._received[:whole]
             method, _, rest = first.decode("latin-1").partition(" ")
-            self._office.answer(method, rest.partition(" ")[0], body, self)
+            self._handler.answer(method, rest.partition(" ")[0], body, self)
 
     def reply(self, status: int, body: Mapping[str, object], *, retry_after: str | None = None) -> None:
         """Send a reply with a JSON body."""
@@ -90,12 +90,12 @@ class Line(asyncio.Protocol):
         self.write(f"{head}content-length: {len(content)}\r\n\r\n".encode() + content)
 
     def write(self, data: bytes) -> None:
-        """Send bytes to whoever is still there."""
+        """Send bytes, unless the other side has left."""
         if self._transport is not None:
             self._transport.write(data)
 
     def drop(self) -> None:
-        """Close the connection without a word."""
+        """Close the connection without a reply."""
         if self._transport is not None:
             self._transport.abort()
 
