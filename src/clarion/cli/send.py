@@ -17,7 +17,7 @@ from clarion.cli import option
 from clarion.cli.desk import Desk, at_desk, guid, hint_on_conflict, job_or_message, known, unknown_type
 from clarion.cli.output import called_as, print_json, say
 from clarion.client import wire
-from clarion.dispatch.record import PAYLOAD_BYTES_MAX
+from clarion.dispatch.job import PAYLOAD_BYTES_MAX
 from clarion.dispatch.request import RECIPIENTS_MAX
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.identity import Channel, IdentityDomain, Lane

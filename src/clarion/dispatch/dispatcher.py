@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clarion.dispatch import record
+from clarion.dispatch import job, message
 from clarion.dispatch.occurrence import automation_job, automation_scheduler
 from clarion.dispatch.request import (
     ContentRequest,
@@ -72,20 +72,20 @@ class DeliveryDispatcher:
     ) -> list[Ensured[NotificationJob]]:
         """Make sure that these notifications will be worked on: guard, job and scheduler row in one transaction."""
         keys = await self._keyring.get(tenant_id)
-        entries = [record.job_entry(keys, checked(request), nonce=self._keyring.nonce()) for request in requests]
+        entries = [job.job_entry(keys, checked(request), nonce=self._keyring.nonce()) for request in requests]
         return await self._store.ensure_notification_jobs(tenant_id, entries)
 
     async def is_key_known(self, tenant_id: str, operation: str, idempotency_key: str) -> bool:
         """Tell whether a caller's key was used before, so that what was asked for then is what counts."""
         keys = await self._keyring.get(tenant_id)
-        key_hash = record.guard_key_hash(keys, operation, idempotency_key)
+        key_hash = job.guard_key_hash(keys, operation, idempotency_key)
         return await self._store.find_guard(tenant_id, (operation, key_hash)) is not None
 
     async def ensure_notification_scheduler(
         self, tenant_id: str, requests: Sequence[PendingRequest]
     ) -> list[Ensured[NotificationScheduler]]:
         """Make sure that these artifacts are pending, through the dispatch guard."""
-        rows = [record.pending(checked(request)) for request in requests]
+        rows = [job.pending(checked(request)) for request in requests]
         return await self._store.ensure_notification_schedulers(tenant_id, rows)
 
     async def ensure_messaging_job(
@@ -97,7 +97,7 @@ class DeliveryDispatcher:
         answers: dict[int, Ensured[MessagingJob]] = {}
         rows: dict[int, MessagingJob] = {}
         for place, request in enumerate(requests):
-            job = record.messaging_job(tenant_id, checked(request))
+            job = message.messaging_job(tenant_id, checked(request))
             found = await self._store_content(keys, job, request.content)
             if found.content_hash == job.content_hash:
                 rows[place] = job
@@ -112,20 +112,20 @@ class DeliveryDispatcher:
     ) -> list[Ensured[AddressVersion]]:
         """Make sure that these destinations are known, sealed, each as it was at its serial."""
         keys = await self._keyring.get(tenant_id)
-        rows = [record.address_version(keys, checked(given), nonce=self._keyring.nonce()) for given in destinations]
+        rows = [message.address_version(keys, checked(given), nonce=self._keyring.nonce()) for given in destinations]
         return await self._store.ensure_address_versions(tenant_id, rows)
 
     async def ensure_user_messages(self, tenant_id: str, entries: Sequence[InboxEntry]) -> list[Ensured[UserMessage]]:
         """Make sure that these recipients have these jobs in their inboxes."""
         keys = await self._keyring.get(tenant_id)
-        rows = [record.user_message(keys, checked(entry), nonce=self._keyring.nonce()) for entry in entries]
+        rows = [message.user_message(keys, checked(entry), nonce=self._keyring.nonce()) for entry in entries]
         held = zip(rows, entries, strict=True)
         holds = {row.key: entry.hold for row, entry in held if entry.hold is not None}
         return await self._store.ensure_user_messages(tenant_id, rows, holds=holds)
 
     async def ensure_outgoing_messages(self, tenant_id: str, sends: Sequence[Send]) -> list[Ensured[OutgoingMessage]]:
         """Make sure that these messages exist; what becomes of them is decided by the claim."""
-        items = [record.outgoing_item(tenant_id, checked(send)) for send in sends]
+        items = [message.outgoing_item(tenant_id, checked(send)) for send in sends]
         return await self._store.ensure_outgoing_messages(tenant_id, items)
 
     async def _store_content(self, keys: TenantKeys, job: MessagingJob, content: bytes) -> MessagingJob:
@@ -135,7 +135,7 @@ class DeliveryDispatcher:
         if await self._blobs.put_if_absent(path, sealed):
             return job
         found = blob_place(path).open(keys, await self._blobs.get(path))
-        return msgspec.structs.replace(job, content_hash=record.content_fingerprint(found))
+        return msgspec.structs.replace(job, content_hash=message.content_fingerprint(found))
 
     async def _blob_conflict(self, tenant_id: str, given: MessagingJob, found: MessagingJob) -> Ensured[MessagingJob]:
         """Stop and report a blob that holds other content than the one asked for; no row is made or changed."""

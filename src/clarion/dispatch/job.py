@@ -1,42 +1,41 @@
-"""Records from what callers gave: keys derived, private parts sealed, fingerprints taken. Pure; nonces are arguments.
+"""The rows of a notification job: the job, its scheduler row and its guard, with the keys that its origin decides.
 
-What is resolved later (template version, recipients) is left empty here and filled by the stage that resolves it.
+The recipients are left empty here: `generate` decides about them. Pure; nonces are arguments.
 """
 
-import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
+from uuid import UUID
 
 import msgspec
 
-from clarion.dispatch import coordinates
+from clarion.dispatch.occurrence import scheduler_key
 from clarion.dispatch.request import (
-    ContentRequest,
-    Destination,
     Direct,
     FromAutomation,
     FromCampaign,
     FromEvent,
-    InboxEntry,
     JobRequest,
+    Occurrence,
     Payload,
     PendingRequest,
-    Send,
+    Reminder,
+    ReportRun,
 )
-from clarion.domain import derived_id, destination, key
-from clarion.domain.address import AddressVersion
+from clarion.domain import derived_id, key
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
-from clarion.domain.inbox import UserMessage
-from clarion.domain.messaging import MessagingJob
+from clarion.domain.identity import IdentityDomain
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
-from clarion.sealing.place import destination_place, inbox_place, payload_place
+from clarion.sealing.place import payload_place
 
 EPOCH_AT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+
+Place = tuple[str, str, UUID, UUID | None]
+"""A job's partition key, row key and guid, and the id of its message where it has one recipient to answer to."""
 
 PAYLOAD_BYTES_MAX: Final = 64 * 1024
 """Merge data of a direct send; anything larger is content, which goes into a blob."""
@@ -44,7 +43,7 @@ PAYLOAD_BYTES_MAX: Final = 64 * 1024
 
 def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntry:
     """Make a job with its scheduler row and, under an idempotency key, its guard."""
-    place = coordinates.job_place(request, keys)
+    partition_key, row_key, guid, message_id = _place(request, keys)
     payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=request.due_at))
     direct = isinstance(request.origin, Direct)
     # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source
@@ -60,20 +59,20 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         key=keys.identity_key,
     )
     job = NotificationJob(
-        partition_key=place.partition_key,
-        row_key=place.row_key,
-        guid=place.guid,
-        message_id=place.message_id,
+        partition_key=partition_key,
+        row_key=row_key,
+        guid=guid,
+        message_id=message_id,
         event_type=request.event_type,
         operation=_operation(request),
         source_type=request.entity[0] if request.entity else None,
         source=str(request.entity[1]) if request.entity else None,
-        automation_key=place.row_key if isinstance(request.origin, FromAutomation) else None,
+        automation_key=row_key if isinstance(request.origin, FromAutomation) else None,
         template_key=request.template_key,
         asked_template_version=request.template_version,
         template_version=request.template_version or request.resolved_template_version,
         payload_hash=fingerprint,
-        payload=payload_place(place.guid).seal(keys, payload, nonce=nonce),
+        payload=payload_place(guid).seal(keys, payload, nonce=nonce),
         source_at=request.source_at,
         bucket=key.month_bucket(request.source_at),
         key_version=key.KEY_VERSION,
@@ -108,105 +107,6 @@ def pending(request: PendingRequest) -> NotificationScheduler:
         due_at=request.due_at,
         correlation_id=request.trace.correlation_id,
         traceparent=request.trace.traceparent,
-    )
-
-
-def messaging_job(tenant_id: str, request: ContentRequest) -> MessagingJob:
-    """Make the job whose content lies in a blob."""
-    place = coordinates.content_place(request, tenant_id)
-    return MessagingJob(
-        guid=place.guid,
-        kind=place.kind,
-        source=place.source,
-        run_key=place.run_key,
-        template_key=request.template_key,
-        asked_template_version=request.template_version,
-        content_hash=content_fingerprint(request.content),
-        source_at=request.source_at,
-        bucket=key.month_bucket(request.source_at),
-        key_version=key.KEY_VERSION,
-        correlation_id=request.trace.correlation_id,
-        traceparent=request.trace.traceparent,
-    )
-
-
-def content_fingerprint(content: bytes) -> Fingerprint:
-    """Fingerprint a blob's content; it is too large to be guessed from its hash."""
-    return Fingerprint.of(hashlib.sha256(content).hexdigest())
-
-
-def address_version(keys: TenantKeys, given: Destination, *, nonce: bytes) -> AddressVersion:
-    """Make the one row in which a destination is stored, with all that is ever computed from it."""
-    address = destination.normalise(given.channel, given.destination)
-    identity_hash = keys.hash_of(given.identity)
-    place = destination_place(recipient_id_hash=identity_hash, channel=given.channel, serial=given.serial)
-    return AddressVersion(
-        recipient_id_hash=identity_hash,
-        channel=given.channel,
-        serial=given.serial,
-        key_hash=derived_id.recipient_key_hash(
-            identity_key=keys.identity_key,
-            tenant_id=keys.tenant_id,
-            identity=given.identity,
-            channel=given.channel,
-            destination=address,
-        ),
-        destination_index=derived_id.destination_index(
-            index_key=keys.index_key, tenant_id=keys.tenant_id, channel=given.channel, destination=address
-        ),
-        ciphertext=place.seal(keys, address.encode(), nonce=nonce),
-        correlation_id=given.trace.correlation_id,
-    )
-
-
-def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMessage:
-    """Make one recipient's inbox row; bucket and time are the stored job's, the message id that of its other rows."""
-    job = entry.job
-    key.require_key_version(job.key_version)
-    partition_key = key.user_message_pk(recipient=entry.recipient)
-    row_key = key.user_message_rk(source_at=job.source_at, job_rk=job.row_key)
-    identity_hash = keys.hash_of(entry.recipient)
-    return UserMessage(
-        bucket=job.bucket,
-        partition_key=partition_key,
-        row_key=row_key,
-        message_id=derived_id.message_id(
-            tenant_id=keys.tenant_id,
-            pk=key.outgoing_pk(job_rk=job.row_key, messaging_job_guid=entry.messaging_job),
-            recipient_id_hash=identity_hash,
-        ),
-        recipient_id_hash=identity_hash,
-        job_row_key=job.row_key,
-        event_type=job.event_type,
-        content=entry.content
-        and inbox_place(partition_key=partition_key, row_key=row_key).seal(keys, entry.content, nonce=nonce),
-        correlation_id=job.correlation_id,
-        traceparent=job.traceparent,
-    )
-
-
-def outgoing_item(tenant_id: str, send: Send) -> OutgoingItem:
-    """Make one message of a parent."""
-    key.require_key_version(send.key_version)
-    pk = key.outgoing_pk(job_rk=send.notification_job, messaging_job_guid=send.messaging_job)
-    return OutgoingItem(
-        notification_job=send.notification_job,
-        messaging_job=send.messaging_job,
-        hold=send.hold,
-        lane=send.lane,
-        source=send.source,
-        route=send.route,
-        address_id=send.address_id,
-        recipient_id_hash=send.recipient_id_hash,
-        channel=send.channel,
-        message_id=derived_id.message_id(tenant_id=tenant_id, pk=pk, recipient_id_hash=send.recipient_id_hash),
-        attempt_no=send.attempt_no,
-        order_key=derived_id.order_key(
-            tenant_id=tenant_id, recipient_id_hash=send.recipient_id_hash, channel=send.channel, lane=send.lane
-        ),
-        due_at=send.due_at,
-        expires_at=send.expires_at,
-        doubt_policy=send.doubt_policy,
     )
 
 
@@ -271,3 +171,69 @@ def _payload_bytes(content: Payload) -> bytes:
             f"recipients and data take {len(payload)} bytes", field="data", hint=f"send at most {PAYLOAD_BYTES_MAX}"
         )
     return payload
+
+
+def _place(request: JobRequest, keys: TenantKeys) -> Place:
+    """Place a notification job by its origin."""
+    match request.origin:
+        case Direct() as direct:
+            return _direct_place(request, direct, keys)
+        case FromAutomation(occurrence=occurrence):
+            pk, rk = _automation_job(occurrence)
+        case FromCampaign(business_unit=unit, campaign=campaign):
+            pk, rk = key.campaign_job_pk(business_unit_guid=unit), key.campaign_job_rk(campaign_guid=campaign)
+        case FromEvent(event_type=event_type, event_guid=event_guid):
+            pk = key.event_job_pk(entity_guid=_entity_guid(request))
+            rk = key.event_job_rk(
+                event_type=event_type, event_guid=event_guid, notification_event_type=request.event_type
+            )
+        case _:
+            assert_never(request.origin)
+    return pk, rk, derived_id.row_guid(tenant_id=keys.tenant_id, row_key=rk), None
+
+
+def _automation_job(occurrence: Occurrence) -> tuple[str, str]:
+    """Open a reminder's history at its entity, a report's at its subscription; the row key is the occurrence's own."""
+    row_key = scheduler_key(occurrence)
+    match occurrence.what:
+        case Reminder(primary_entity=entity):
+            return key.reminder_job_pk(entity_guid=entity), key.reminder_job_rk(scheduler_key=row_key)
+        case ReportRun(subscription=subscription):
+            return key.report_job_pk(subscription_guid=subscription), key.report_job_rk(scheduler_key=row_key)
+        case _:
+            assert_never(occurrence.what)
+
+
+def _direct_place(request: JobRequest, direct: Direct, keys: TenantKeys) -> Place:
+    """Place a direct send: its guid derives from the caller's key, or was minted once at the door."""
+    if (direct.idempotency_key is None) == (direct.minted_guid is None):
+        raise InvalidInput(
+            "a direct send has either an idempotency key or a minted guid",
+            field="origin",
+            hint="pass the caller's key, or mint a guid where there is none",
+        )
+    guid = direct.minted_guid or derived_id.job_guid(
+        tenant_id=keys.tenant_id, operation=direct.operation, idempotency_key=direct.idempotency_key or ""
+    )
+    row_key = key.manual_job_rk(created_at=request.source_at, job_guid=guid)
+    recipients = [target.identity for target in request.to]
+    hashed = message_id = None
+    if len(recipients) == 1:
+        hashed = keys.hash_of(recipients[0])
+        if recipients[0].domain is not IdentityDomain.GROUP:
+            message_id = derived_id.message_id(
+                tenant_id=keys.tenant_id, pk=key.outgoing_pk(job_rk=row_key), recipient_id_hash=hashed
+            )
+    pk = key.manual_job_pk(
+        entity_guid=request.entity[1] if request.entity else None,
+        recipients=recipients,
+        recipient_id_hash=hashed,
+        job_guid=guid,
+    )
+    return pk, row_key, guid, message_id
+
+
+def _entity_guid(request: JobRequest) -> UUID:
+    if request.entity is None:
+        raise InvalidInput("what an event leads to is about an entity", field="entity", hint="name the event's entity")
+    return request.entity[1]

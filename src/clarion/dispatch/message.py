@@ -1,0 +1,140 @@
+"""The rows of messages: contents, address versions, inbox lines and outgoing messages. Pure; nonces are arguments."""
+
+import hashlib
+from typing import assert_never
+from uuid import UUID
+
+from clarion.dispatch.occurrence import primary_entity, scheduler_key
+from clarion.dispatch.request import (
+    CampaignContent,
+    ContentRequest,
+    Destination,
+    InboxEntry,
+    ReportContent,
+    Send,
+    WaveContent,
+)
+from clarion.domain import derived_id, destination, key
+from clarion.domain.address import AddressVersion
+from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.inbox import UserMessage
+from clarion.domain.messaging import MessagingJob, MessagingKind
+from clarion.domain.outgoing import OutgoingItem
+from clarion.domain.seal import TenantKeys
+from clarion.sealing.place import destination_place, inbox_place
+
+
+def messaging_job(tenant_id: str, request: ContentRequest) -> MessagingJob:
+    """Make the job whose content lies in a blob."""
+    guid, kind, source, run_key = _content_place(request, tenant_id)
+    return MessagingJob(
+        guid=guid,
+        kind=kind,
+        source=source,
+        run_key=run_key,
+        template_key=request.template_key,
+        asked_template_version=request.template_version,
+        content_hash=content_fingerprint(request.content),
+        source_at=request.source_at,
+        bucket=key.month_bucket(request.source_at),
+        key_version=key.KEY_VERSION,
+        correlation_id=request.trace.correlation_id,
+        traceparent=request.trace.traceparent,
+    )
+
+
+def content_fingerprint(content: bytes) -> Fingerprint:
+    """Fingerprint a blob's content; it is too large to be guessed from its hash."""
+    return Fingerprint.of(hashlib.sha256(content).hexdigest())
+
+
+def address_version(keys: TenantKeys, given: Destination, *, nonce: bytes) -> AddressVersion:
+    """Make the one row in which a destination is stored, with all that is ever computed from it."""
+    address = destination.normalise(given.channel, given.destination)
+    identity_hash = keys.hash_of(given.identity)
+    place = destination_place(recipient_id_hash=identity_hash, channel=given.channel, serial=given.serial)
+    return AddressVersion(
+        recipient_id_hash=identity_hash,
+        channel=given.channel,
+        serial=given.serial,
+        key_hash=derived_id.recipient_key_hash(
+            identity_key=keys.identity_key,
+            tenant_id=keys.tenant_id,
+            identity=given.identity,
+            channel=given.channel,
+            destination=address,
+        ),
+        destination_index=derived_id.destination_index(
+            index_key=keys.index_key, tenant_id=keys.tenant_id, channel=given.channel, destination=address
+        ),
+        ciphertext=place.seal(keys, address.encode(), nonce=nonce),
+        correlation_id=given.trace.correlation_id,
+    )
+
+
+def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMessage:
+    """Make one recipient's inbox row; bucket and time are the stored job's, the message id that of its other rows."""
+    job = entry.job
+    key.require_key_version(job.key_version)
+    partition_key = key.user_message_pk(recipient=entry.recipient)
+    row_key = key.user_message_rk(source_at=job.source_at, job_rk=job.row_key)
+    identity_hash = keys.hash_of(entry.recipient)
+    return UserMessage(
+        bucket=job.bucket,
+        partition_key=partition_key,
+        row_key=row_key,
+        message_id=derived_id.message_id(
+            tenant_id=keys.tenant_id,
+            pk=key.outgoing_pk(job_rk=job.row_key, messaging_job_guid=entry.messaging_job),
+            recipient_id_hash=identity_hash,
+        ),
+        recipient_id_hash=identity_hash,
+        job_row_key=job.row_key,
+        event_type=job.event_type,
+        content=entry.content
+        and inbox_place(partition_key=partition_key, row_key=row_key).seal(keys, entry.content, nonce=nonce),
+        correlation_id=job.correlation_id,
+        traceparent=job.traceparent,
+    )
+
+
+def outgoing_item(tenant_id: str, send: Send) -> OutgoingItem:
+    """Make one message of a parent."""
+    key.require_key_version(send.key_version)
+    pk = key.outgoing_pk(job_rk=send.notification_job, messaging_job_guid=send.messaging_job)
+    return OutgoingItem(
+        notification_job=send.notification_job,
+        messaging_job=send.messaging_job,
+        hold=send.hold,
+        lane=send.lane,
+        source=send.source,
+        route=send.route,
+        address_id=send.address_id,
+        recipient_id_hash=send.recipient_id_hash,
+        channel=send.channel,
+        message_id=derived_id.message_id(tenant_id=tenant_id, pk=pk, recipient_id_hash=send.recipient_id_hash),
+        attempt_no=send.attempt_no,
+        order_key=derived_id.order_key(
+            tenant_id=tenant_id, recipient_id_hash=send.recipient_id_hash, channel=send.channel, lane=send.lane
+        ),
+        due_at=send.due_at,
+        expires_at=send.expires_at,
+        doubt_policy=send.doubt_policy,
+    )
+
+
+def _content_place(request: ContentRequest, tenant_id: str) -> tuple[UUID, MessagingKind, str, str]:
+    """Return guid, kind, source and run key of a messaging job, by what its content is of."""
+    match request.of:
+        case CampaignContent(draft=draft):
+            guid = derived_id.sent_campaign_guid(tenant_id=tenant_id, draft_guid=draft)
+            return guid, MessagingKind.CAMPAIGN, str(draft), str(guid)
+        case WaveContent(campaign=campaign, n=n):
+            guid = derived_id.wave_guid(tenant_id=tenant_id, campaign_guid=campaign, n=n)
+            return guid, MessagingKind.WAVE, str(campaign), str(n)
+        case ReportContent(occurrence=occurrence):
+            run_key = scheduler_key(occurrence)
+            guid = derived_id.report_job_guid(tenant_id=tenant_id, scheduler_key=run_key)
+            return guid, MessagingKind.REPORT, str(primary_entity(occurrence)), run_key
+        case _:
+            assert_never(request.of)
