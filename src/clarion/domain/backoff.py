@@ -49,9 +49,10 @@ def delay_after(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
             assert_never(outcome)
 
 
-def attempts_max(message: ClaimedMessage) -> int:
-    """Say how many attempts a message has; those that were lost with their workers say nothing of the provider."""
-    return ATTEMPTS_MAX if message.unproven_for is None else ATTEMPTS_IN_DOUBT_MAX
+def is_last(message: ClaimedMessage, outcome: CallOutcome) -> bool:
+    """Tell whether a deferred message has had all its attempts; it has more if some were lost with their workers."""
+    attempts_max = ATTEMPTS_MAX if message.unproven_for is None else ATTEMPTS_IN_DOUBT_MAX
+    return isinstance(outcome, Deferred) and message.attempts >= attempts_max
 
 
 def not_called(message: ClaimedMessage, *, reason: str) -> NotCalled:

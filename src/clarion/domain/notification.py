@@ -3,9 +3,9 @@
 Nothing here reads or writes anything. The keys of a job live in `key.py`, the Ensure contract in `dispatch`.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 from uuid import UUID
 
 import msgspec
@@ -20,6 +20,13 @@ class Stage(StrEnum):
 
     SCHEDULE = "schedule"
     GENERATE = "generate"
+
+
+STAGE_LEASE: Final = timedelta(seconds=60)
+"""How long a worker may hold a job's stage: many times what a batch takes, so that only a dead worker's is rescued."""
+
+RESCUES_MAX: Final = 5
+"""A job that loses more workers than this is taken for poison: it fails with a support case (I-23)."""
 
 
 class NotificationStatus(StrEnum):

@@ -20,7 +20,7 @@ from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.decision import Known, decide, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
-from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, RenderFailed, SealBroken
@@ -34,9 +34,6 @@ from clarion.sealing.place import payload_place
 
 BATCH: Final = 200
 """As in schedule: statements are shared, and a worker that dies leaves little behind."""
-
-LEASE: Final = timedelta(seconds=60)
-"""Many times what a batch takes, so that only a dead worker's claims are rescued."""
 
 ALONE_FOR: Final = timedelta(milliseconds=20)
 """About what a job takes by itself; those that wait behind it come back one after the other."""
@@ -77,7 +74,7 @@ class Generate:
         renderer: Renderer,
         dispatcher: DeliveryDispatcher,
         keyring: Keyring,
-        lease: timedelta = LEASE,
+        lease: timedelta = STAGE_LEASE,
     ) -> None:
         """Work on this queue, with these facts, through this dispatcher."""
         self._queue = queue

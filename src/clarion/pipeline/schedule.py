@@ -8,21 +8,18 @@ from typing import Final
 
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.identity import Lane
-from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
 
 BATCH: Final = 200
 """Enough that statements are shared, few enough that a worker that dies leaves little behind."""
 
-LEASE: Final = timedelta(seconds=60)
-"""Many times what a batch takes, so that only a dead worker's claims are rescued."""
-
 
 class Schedule:
     """The first stage."""
 
-    def __init__(self, *, queue: QueueStore, facts: FactStore, lease: timedelta = LEASE) -> None:
+    def __init__(self, *, queue: QueueStore, facts: FactStore, lease: timedelta = STAGE_LEASE) -> None:
         """Work on this queue with these facts."""
         self._queue = queue
         self._facts = facts

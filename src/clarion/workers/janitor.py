@@ -6,13 +6,11 @@ and is settled from there. Every rescue is conditional on what was read, so two 
 
 from typing import Final
 
+from clarion.domain.notification import RESCUES_MAX
 from clarion.ports.queue import QueueStore
 
 BATCH: Final = 500
 """A bounded set; after a crash of many workers the rest follows in the next steps."""
-
-RESCUES_MAX: Final = 5
-"""A job that outlives this many workers is taken for poison: it fails with a support case (I-23)."""
 
 
 class Janitor:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from clarion.domain.call_times import CALL_TIMES, CallTimes
-from clarion.pipeline import schedule
+from clarion.domain.notification import STAGE_LEASE
 from clarion.workers.loop import POLL
 
 
@@ -17,7 +17,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """How long things may take; `CallTimes` refuses what would not fit together (I-20)."""
 
     calls: CallTimes = CALL_TIMES
-    stage_lease: timedelta = schedule.LEASE
+    stage_lease: timedelta = STAGE_LEASE
     poll: float = POLL
 
 

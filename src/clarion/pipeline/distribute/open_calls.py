@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Final
 
-from clarion.domain.backoff import attempts_max, delay_after
-from clarion.domain.call import Call, CallOutcome, Deferred, Misconfigured, NotCalled, Unknown
+from clarion.domain.backoff import delay_after, is_last
+from clarion.domain.call import Call, CallOutcome, Misconfigured, NotCalled, Unknown
 from clarion.domain.call_times import CALL_TIMEOUT
 from clarion.domain.claim import CallResult, ClaimedMessage
 from clarion.pipeline.distribute.accounts import Accounts
@@ -149,7 +149,7 @@ class OpenCalls:
                 attempt=message.attempts,
                 outcome=outcome,
                 delay=delay_after(message, outcome),
-                final=isinstance(outcome, Deferred) and message.attempts >= attempts_max(message),
+                final=is_last(message, outcome),
                 content_hash=content_hash if called else None,
                 latency_ms=round(took * 1000) if called else None,
             )

@@ -10,10 +10,9 @@ from clarion.domain import recipient
 from clarion.domain.claim import StageResult
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
-from clarion.domain.notification import NOTIFICATION_SCHEDULER, NotificationStatus
+from clarion.domain.notification import NOTIFICATION_SCHEDULER, RESCUES_MAX, NotificationStatus
 from clarion.testing.simulation.scene import Change, JobRow, SchedulerRow
 from clarion.testing.simulation.verdict import TOLERANCE, Check, Evidence, Violation, lease_violation
-from clarion.workers.janitor import RESCUES_MAX
 
 
 def ensured_again_writes_nothing(change: Change, evidence: Evidence) -> Iterator[Violation]:
