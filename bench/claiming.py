@@ -58,8 +58,8 @@ class Table:
         connection = await asyncpg.connect(self.url)
         self._low = None
         self._flow_id = await connection.fetchval(
-            "INSERT INTO flow (tenant_id, lane, route, source) VALUES ($1, 'normal', 'sms', '') "
-            "ON CONFLICT (tenant_id, lane, route, source, account) DO UPDATE SET lane = 'normal' RETURNING id",
+            "INSERT INTO flow (tenant_id, lane, route, broadcast) VALUES ($1, 'normal', 'sms', '') "
+            "ON CONFLICT (tenant_id, lane, route, broadcast, account) DO UPDATE SET lane = 'normal' RETURNING id",
             TENANT,
         )
         await connection.execute("TRUNCATE outgoing_message, outgoing_key, transition")

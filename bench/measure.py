@@ -19,8 +19,8 @@ from clarion.pipeline.distribute import Accounts, OpenCalls
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.producers.direct import Recipient, SendCommand
 from clarion.workers import loop
-from clarion.workers.bell import Bell, Topic
 from clarion.workers.supervisor import Supervisor, open_pump
+from clarion.workers.wake_up import Topic, WakeUp
 
 DEFINITIONS = Path(__file__).parent.parent / "definitions"
 
@@ -126,8 +126,8 @@ async def idle_latency(platform: Platform, *, times: int = 40) -> float:
     called: asyncio.Queue[float] = asyncio.Queue()
     account = platform.accounts[Channel.SMS]
     watched = msgspec.structs.replace(platform, providers={**platform.providers, account: Watched(called)})
-    bell = Bell()
-    supervisor = Supervisor(watched, bell=bell, channels=(Channel.SMS,), slots=10)
+    wake_up = WakeUp()
+    supervisor = Supervisor(watched, wake_up=wake_up, channels=(Channel.SMS,), slots=10)
     taken = []
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(supervisor.run())
@@ -140,7 +140,7 @@ async def idle_latency(platform: Platform, *, times: int = 40) -> float:
             )
             started = time.perf_counter()
             await platform.sends.send(TENANT, command)
-            bell.ring(Topic.STAGES)
+            wake_up.wake(Topic.STAGES)
             taken.append(await called.get() - started)
         supervisor.stop()
     return statistics.median(taken) * 1000

@@ -22,7 +22,7 @@ from clarion.adapters.host import HostClock, HostIds, random_bytes
 from clarion.catalog.library import Library
 from clarion.dispatch import DeliveryDispatcher
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, Misconfigured, SchemaMissing, SchemaOutdated
+from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, SchemaOutdated
 from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.provider import Provider
@@ -74,11 +74,11 @@ class StoreEngine(Protocol):
         ...
 
 
-class DistantBell(Protocol):
-    """A bell that other processes on the same store hear."""
+class RemoteWakeUp(Protocol):
+    """A wake-up that other processes on the same store hear."""
 
-    def ring(self, topic: str) -> None:
-        """Ring there, soon and without waiting."""
+    def wake(self, topic: str) -> None:
+        """Wake there, soon and without waiting."""
         ...
 
     async def close(self) -> None:
@@ -86,11 +86,11 @@ class DistantBell(Protocol):
         ...
 
 
-class BellOpener(Protocol):
-    """What an entry point of `clarion.stores` may offer as `open_bell`, where its engine carries rings."""
+class WakeUpOpener(Protocol):
+    """What an entry point of `clarion.stores` may offer as `open_wake_up`, where its engine carries wake-ups."""
 
-    async def __call__(self, url: str, *, hear: Callable[[str], None]) -> DistantBell:
-        """Open a bell; `hear` is called with the topic of every ring of another process."""
+    async def __call__(self, url: str, *, hear: Callable[[str], None]) -> RemoteWakeUp:
+        """Open a wake-up; `hear` is called with the topic of every wake-up of another process."""
         ...
 
 
@@ -174,7 +174,7 @@ async def prepare(settings: Settings) -> Migrated:
         try:
             settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise Misconfigured(
+            raise BadConfiguration(
                 f"the folder {settings.home} cannot be made ({error.strerror})",
                 hint="let CLARION_HOME name a folder that this user may write",
             ) from None
@@ -193,7 +193,7 @@ async def prepare(settings: Settings) -> Migrated:
 def require_home(settings: Settings) -> None:
     """Raise where the folder of the installation is not there: a mistyped one is not to be made by who only looks."""
     if settings.home is not None and not settings.home.is_dir():
-        raise Misconfigured(
+        raise BadConfiguration(
             f"there is no folder {settings.home}", hint="correct CLARION_HOME; for a new one, run: clarion migrate"
         )
 
@@ -243,17 +243,19 @@ async def check(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_bell(settings: Settings, *, hear: Callable[[str], None]) -> AsyncIterator[Callable[[str], None] | None]:
-    """Give what rings in other processes, or None on a store that carries no rings: there the next poll finds work."""
-    opener = cast(BellOpener | None, getattr(_engine(settings), "open_bell", None))
+async def open_wake_up(
+    settings: Settings, *, hear: Callable[[str], None]
+) -> AsyncIterator[Callable[[str], None] | None]:
+    """Give what wake-ups in other processes, or None on a store that carries no wake-ups: there the next poll finds work."""
+    opener = cast(WakeUpOpener | None, getattr(_engine(settings), "open_wake_up", None))
     if opener is None:
         yield None
         return
-    bell = await opener(settings.store, hear=hear)
+    wake_up = await opener(settings.store, hear=hear)
     try:
-        yield bell.ring
+        yield wake_up.wake
     finally:
-        await bell.close()
+        await wake_up.close()
 
 
 async def _open_providers(

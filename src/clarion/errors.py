@@ -25,7 +25,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             SchemaEdited
             ProgramTooOld
             BlobMissing
-            Misconfigured
+            BadConfiguration
             SealBroken
         Superseded
         Bug
@@ -203,7 +203,7 @@ class BlobMissing(OperatorError):
     code = "blob-missing"
 
 
-class Misconfigured(OperatorError):
+class BadConfiguration(OperatorError):
     """A setting or a file of the installation is missing or unusable."""
 
     code = "misconfigured"

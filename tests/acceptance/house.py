@@ -46,9 +46,9 @@ def until(look: Callable[[], T], *, so: Callable[[T], object] = bool, seconds: f
         rest.wait(LOOK_EVERY)
 
 
-def is_sent(story: list[str]) -> bool:
-    """Tell whether a story says that a provider has it; a receipt may come before the record of its own call."""
-    return "sent" in story or "delivered" in story
+def is_sent(timeline: list[str]) -> bool:
+    """Tell whether a timeline says that a provider has it; a receipt may come before the record of its own call."""
+    return "sent" in timeline or "delivered" in timeline
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class Served:
         """Ask for a notification."""
         return self.call("POST", "/v1/notifications", body, headers={"idempotency-key": key} if key else {})
 
-    def story(self, ident: str) -> list[str]:
+    def timeline(self, ident: str) -> list[str]:
         """What happened, in order, over HTTP; nothing as long as nobody knows the id."""
         answer = self.call("GET", f"/v1/messages/{ident}/timeline")
         return [line["what"] for line in answer.json["lines"]] if answer.status == 200 else []
@@ -159,7 +159,7 @@ class House:
         """What was delivered of one message."""
         return [one for one in self.outbox() if str(one.message_id) == message_id]
 
-    def story(self, ident: str) -> list[str]:
+    def timeline(self, ident: str) -> list[str]:
         """What happened, in order, by the shell."""
         return [line["what"] for line in self.ask("explain", ident)["lines"]]
 

@@ -65,8 +65,8 @@ def test_the_demo_is_ready_to_be_tried_and_keeps_its_data(tmp_path: Path) -> Non
         # One welcome, an incident by mail and text to two, an invoice by both, a code, a newsletter to twelve, a lost
         # reply that was delivered all the same: 1 + 4 + 2 + 1 + 12 + 1.
         until(house.outbox, so=lambda sent: len(sent) == 21)
-        (doubt,) = until(lambda: house.ask("uncertain", "list")["items"])
-        assert doubt["channel"] == "email"
+        (send,) = until(lambda: house.ask("uncertain", "list")["items"])
+        assert send["channel"] == "email"
         assert first.call("GET", "/v1/types", token=token).status == 200
         sent = house.ask("send", "welcome", "--to", "user@example.com", "--data", '{"name": "you"}')
         until(lambda: house.sent(sent["message_id"]))
@@ -115,4 +115,4 @@ def test_a_person_gets_it_on_every_channel_and_in_the_inbox(tmp_path: Path) -> N
     with house.serving():
         until(lambda: house.sent(sent["message_id"]), so=lambda found: len(found) == 2)
     assert {one.channel for one in house.sent(sent["message_id"])} == {"email", "sms"}
-    assert "put into the inbox" in house.story(sent["message_id"])
+    assert "put into the inbox" in house.timeline(sent["message_id"])

@@ -22,7 +22,7 @@ def test_on_postgresql_an_api_process_and_two_workers_send_everything_once(tmp_p
         assert sorted(str(found.message_id) for found in sent) == sorted(messages)
         # The API's process brings the receipts to itself, and the workers apply them.
         until(
-            lambda: [served.story(found)[-1] for found in messages],
+            lambda: [served.timeline(found)[-1] for found in messages],
             so=lambda last: set(last) <= {"delivered", "called"},
         )
         assert [one.stop(), other.stop(), served.stop()] == [0, 0, 0]

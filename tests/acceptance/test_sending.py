@@ -13,16 +13,16 @@ def in_an_hour() -> str:
     return (HostClock().now().astimezone(UTC) + timedelta(hours=1)).isoformat()
 
 
-def test_a_notification_from_the_shell_is_sent_and_its_story_is_told_in_order(house: House) -> None:
+def test_a_notification_from_the_shell_is_sent_and_its_timeline_is_told_in_order(house: House) -> None:
     accepted = house.ask("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Sam"}')
-    assert house.story(accepted["message_id"]) == ["accepted", "ensured", "waiting to be scheduled"]
+    assert house.timeline(accepted["message_id"]) == ["accepted", "ensured", "waiting to be scheduled"]
     with house.serving() as served:
         (sent,) = until(lambda: house.sent(accepted["message_id"]))
         assert (sent.destination, sent.channel) == ("sam@example.com", "email")
-        until(lambda: served.story(accepted["message_id"]), so=lambda lines: "delivered" in lines)
-    story = house.story(accepted["message_id"])
-    # A receipt may come before the record of its own call; then the story has no line that it was sent.
-    assert [what for what in story if what not in ("called", "sent")] == [
+        until(lambda: served.timeline(accepted["message_id"]), so=lambda lines: "delivered" in lines)
+    timeline = house.timeline(accepted["message_id"])
+    # A receipt may come before the record of its own call; then the timeline has no line that it was sent.
+    assert [what for what in timeline if what not in ("called", "sent")] == [
         "accepted",
         "ensured",
         "scheduled",
@@ -32,8 +32,8 @@ def test_a_notification_from_the_shell_is_sent_and_its_story_is_told_in_order(ho
         "receipt",
         "delivered",
     ]
-    assert story.count("called") == 1
-    assert house.story(accepted["job_id"]) == story
+    assert timeline.count("called") == 1
+    assert house.timeline(accepted["job_id"]) == timeline
     listed = house.run("outbox")
     assert "Welcome to Linden Park School" in listed.stdout
     assert "Welcome, Sam" in house.run("outbox", "--show", str(sent.id)).stdout
@@ -45,8 +45,8 @@ def test_a_notification_over_http_is_sent_and_can_be_seen_as_its_recipient_sees_
         assert answer.status == 202, answer
         accepted = answer.json
         (sent,) = until(lambda: house.sent(accepted["message_id"]))
-        assert served.story(accepted["message_id"])[:2] == ["accepted", "ensured"]
-        assert served.story(accepted["job_id"])[:2] == ["accepted", "ensured"]
+        assert served.timeline(accepted["message_id"])[:2] == ["accepted", "ensured"]
+        assert served.timeline(accepted["job_id"])[:2] == ["accepted", "ensured"]
         assert b"Welcome, Sam" in served.call("GET", f"/sandbox/outbox/{sent.id}/content").content
         assert b"sam@example.com" in served.call("GET", "/sandbox/outbox").content
         counted = until(lambda: served.call("GET", "/metrics").content, so=lambda text: b'outcome="accepted"' in text)
@@ -89,7 +89,7 @@ def test_what_is_canceled_before_it_is_due_is_never_sent(house: House) -> None:
         assert house.ask("cancel", later["job_id"]) == {"job_id": later["job_id"], "repeated": False}
         now = served.send(WELCOME).json
         until(lambda: house.sent(now["message_id"]))
-        until(lambda: served.story(now["job_id"]), so=is_sent)
+        until(lambda: served.timeline(now["job_id"]), so=is_sent)
     assert house.sent(later["message_id"]) == []
     assert "Canceled" in house.run("explain", later["message_id"]).stdout
     too_late = house.run("cancel", now["job_id"])
@@ -104,7 +104,7 @@ def test_what_is_not_due_yet_waits(house: House) -> None:
     with house.serving() as served:
         now = served.send(WELCOME).json
         until(lambda: house.sent(now["message_id"]))
-        assert "waiting to be scheduled" in served.story(later["message_id"])
+        assert "waiting to be scheduled" in served.timeline(later["message_id"])
 
 
 def test_an_entitys_history_lists_what_was_sent_about_it_newest_first(house: House) -> None:
@@ -121,11 +121,11 @@ def test_an_entitys_history_lists_what_was_sent_about_it_newest_first(house: Hou
     assert [line["job_id"] for line in house.ask("history", "sam@example.com")["items"]] == [other["job_id"]]
 
 
-def test_a_type_that_is_switched_off_is_skipped_and_the_story_names_the_setting(house: House) -> None:
+def test_a_type_that_is_switched_off_is_skipped_and_the_timeline_names_the_setting(house: House) -> None:
     house.ask("types", "disable", "welcome")
     with house.serving() as served:
         skipped = served.send(WELCOME).json
-        until(lambda: served.story(skipped["message_id"]), so=lambda lines: "skipped" in lines)
+        until(lambda: served.timeline(skipped["message_id"]), so=lambda lines: "skipped" in lines)
         house.ask("types", "enable", "welcome")
         sent = served.send(WELCOME).json
         until(lambda: house.sent(sent["message_id"]))
@@ -145,12 +145,12 @@ def test_a_lost_reply_is_uncertain_until_a_person_decides(house: House) -> None:
             lambda: served.call("GET", "/v1/uncertain").json["items"],
             so=lambda found: found and "left as it is" in found[0]["reason"],
         )
-        (doubt,) = house.ask("uncertain", "list")["items"]
-        assert doubt["message_id"] == sent["message_id"]
-        retry = ("uncertain", "retry", str(doubt["id"]), "--reason", "they called")
+        (send,) = house.ask("uncertain", "list")["items"]
+        assert send["message_id"] == sent["message_id"]
+        retry = ("uncertain", "retry", str(send["id"]), "--reason", "they called")
         assert house.run(*retry, "--version", "1").returncode == 2
-        house.ask(*retry, "--version", str(doubt["version"]))
-        until(lambda: served.story(sent["message_id"]), so=is_sent)
+        house.ask(*retry, "--version", str(send["version"]))
+        until(lambda: served.timeline(sent["message_id"]), so=is_sent)
     assert house.ask("uncertain", "list")["items"] == []
     assert len(house.sent(sent["message_id"])) == 2
     explained = house.run("explain", sent["message_id"]).stdout

@@ -30,7 +30,7 @@ def test_what_was_accepted_survives_a_kill_and_is_sent_once_after_the_restart(ho
         again = send_many(served, 10)
         assert again == messages
         until(lambda: deliveries(house), so=lambda counted: counted == dict.fromkeys(messages, 1))
-        until(lambda: [served.story(one) for one in messages], so=lambda found: all(map(is_sent, found)))
+        until(lambda: [served.timeline(one) for one in messages], so=lambda found: all(map(is_sent, found)))
         served.kill()
     with house.serving() as served:
         later = served.send(WELCOME).json["message_id"]
@@ -42,27 +42,27 @@ def test_a_kill_in_the_middle_of_sending_sends_nothing_twice(house: House) -> No
     slots = 2
     with house.serving("--slots", str(slots)) as served:
         messages = send_many(served, 8, to="slow1")  # each reply takes a second, so two are under way at any time
-        until(lambda: [served.story(one) for one in messages], so=lambda found: all("generated" in s for s in found))
+        until(lambda: [served.timeline(one) for one in messages], so=lambda found: all("generated" in s for s in found))
         until(house.outbox)
         served.kill()
     with house.serving() as served:
         # A call that was open when the power went is settled when its lease has run out; all others are sent.
-        stories = until(
-            lambda: {one: served.story(one) for one in messages},
+        timelines = until(
+            lambda: {one: served.timeline(one) for one in messages},
             so=lambda found: sum(not is_sent(lines) for lines in found.values()) <= slots,
         )
     counted = deliveries(house)
     assert set(counted.values()) == {1}
-    assert {one for one, lines in stories.items() if is_sent(lines)} <= set(counted)
+    assert {one for one, lines in timelines.items() if is_sent(lines)} <= set(counted)
 
 
 def test_a_graceful_stop_lets_an_open_call_end_and_records_it(house: House) -> None:
     with house.serving() as served:
         sent = served.send({**WELCOME, "to": [{"address": "slow2@example.com"}]}).json
         until(lambda: house.sent(sent["message_id"]))  # the provider has it and holds its reply back for two seconds
-        assert "sent" not in served.story(sent["message_id"])
+        assert "sent" not in served.timeline(sent["message_id"])
         assert served.stop() == 0
-    assert "sent" in house.story(sent["message_id"])
+    assert "sent" in house.timeline(sent["message_id"])
 
 
 def test_ctrl_c_stops_a_quiet_server_with_success(house: House) -> None:

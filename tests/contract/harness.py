@@ -26,12 +26,12 @@ EPOCH_AT = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Rows whose fields are columns of more than one table.
 QUEUE_ENTRIES = """
-SELECT o.*, f.lane, f.route, f.source, f.account AS pinned
+SELECT o.*, f.lane, f.route, f.broadcast, f.account AS pinned
 FROM outgoing_message o JOIN flow f ON f.id = o.flow_id AND f.tenant_id = o.tenant_id
 WHERE o.tenant_id = $1 ORDER BY o.id
 """
 FLOW_COUNTS = """
-SELECT f.lane, f.route, f.source, f.account AS pinned, c.status, c.reason_class, c.n
+SELECT f.lane, f.route, f.broadcast, f.account AS pinned, c.status, c.reason_class, c.n
 FROM flow_count c JOIN flow f ON f.id = c.flow_id AND f.tenant_id = c.tenant_id
 WHERE f.tenant_id = $1 ORDER BY f.id, c.status, c.reason_class
 """

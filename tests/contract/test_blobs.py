@@ -15,7 +15,7 @@ import pytest
 
 from clarion.adapters.blobs import open_blobs
 from clarion.adapters.blobs.files import FileBlobs, open_files
-from clarion.errors import InvalidKey, Misconfigured, StoreFull, StoreReadOnly, StoreUnreachable
+from clarion.errors import BadConfiguration, InvalidKey, StoreFull, StoreReadOnly, StoreUnreachable
 from clarion.ports.blobs import CONTENT_BYTES_MAX, Blobs
 from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.contracts.blobs import PATH, BlobsContract
@@ -212,7 +212,7 @@ def test_a_folder_that_cannot_be_written_is_refused_when_it_is_opened(read_only_
 def test_a_folder_that_is_a_file_is_refused_when_it_is_opened(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     for folder in ("file", "file/below"):
-        with pytest.raises(Misconfigured, match="is a file"):
+        with pytest.raises(BadConfiguration, match="is a file"):
             open_files(str(tmp_path / folder))
 
 
@@ -228,7 +228,7 @@ async def test_a_file_larger_than_any_blob_is_not_loaded(tmp_path: Path) -> None
     blobs = open_files(str(tmp_path))
     with (tmp_path / "foreign").open("wb") as file:
         file.truncate(CONTENT_BYTES_MAX + 1)
-    with pytest.raises(Misconfigured, match="what else writes"):
+    with pytest.raises(BadConfiguration, match="what else writes"):
         await blobs.find("foreign")
 
 
@@ -245,7 +245,7 @@ async def test_a_blob_that_cannot_be_read_is_an_error_and_not_an_absence(public_
     ["file://relative/folder", "file:relative", "file://host/folder", "file:///a?b", "file:///a#b", "file:///a%00b"],
 )
 def test_a_file_url_that_is_no_absolute_folder_is_refused_with_an_example(url: str) -> None:
-    with pytest.raises(Misconfigured, match="three slashes"):
+    with pytest.raises(BadConfiguration, match="three slashes"):
         open_blobs(url)
 
 
@@ -256,7 +256,7 @@ async def test_a_file_url_may_hold_encoded_blanks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["", "blobs", "/var/lib/blobs", "ftp://user:hunter2@host/x", "https://x/y"])
 def test_an_unknown_kind_of_store_is_refused_without_repeating_the_url(url: str) -> None:
-    with pytest.raises(Misconfigured, match="use file:///folder") as raised:
+    with pytest.raises(BadConfiguration, match="use file:///folder") as raised:
         open_blobs(url)
     assert "hunter2" not in str(raised.value)
 
@@ -264,5 +264,5 @@ def test_an_unknown_kind_of_store_is_refused_without_repeating_the_url(url: str)
 def test_an_object_store_that_is_not_set_up_is_refused_when_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("AZURE_")]:
         monkeypatch.delenv(name)
-    with pytest.raises(Misconfigured, match="check bucket or container"):
+    with pytest.raises(BadConfiguration, match="check bucket or container"):
         open_blobs("az://container/prefix")

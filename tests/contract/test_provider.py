@@ -14,7 +14,7 @@ from clarion.sandbox import provider as sandbox
 from clarion.sandbox import remote
 from clarion.sandbox.fault import Options
 from clarion.sandbox.ledger import Ledger
-from clarion.sandbox.server import Behaviour, Desk, listening
+from clarion.sandbox.server import Behaviour, SandboxServer, listening
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.provider import ProviderContract, Stage
 from tests.integration.smtp_server import Script, smtp_server
@@ -67,8 +67,8 @@ async def in_process(folder: Path, query: str) -> AsyncIterator[Stage]:
 @asynccontextmanager
 async def over_http(folder: Path, options: Options, query: str) -> AsyncIterator[Stage]:
     ledger = Ledger(folder / "ledger.db")
-    desk = Desk(ledger, options, behaviour=Behaviour())
-    async with listening(desk) as port:
+    sandbox = SandboxServer(ledger, options, behaviour=Behaviour())
+    async with listening(sandbox) as port:
         provider = await remote.open_provider(f"sandbox+http://127.0.0.1:{port}{query}", clock=ManualClock())
         yield LedgerStage(provider, ledger)
         await provider.close()

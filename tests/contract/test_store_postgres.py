@@ -29,7 +29,7 @@ INSTANTS = {
         "expires_at",
         "cancel_at",
         "settle_at",
-        "first_unproven_at",
+        "first_unknown_at",
         "created_at",
     ),
     "notification_scheduler": ("due_at", "lease_until", "created_at", "scheduled_at", "moved_at"),

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 
 from clarion.api.server import server_config
-from tests.integration.api_desk import ApiDesk
+from tests.integration.api_harness import ApiHarness
 
 
 class QuietServer(uvicorn.Server):
@@ -28,10 +28,10 @@ class QuietServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(desk: ApiDesk) -> AsyncIterator[int]:
-    """Serve a desk's API on a free port of this machine, and tell which."""
+async def serving(api: ApiHarness) -> AsyncIterator[int]:
+    """Serve a api's API on a free port of this machine, and tell which."""
     with socket.create_server(("127.0.0.1", 0)) as opened:
-        server = QuietServer(server_config(desk.door))
+        server = QuietServer(server_config(api.door))
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(server.serve(sockets=[opened]))
             await server.up.wait()

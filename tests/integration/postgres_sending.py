@@ -15,19 +15,19 @@ from tests.integration.race import Race
 from tests.integration.watched_connection import Connection
 
 TENANT: Final = "acme"
-SOURCE: Final = "spring"
+BROADCAST: Final = "spring"
 ROUTE: Final = "email:default"
 LEASE: Final = timedelta(minutes=1)
 BATCH: Final = 200
 
 
 async def send(store: PostgresStore, numbers: range = range(1), **fields: object) -> list[OutgoingMessage]:
-    """Store messages of jobs of their own, all of one source, so that their totals are kept."""
+    """Store messages of jobs of their own, all of one broadcast, so that their totals are kept."""
     jobs = [make.notification_job(n) for n in numbers]
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=job) for job in jobs])
     versions = await store.ensure_address_versions(TENANT, [make.address_version(n) for n in numbers])
     items = [
-        make.outgoing_item(job, version.record, **{"source": SOURCE, "route": ROUTE, **fields})
+        make.outgoing_item(job, version.record, **{"broadcast": BROADCAST, "route": ROUTE, **fields})
         for job, version in zip(jobs, versions, strict=True)
     ]
     return [answer.record for answer in await store.ensure_outgoing_messages(TENANT, items)]

@@ -13,7 +13,7 @@ import pytest
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.adapters.stores.postgres.queue.claim import find_claimed
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
-from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict, FlowQuota, Gate, LowMark, StageResult
+from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, LowMark, Settlement, StageResult
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Identity, Lane
 from clarion.domain.notification import NotificationStatus, Stage
@@ -38,8 +38,8 @@ ON CONFLICT DO NOTHING;
 INSERT INTO support_case (tenant_id, case_id, kind, status, record, record_key, details, correlation_id)
 SELECT 'acme', gen_random_uuid(), 'Hold', CASE WHEN n % 10 = 0 THEN 'Open' ELSE 'Resolved' END, 'r', 'k', '', 'c'
 FROM generate_series(1, 2000) AS n;
-INSERT INTO source (tenant_id, source) SELECT 'acme', 's' || n FROM generate_series(1, 2000) AS n;
-INSERT INTO flow (tenant_id, lane, route, source) SELECT 'acme', 'bulk', 'sms', 's' || n
+INSERT INTO broadcast (tenant_id, broadcast) SELECT 'acme', 's' || n FROM generate_series(1, 2000) AS n;
+INSERT INTO flow (tenant_id, lane, route, broadcast) SELECT 'acme', 'bulk', 'sms', 's' || n
 FROM generate_series(1, 2000) AS n;
 INSERT INTO outgoing_message (
   tenant_id, bucket, pk, rk, message_id, address_id, channel, flow_id, order_key, due_at, correlation_id
@@ -160,12 +160,12 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
 
 async def use_queue(store: PostgresStore, connection: Connection, start: int) -> None:
     """Claim rows with and without an order, let every outcome happen to them, and all that can follow."""
-    await store.set_gate(TENANT, "a source in use", Gate.OPEN, actor="sam")
+    await store.set_gate(TENANT, "a broadcast in use", Gate.OPEN, actor="sam")
     jobs = [make.notification_job(start + n) for n in range(40)]
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=job) for job in jobs])
     versions = await store.ensure_address_versions(TENANT, [make.address_version(start + n) for n in range(40)])
     items = [
-        make.outgoing_item(job, version.record, order_key=f"{n // 2:032}", source="a source in use", route=ROUTE)
+        make.outgoing_item(job, version.record, order_key=f"{n // 2:032}", broadcast="a broadcast in use", route=ROUTE)
         for n, (job, version) in enumerate(zip(jobs, versions, strict=True))
     ]
     answers = await store.ensure_outgoing_messages(TENANT, items)
@@ -181,12 +181,12 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     assert await store.rescue_outgoing(limit=100)
     late = [result(lost[0], NotCalled(reason="not ready")), result(claimed[0], Accepted(provider_message_id="late"))]
     await store.record_outgoing(late, actor="worker")
-    doubts = await store.find_doubts(accounts=("main",), limit=20)
-    verdicts = [
-        DoubtVerdict(id=one.id, bucket=one.bucket, version=one.version, replay=n % 2 == 0, reason="so")
-        for n, one in enumerate(doubts)
+    uncertain = await store.find_uncertain(accounts=("main",), limit=20)
+    settlements = [
+        Settlement(id=one.id, bucket=one.bucket, version=one.version, replay=n % 2 == 0, reason="so")
+        for n, one in enumerate(uncertain)
     ]
-    assert await store.settle_doubts(verdicts, actor="settle")
+    assert await store.settle_uncertain(settlements, actor="settle")
     failed = await connection.fetchrow("SELECT id, version FROM outgoing_message WHERE status = 'FailedFinal' LIMIT 1")
     assert failed is not None
     assert await store.retry_outgoing(TENANT, failed["id"], version=failed["version"], actor="sam", reason="again")
@@ -242,11 +242,11 @@ WHERE o.status = $1 AND o.cancel_at IS NULL LIMIT 1
 
 
 async def use_cancels(store: PostgresStore, connection: Connection) -> None:
-    """Cancel what waits and what is in doubt, and a source."""
+    """Cancel what waits and what is uncertain, and a broadcast."""
     for status in (OutgoingStatus.RETRY_READY, OutgoingStatus.UNCERTAIN):
         job = await connection.fetchval(JOB_IN_STATE, status)
         assert await store.cancel_job(TENANT, job, actor="sam")
-    await store.set_gate(TENANT, "a source in use", Gate.CANCELED, actor="sam")
+    await store.set_gate(TENANT, "a broadcast in use", Gate.CANCELED, actor="sam")
     await store.sweep_canceled(limit=100)
 
 
@@ -279,10 +279,10 @@ async def use_catalog(store: PostgresStore) -> None:
 async def use_insights(store: PostgresStore, connection: Connection) -> None:
     job = make.notification_job()
     message = await connection.fetchval("SELECT message_id FROM outgoing_message WHERE pk = $1", job.row_key)
-    assert await store.find_job_story(TENANT, job.guid)
+    assert await store.find_job_timeline(TENANT, job.guid)
     assert await store.find_job_of_message(TENANT, message)
     assert await store.list_jobs(TENANT, job.partition_key)
-    assert await store.list_doubts(TENANT)
+    assert await store.list_uncertain(TENANT)
     (case, *_) = await store.list_support_cases(TENANT)
     assert await store.find_support_case(TENANT, case.case_id)
     assert await store.list_tenants()

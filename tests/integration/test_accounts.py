@@ -14,9 +14,9 @@ from clarion.errors import InvalidInput
 from clarion.sandbox.provider import SandboxProvider
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
-from clarion.workers.bell import Bell, Topic
 from clarion.workers.supervisor import Supervisor
-from tests.integration.api_desk import ApiDesk
+from clarion.workers.wake_up import Topic, WakeUp
+from tests.integration.api_harness import ApiHarness
 from tests.integration.test_program import clarion
 
 EVERY = (Channel.EMAIL, Channel.SMS, Channel.PUSH, Channel.CHAT)
@@ -119,26 +119,26 @@ class Watching(MemoryStore):
 
 async def test_an_account_at_fault_rests_on_every_channel_of_its_process() -> None:
     """A mail finds the account at fault; then the workers look at a text message twice."""
-    clock, bell, at_fault = ManualClock(), Bell(), asyncio.Event()
+    clock, wake_up, at_fault = ManualClock(), WakeUp(), asyncio.Event()
     store = Watching(clock)
-    desk = ApiDesk(store=store, clock=clock)
-    await desk.seed()
-    desk.provider.answers = [Misconfigured(reason="wrong password")]
+    api = ApiHarness(store=store, clock=clock)
+    await api.seed()
+    api.provider.answers = [Misconfigured(reason="wrong password")]
 
     def note(_message: ClaimedMessage, _outcome: CallOutcome, _took: float) -> None:
         at_fault.set()
 
-    supervisor = Supervisor(desk.platform, bell=bell, channels=(Channel.EMAIL, Channel.SMS), slots=1, observe=note)
+    supervisor = Supervisor(api.platform, wake_up=wake_up, channels=(Channel.EMAIL, Channel.SMS), slots=1, observe=note)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(supervisor.run())
-        await desk.line.send()
-        bell.ring(Topic.STAGES)
+        await api.line.send()
+        wake_up.wake(Topic.STAGES)
         await at_fault.wait()
-        await desk.line.send("one-time-code", "+447700900001", data={"code": "407 112"})
-        bell.ring(Topic.STAGES)
+        await api.line.send("one-time-code", "+447700900001", data={"code": "407 112"})
+        wake_up.wake(Topic.STAGES)
         while not await store.looks.get():
             pass
-        bell.ring(Topic.OUTGOING)
+        wake_up.wake(Topic.OUTGOING)
         await store.looks.get()  # whatever the look before led to was begun by now, and is brought to its end
         supervisor.stop()
-    assert [call.channel for call in desk.provider.calls] == [Channel.EMAIL]
+    assert [call.channel for call in api.provider.calls] == [Channel.EMAIL]

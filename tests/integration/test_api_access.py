@@ -7,16 +7,16 @@ import pytest
 
 from clarion.catalog.access import Access
 from clarion.ports.catalog import Role
-from tests.integration.api_desk import (
+from tests.integration.api_harness import (
     ENTITY,
     NOBODY,
     OTHER,
-    ApiDesk,
+    ApiHarness,
     ask,
     comparable,
     filled,
     problem,
-    seeded_desk,
+    seeded_api,
     things,
 )
 from tests.unit.pipeline_line import TENANT
@@ -42,20 +42,20 @@ OPEN = {"GET /health", "GET /ready", "GET /metrics", "GET /openapi.json", "POST 
 
 
 @pytest.fixture
-async def desk() -> ApiDesk:
-    return await seeded_desk()
+async def api() -> ApiHarness:
+    return await seeded_api()
 
 
-async def test_every_route_is_in_the_matrix_and_says_so_in_its_description(desk: ApiDesk) -> None:
-    listed = {f"{method} {path}": operation for method, path, operation in desk.operations()}
+async def test_every_route_is_in_the_matrix_and_says_so_in_its_description(api: ApiHarness) -> None:
+    listed = {f"{method} {path}": operation for method, path, operation in api.operations()}
     assert set(listed) == set(MATRIX) | OPEN
     assert {name for name, operation in listed.items() if "security" not in operation} == OPEN
 
 
-async def test_a_role_may_do_exactly_what_the_matrix_says(desk: ApiDesk) -> None:
+async def test_a_role_may_do_exactly_what_the_matrix_says(api: ApiHarness) -> None:
     for role in Role:
-        async with desk.client(role) as client:
-            for method, path, operation in desk.operations():
+        async with api.client(role) as client:
+            for method, path, operation in api.operations():
                 answer = await ask(client, method, filled(path, NOBODY), operation)
                 allowed = MATRIX.get(f"{method} {path}", ALL)
                 assert (answer.status_code == 403) == (role not in allowed), (role, method, path, answer.text)
@@ -80,8 +80,10 @@ async def test_a_role_may_do_exactly_what_the_matrix_says(desk: ApiDesk) -> None
         "Bearer {key}x",
     ],
 )
-async def test_without_a_valid_key_every_route_is_closed_and_no_body_is_read(desk: ApiDesk, header: str | None) -> None:
-    key = desk.keys[TENANT, Role.ADMIN]
+async def test_without_a_valid_key_every_route_is_closed_and_no_body_is_read(
+    api: ApiHarness, header: str | None
+) -> None:
+    key = api.keys[TENANT, Role.ADMIN]
     headers = {} if header is None else {"authorization": header.format(key=key)}
 
     read = []
@@ -90,8 +92,8 @@ async def test_without_a_valid_key_every_route_is_closed_and_no_body_is_read(des
         read.append(True)
         yield b"{}"
 
-    async with desk.client(None) as client:
-        for method, path, operation in desk.operations():
+    async with api.client(None) as client:
+        for method, path, operation in api.operations():
             if "security" not in operation:
                 continue
             content = body() if "requestBody" in operation else None
@@ -102,27 +104,27 @@ async def test_without_a_valid_key_every_route_is_closed_and_no_body_is_read(des
     assert not read
 
 
-async def test_a_key_may_be_given_with_any_spelling_of_the_scheme(desk: ApiDesk) -> None:
-    key = desk.keys[TENANT, Role.ADMIN]
-    async with desk.client(None) as client:
+async def test_a_key_may_be_given_with_any_spelling_of_the_scheme(api: ApiHarness) -> None:
+    key = api.keys[TENANT, Role.ADMIN]
+    async with api.client(None) as client:
         assert (await client.get("/v1/types", headers={"authorization": f"bearer {key}"})).status_code == 200
 
 
-async def test_a_revoked_key_is_closed_out_within_seconds(desk: ApiDesk) -> None:
-    key = desk.keys[TENANT, Role.VIEWER]
-    async with desk.client(Role.VIEWER) as client:
+async def test_a_revoked_key_is_closed_out_within_seconds(api: ApiHarness) -> None:
+    key = api.keys[TENANT, Role.VIEWER]
+    async with api.client(Role.VIEWER) as client:
         assert (await client.get("/v1/types")).status_code == 200
-        revoked = await Access(desk.memory, clock=desk.clock).revoke(TENANT, key.split("_")[1], actor="ada")
+        revoked = await Access(api.memory, clock=api.clock).revoke(TENANT, key.split("_")[1], actor="ada")
         assert revoked
-        await desk.line.wait(2)
+        await api.line.wait(2)
         assert (await client.get("/v1/types")).status_code == 401
 
 
-async def test_another_tenants_id_is_answered_exactly_as_one_that_nobody_has(desk: ApiDesk) -> None:
-    ids = await things(desk)
+async def test_another_tenants_id_is_answered_exactly_as_one_that_nobody_has(api: ApiHarness) -> None:
+    ids = await things(api)
     compared = 0
-    async with desk.client(tenant_id=OTHER) as stranger:
-        for method, path, operation in desk.operations():
+    async with api.client(tenant_id=OTHER) as stranger:
+        for method, path, operation in api.operations():
             for name in re.findall(r"\{(\w+)\}", path):
                 theirs = await ask(stranger, method, filled(path, NOBODY | {name: ids[name]}), operation)
                 nobodys = await ask(stranger, method, filled(path, NOBODY), operation)
@@ -132,11 +134,11 @@ async def test_another_tenants_id_is_answered_exactly_as_one_that_nobody_has(des
     assert compared >= 8
 
 
-async def test_the_owners_key_does_find_each_of_those_things(desk: ApiDesk) -> None:
+async def test_the_owners_key_does_find_each_of_those_things(api: ApiHarness) -> None:
     """Otherwise the test above would compare nothing with nothing."""
-    ids = await things(desk)
-    async with desk.client() as owner:
-        for method, path, operation in desk.operations():
+    ids = await things(api)
+    async with api.client() as owner:
+        for method, path, operation in api.operations():
             if "{" in path and "security" in operation:  # an account is no tenant's
                 answer = await ask(owner, method, filled(path, ids), operation)
                 assert answer.status_code != 404, (method, path)
@@ -144,9 +146,9 @@ async def test_the_owners_key_does_find_each_of_those_things(desk: ApiDesk) -> N
     assert [item["job_id"] for item in history["items"]] == [ids["job_id"]]
 
 
-async def test_lists_hold_nothing_of_another_tenant(desk: ApiDesk) -> None:
-    await things(desk)
-    async with desk.client(tenant_id=OTHER) as stranger:
+async def test_lists_hold_nothing_of_another_tenant(api: ApiHarness) -> None:
+    await things(api)
+    async with api.client(tenant_id=OTHER) as stranger:
         assert (await stranger.get("/v1/uncertain")).json()["items"] == []
         assert (await stranger.get("/v1/support-cases")).json()["items"] == []
         assert [item["type"] for item in (await stranger.get("/v1/types")).json()["items"]] == ["welcome"]
@@ -154,10 +156,10 @@ async def test_lists_hold_nothing_of_another_tenant(desk: ApiDesk) -> None:
     assert all("of school" not in str(entry) for entry in audit)
 
 
-async def test_answers_show_what_they_are_meant_to_and_nothing_else(desk: ApiDesk) -> None:
+async def test_answers_show_what_they_are_meant_to_and_nothing_else(api: ApiHarness) -> None:
     """A new field must be thought about: no key, no hash of a person, no sealed part, no address."""
-    ids = await things(desk)
-    async with desk.client(Role.VIEWER) as client:
+    ids = await things(api)
+    async with api.client(Role.VIEWER) as client:
         notification = (await client.get(f"/v1/notifications/{ids['job_id']}")).json()
         timeline = await client.get(f"/v1/messages/{ids['id']}/timeline")
     assert set(notification) == {

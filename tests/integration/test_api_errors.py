@@ -12,9 +12,9 @@ from clarion.api.problem import KINDS, kind_of
 from clarion.api.reading import BODY_BYTES_MAX
 from clarion.domain.depth import DEPTH_MAX
 from clarion.errors import (
+    BadConfiguration,
     BrokenInvariant,
     ClarionError,
-    Misconfigured,
     SealBroken,
     StoreBusy,
     StoreFull,
@@ -24,32 +24,32 @@ from clarion.errors import (
     every_error,
 )
 from clarion.ports.catalog import Role
-from tests.integration.api_desk import ENTITY, WELCOME, ApiDesk, problem, seeded_desk
+from tests.integration.api_harness import ENTITY, WELCOME, ApiHarness, problem, seeded_api
 
 JSON = {"content-type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def shared() -> ApiDesk:
-    """One desk for all tests here: what is refused leaves nothing behind."""
-    return asyncio.run(seeded_desk())
+def shared() -> ApiHarness:
+    """One api for all tests here: what is refused leaves nothing behind."""
+    return asyncio.run(seeded_api())
 
 
 @pytest.fixture
-def desk(shared: ApiDesk) -> ApiDesk:
+def api(shared: ApiHarness) -> ApiHarness:
     shared.failing.error, shared.failing.only = None, frozenset()
     return shared
 
 
-async def refused(desk: ApiDesk, content: bytes, **headers: str) -> tuple[int, dict[str, Any]]:
-    async with desk.client() as client:
+async def refused(api: ApiHarness, content: bytes, **headers: str) -> tuple[int, dict[str, Any]]:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", content=content, headers=JSON | headers)
     return answer.status_code, problem(answer)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"nonsense", b'{"type": "welcome"} x', b"\xff\xfe", b'{"a": NaN}'])
-async def test_what_is_no_json_is_malformed(desk: ApiDesk, content: bytes) -> None:
-    status, said = await refused(desk, content)
+async def test_what_is_no_json_is_malformed(api: ApiHarness, content: bytes) -> None:
+    status, said = await refused(api, content)
     assert (status, said["code"]) == (400, "malformed")
 
 
@@ -88,8 +88,8 @@ async def test_what_is_no_json_is_malformed(desk: ApiDesk, content: bytes) -> No
         ({"version": 7}, "version"),
     ],
 )
-async def test_a_value_that_cannot_be_accepted_is_named(desk: ApiDesk, changes: dict[str, Any], field: str) -> None:
-    async with desk.client() as client:
+async def test_a_value_that_cannot_be_accepted_is_named(api: ApiHarness, changes: dict[str, Any], field: str) -> None:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", json=WELCOME | changes)
     said = problem(answer)
     assert (answer.status_code, said["field"]) == (422, field)
@@ -97,28 +97,28 @@ async def test_a_value_that_cannot_be_accepted_is_named(desk: ApiDesk, changes: 
     assert "regex" not in said["detail"]
 
 
-async def test_a_missing_variable_is_found_while_the_caller_can_still_mend_it(desk: ApiDesk) -> None:
-    async with desk.client() as client:
+async def test_a_missing_variable_is_found_while_the_caller_can_still_mend_it(api: ApiHarness) -> None:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", json=WELCOME | {"data": {"nome": "Sam"}})
     assert "name" in problem(answer)["detail"]
 
 
 @pytest.mark.parametrize("key", ["", " ", "a" * 256, "ключ", "a\tb"])
-async def test_an_idempotency_key_that_cannot_be_one_is_refused(desk: ApiDesk, key: str) -> None:
-    async with desk.client() as client:
+async def test_an_idempotency_key_that_cannot_be_one_is_refused(api: ApiHarness, key: str) -> None:
+    async with api.client() as client:
         headers = {b"idempotency-key": key.encode()}
         answer = await client.post("/v1/notifications", json=WELCOME, headers=headers)
     assert (answer.status_code, problem(answer)["field"]) == (422, "Idempotency-Key")
 
 
-async def test_the_longest_idempotency_key_is_taken(desk: ApiDesk) -> None:
-    async with desk.client() as client:
+async def test_the_longest_idempotency_key_is_taken(api: ApiHarness) -> None:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", json=WELCOME, headers={"idempotency-key": "k" * 255})
     assert answer.status_code == 202
 
 
 @pytest.mark.parametrize("announced", [True, False])
-async def test_a_body_over_the_limit_is_refused_without_reading_on(desk: ApiDesk, announced: bool) -> None:
+async def test_a_body_over_the_limit_is_refused_without_reading_on(api: ApiHarness, announced: bool) -> None:
     taken = 0
 
     async def endless() -> Any:
@@ -128,53 +128,53 @@ async def test_a_body_over_the_limit_is_refused_without_reading_on(desk: ApiDesk
             yield b" " * 65536
 
     headers = JSON | ({"content-length": "10000000"} if announced else {})
-    async with desk.client() as client:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", content=endless(), headers=headers)
     assert (answer.status_code, problem(answer)["code"]) == (413, "too-large")
     assert taken <= (0 if announced else BODY_BYTES_MAX + 65536)
 
 
-async def test_a_body_at_the_limit_is_read(desk: ApiDesk) -> None:
+async def test_a_body_at_the_limit_is_read(api: ApiHarness) -> None:
     content = b'{"type": "welcome"' + b" " * (BODY_BYTES_MAX - 19) + b"}"
     assert len(content) == BODY_BYTES_MAX
-    status, said = await refused(desk, content)
+    status, said = await refused(api, content)
     assert (status, said["field"]) == (422, "to")
 
 
 @pytest.mark.parametrize("depth,status", [(DEPTH_MAX, 202), (DEPTH_MAX + 1, 422), (900, 422), (100_000, 422)])
-async def test_json_is_nested_only_so_deeply(desk: ApiDesk, depth: int, status: int) -> None:
+async def test_json_is_nested_only_so_deeply(api: ApiHarness, depth: int, status: int) -> None:
     nested = b"[" * depth + b"]" * depth
     content = b'{"type":"welcome","to":[{"user":"1"}],"data":{"name":"Sam","x":' + nested[1:-1] + b"}}"
-    async with desk.client() as client:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", content=content, headers=JSON)
     assert answer.status_code == status
     assert status == 202 or f"at most {DEPTH_MAX} levels" in problem(answer)["detail"]
 
 
 @pytest.mark.parametrize("number", ["1e308", "-1e308", "1e19", "9007199254740993", "1" * 400, "1e999"])
-async def test_a_number_that_no_template_could_merge_is_refused_at_the_door(desk: ApiDesk, number: str) -> None:
+async def test_a_number_that_no_template_could_merge_is_refused_at_the_door(api: ApiHarness, number: str) -> None:
     # X-07: accepted, it would fail after the claim, when nobody can mend it any more.
     content = f'{{"type":"welcome","to":[{{"user":"1"}}],"data":{{"name":"Sam","x":{number}}}}}'.encode()
-    async with desk.client() as client:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", content=content, headers=JSON)
     assert answer.status_code == 422
     assert "data" in problem(answer)["field"]
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "application/msgpack", ""])
-async def test_only_json_is_read(desk: ApiDesk, media_type: str) -> None:
-    async with desk.client() as client:
+async def test_only_json_is_read(api: ApiHarness, media_type: str) -> None:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", content=b"{}", headers={"content-type": media_type})
     assert (answer.status_code, problem(answer)["code"]) == (415, "unsupported-media-type")
 
 
-async def test_a_compressed_body_is_refused_before_it_can_unfold(desk: ApiDesk) -> None:
-    status, said = await refused(desk, b"\x1f\x8b", **{"content-encoding": "gzip"})
+async def test_a_compressed_body_is_refused_before_it_can_unfold(api: ApiHarness) -> None:
+    status, said = await refused(api, b"\x1f\x8b", **{"content-encoding": "gzip"})
     assert (status, said["code"]) == (415, "unsupported-media-type")
 
 
-async def test_json_may_name_its_charset(desk: ApiDesk) -> None:
-    async with desk.client() as client:
+async def test_json_may_name_its_charset(api: ApiHarness) -> None:
+    async with api.client() as client:
         headers = {"content-type": "Application/JSON; charset=utf-8"}
         answer = await client.post("/v1/notifications", content=b"{}", headers=headers)
     assert answer.status_code == 422
@@ -183,40 +183,40 @@ async def test_json_may_name_its_charset(desk: ApiDesk) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/v1", "/v1/nothing", "/schema", "/docs", "/v1/notifications/7", "/sandbox/outbox"]
 )
-async def test_an_unknown_path_is_a_problem_too(desk: ApiDesk, path: str) -> None:
-    async with desk.client() as client:
+async def test_an_unknown_path_is_a_problem_too(api: ApiHarness, path: str) -> None:
+    async with api.client() as client:
         answer = await client.get(path)
     assert (answer.status_code, problem(answer)["code"]) == (404, "not-found")
 
 
-async def test_a_wrong_method_is_told_the_right_ones(desk: ApiDesk) -> None:
-    async with desk.client() as client:
+async def test_a_wrong_method_is_told_the_right_ones(api: ApiHarness) -> None:
+    async with api.client() as client:
         answer = await client.delete("/v1/notifications")
     assert (answer.status_code, problem(answer)["code"]) == (405, "method-not-allowed")
     assert "POST" in answer.headers["allow"]
 
 
 @pytest.mark.parametrize("outgoing_id", ["99999999999999999999", "-1", "1e3", "0x1"])
-async def test_a_number_in_a_path_that_is_no_row_is_not_found(desk: ApiDesk, outgoing_id: str) -> None:
-    async with desk.client() as client:
+async def test_a_number_in_a_path_that_is_no_row_is_not_found(api: ApiHarness, outgoing_id: str) -> None:
+    async with api.client() as client:
         answer = await client.post(f"/v1/outgoing/{outgoing_id}/retry", json={"version": 1, "reason": "r"})
     assert (answer.status_code, problem(answer)["code"]) == (404, "not-found")
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(desk: ApiDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_that_does_not_come_is_not_waited_for(api: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BODY_TIME_MAX", timedelta(milliseconds=10))
 
     async def stalling() -> AsyncIterator[bytes]:
         yield b"{"
         await asyncio.Event().wait()
 
-    async with desk.client() as client:
+    async with api.client() as client:
         answer = await client.post("/v1/notifications", content=stalling(), headers=JSON)
     assert (answer.status_code, problem(answer)["code"]) == (408, "too-slow")
 
 
 async def test_a_door_that_is_full_sends_the_next_away_and_lets_in_those_after(
-    desk: ApiDesk, monkeypatch: pytest.MonkeyPatch
+    api: ApiHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(door, "REQUESTS_MAX", 1)
     waiting, go_on = asyncio.Event(), asyncio.Event()
@@ -226,7 +226,7 @@ async def test_a_door_that_is_full_sends_the_next_away_and_lets_in_those_after(
         await go_on.wait()
         yield b"{"
 
-    async with desk.client() as client, asyncio.TaskGroup() as tasks:
+    async with api.client() as client, asyncio.TaskGroup() as tasks:
         first = tasks.create_task(client.post("/v1/notifications", content=slowly(), headers=JSON))
         await waiting.wait()
         second = await client.get("/v1/types")
@@ -236,8 +236,8 @@ async def test_a_door_that_is_full_sends_the_next_away_and_lets_in_those_after(
         assert (await client.get("/v1/types")).status_code == 200
 
 
-async def test_headers_over_the_limit_are_refused(desk: ApiDesk) -> None:
-    async with desk.client() as client:
+async def test_headers_over_the_limit_are_refused(api: ApiHarness) -> None:
+    async with api.client() as client:
         answer = await client.get("/health", headers={"x-padding": "a" * 20_000})
     assert (answer.status_code, problem(answer)["code"]) == (431, "headers-too-large")
 
@@ -255,8 +255,8 @@ async def test_headers_over_the_limit_are_refused(desk: ApiDesk) -> None:
         ("cursor=" + "a" * 2000, "cursor"),
     ],
 )
-async def test_a_query_that_cannot_be_meant_is_refused(desk: ApiDesk, query: str, field: str) -> None:
-    async with desk.client() as client:
+async def test_a_query_that_cannot_be_meant_is_refused(api: ApiHarness, query: str, field: str) -> None:
+    async with api.client() as client:
         answer = await client.get(f"/v1/uncertain?{query}")
     assert (answer.status_code, problem(answer)["field"]) == (422, field)
 
@@ -264,8 +264,8 @@ async def test_a_query_that_cannot_be_meant_is_refused(desk: ApiDesk, query: str
 @pytest.mark.parametrize(
     "entity", ["nothing", "7", "robot:7", "employee:7", "user:", "address:", "address:a@", "push:"]
 )
-async def test_an_entity_that_is_none_is_refused(desk: ApiDesk, entity: str) -> None:
-    async with desk.client() as client:
+async def test_an_entity_that_is_none_is_refused(api: ApiHarness, entity: str) -> None:
+    async with api.client() as client:
         answer = await client.get(f"/v1/entities/{entity}/notifications")
     assert answer.status_code == 422
     problem(answer)
@@ -279,16 +279,16 @@ async def test_an_entity_that_is_none_is_refused(desk: ApiDesk, entity: str) -> 
         (StoreFull("no space on /var/lib/secret", hint="free some"), 503, "30"),
         (StoreReadOnly("db.internal is a replica", hint="fail over"), 503, "30"),
         (Superseded("internal words", hint="internal hint"), 503, "5"),
-        (Misconfigured("secret-host has no key", hint="internal hint"), 500, None),
+        (BadConfiguration("secret-host has no key", hint="internal hint"), 500, None),
         (SealBroken("secret-row was moved", hint="internal hint"), 500, None),
         (BrokenInvariant("secret-row twice"), 500, None),
     ],
 )
 async def test_what_the_house_is_at_fault_for_is_told_without_its_inner_words(
-    desk: ApiDesk, error: ClarionError, status: int, retry_after: str | None
+    api: ApiHarness, error: ClarionError, status: int, retry_after: str | None
 ) -> None:
-    desk.failing.error, desk.failing.only = error, frozenset({"ensure_notification_jobs", "find_job_story"})
-    async with desk.client() as client:
+    api.failing.error, api.failing.only = error, frozenset({"ensure_notification_jobs", "find_job_timeline"})
+    async with api.client() as client:
         for answer in (
             await client.post("/v1/notifications", json=WELCOME),
             await client.get("/v1/notifications/00000000-0000-0000-0000-000000000001"),
@@ -300,18 +300,18 @@ async def test_what_the_house_is_at_fault_for_is_told_without_its_inner_words(
             assert error.hint not in answer.text
 
 
-async def test_an_error_that_nobody_expected_is_a_bug_without_a_word_of_its_text(desk: ApiDesk) -> None:
+async def test_an_error_that_nobody_expected_is_a_bug_without_a_word_of_its_text(api: ApiHarness) -> None:
     unexpected: Any = ZeroDivisionError("sam@example.com")
-    desk.failing.error, desk.failing.only = unexpected, frozenset({"list_audit"})
-    async with desk.client() as client:
+    api.failing.error, api.failing.only = unexpected, frozenset({"list_audit"})
+    async with api.client() as client:
         answer = await client.get("/v1/audit")
     assert (answer.status_code, problem(answer)["code"]) == (500, "bug")
     assert "sam" not in answer.text
 
 
-async def test_a_store_that_is_down_is_503_already_when_the_key_is_read(desk: ApiDesk) -> None:
-    desk.failing.error = StoreUnreachable("down", hint="start it")
-    async with desk.client() as client:
+async def test_a_store_that_is_down_is_503_already_when_the_key_is_read(api: ApiHarness) -> None:
+    api.failing.error = StoreUnreachable("down", hint="start it")
+    async with api.client() as client:
         answer = await client.get("/v1/types")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
@@ -325,8 +325,8 @@ def test_every_error_has_an_answer_and_none_of_ours_or_the_operators_shows_its_o
     assert set(KINDS) <= set(every_error())
 
 
-async def test_every_answer_has_the_headers_that_keep_browsers_honest(desk: ApiDesk) -> None:
-    async with desk.client() as client, desk.client(base_url="https://clarion.example.com") as secure:
+async def test_every_answer_has_the_headers_that_keep_browsers_honest(api: ApiHarness) -> None:
+    async with api.client() as client, api.client(base_url="https://clarion.example.com") as secure:
         for answer in (await client.get("/v1/types"), await client.get("/nope"), await client.get("/health")):
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert answer.headers["cache-control"] == "no-store"
@@ -335,22 +335,22 @@ async def test_every_answer_has_the_headers_that_keep_browsers_honest(desk: ApiD
         assert "strict-transport-security" in (await secure.get("/health")).headers
 
 
-async def test_no_other_origin_is_let_in(desk: ApiDesk) -> None:
+async def test_no_other_origin_is_let_in(api: ApiHarness) -> None:
     asked = {"origin": "https://evil.example", "access-control-request-method": "POST"}
-    async with desk.client() as client:
+    async with api.client() as client:
         answer = await client.options("/v1/notifications", headers=asked)
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-async def test_a_role_cannot_be_gained_by_asking_for_it(desk: ApiDesk) -> None:
-    async with desk.client(Role.VIEWER) as client:
+async def test_a_role_cannot_be_gained_by_asking_for_it(api: ApiHarness) -> None:
+    async with api.client(Role.VIEWER) as client:
         for headers in ({"x-role": "admin"}, {"x-tenant-id": "other-school"}):
             assert (await client.post("/v1/notifications", json=WELCOME, headers=headers)).status_code == 403
 
 
-async def test_a_send_is_put_off_by_a_year_at_most(desk: ApiDesk) -> None:
-    async with desk.client() as client:
+async def test_a_send_is_put_off_by_a_year_at_most(api: ApiHarness) -> None:
+    async with api.client() as client:
         for days, status in ((366, 202), (367, 422)):
-            later = (desk.clock.now() + timedelta(days=days)).isoformat()
+            later = (api.clock.now() + timedelta(days=days)).isoformat()
             answer = await client.post("/v1/notifications", json=WELCOME | {"not_before_at": later})
             assert answer.status_code == status

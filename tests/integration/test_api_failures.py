@@ -11,7 +11,7 @@ import pytest
 from clarion.adapters.stores import postgres, sqlite
 from clarion.testing.clock import ManualClock
 from clarion.testing.postgres import postgres_server
-from tests.integration.api_desk import WELCOME, ApiDesk, problem
+from tests.integration.api_harness import WELCOME, ApiHarness, problem
 from tests.integration.sqlite_look import connection_of
 
 LARGE = WELCOME | {"data": {"name": "Sam" * 15_000}}
@@ -58,9 +58,9 @@ async def test_a_file_that_takes_nothing_is_said_and_the_same_key_sends_once_whe
     store = await sqlite.open_store(
         f"sqlite:///{migrated_sqlite_path}", clock=clock, runner=sqlite.InlineRunner(), busy_timeout=timedelta()
     )
-    desk = ApiDesk(store=store, clock=clock)
-    await desk.seed()
-    async with desk.client() as client:
+    api = ApiHarness(store=store, clock=clock)
+    await api.seed()
+    async with api.client() as client:
         with trouble(store, migrated_sqlite_path):
             for _ in range(2):
                 answer = await client.post("/v1/notifications", json=LARGE, headers=KEY)
@@ -69,8 +69,8 @@ async def test_a_file_that_takes_nothing_is_said_and_the_same_key_sends_once_whe
                 assert int(answer.headers["retry-after"]) >= 1
             assert (await client.get("/v1/types")).status_code == 200
         assert (await client.post("/v1/notifications", json=LARGE, headers=KEY)).json()["repeated"] is False
-        await desk.line.drain()
-        assert len(desk.provider.calls) == 1
+        await api.line.drain()
+        assert len(api.provider.calls) == 1
     await store.close()
 
 
@@ -79,10 +79,10 @@ async def test_a_server_that_is_down_is_said_and_the_same_key_sends_once_when_it
     with postgres_server() as server:
         await postgres.migrate(server.url)
         store = await postgres.open_store(server.url, clock=clock)
-        desk = ApiDesk(store=store, clock=clock)
-        await desk.seed()
-        async with desk.client() as client:
-            await desk.sent()
+        api = ApiHarness(store=store, clock=clock)
+        await api.seed()
+        async with api.client() as client:
+            await api.sent()
             server.stop()
             for _ in range(2):
                 answer = await client.post("/v1/notifications", json=WELCOME, headers=KEY)
@@ -91,6 +91,6 @@ async def test_a_server_that_is_down_is_said_and_the_same_key_sends_once_when_it
                 assert "retry-after" in answer.headers
             server.start()
             assert (await client.post("/v1/notifications", json=WELCOME, headers=KEY)).json()["repeated"] is False
-            await desk.line.drain()
-            assert len(desk.provider.calls) == 2  # the one before, and this one once
+            await api.line.drain()
+            assert len(api.provider.calls) == 2  # the one before, and this one once
         await store.close()

@@ -11,8 +11,8 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from clarion.api import logs
-from clarion.errors import Misconfigured
-from tests.integration.api_desk import seeded_desk
+from clarion.errors import BadConfiguration
+from tests.integration.api_harness import seeded_api
 
 CANARIES = ("Canary Person", "canary@example.com", "+44 7700 900123", "482913")
 """A name, an address, a number and a one-time code."""
@@ -75,14 +75,14 @@ def test_text_passes_without_what_looks_private(written: io.StringIO, text: str,
 
 def test_an_error_of_others_is_shown_by_its_type_and_place_and_one_of_ours_by_its_words(written: io.StringIO) -> None:
     def fail() -> None:
-        raise Misconfigured("the sender is missing", hint="set it") from KeyError(CANARIES[0])
+        raise BadConfiguration("the sender is missing", hint="set it") from KeyError(CANARIES[0])
 
     try:
         fail()
-    except Misconfigured:
+    except BadConfiguration:
         structlog.get_logger("clarion.test").exception("failed")
     (line,) = lines(written)
-    assert "Misconfigured: the sender is missing: set it" in line["exception"]
+    assert "BadConfiguration: the sender is missing: set it" in line["exception"]
     assert "KeyError: [masked]" in line["exception"]
     assert "test_api_logs.py" in line["exception"]
     assert CANARIES[0] not in written.getvalue()
@@ -103,22 +103,22 @@ def test_a_person_at_a_terminal_gets_the_same_masks(written: io.StringIO) -> Non
 
 
 async def test_no_request_whatever_comes_of_it_leaves_a_trace_of_anybody(written: io.StringIO) -> None:
-    desk = await seeded_desk()
+    api = await seeded_api()
     to = [{"address": CANARIES[1]}, {"address": CANARIES[2], "channel": "sms"}, {"user": CANARIES[0]}]
     child = {"name": CANARIES[0], "group": "2b"}
     data = {"name": CANARIES[0], "summary": CANARIES[3], "happened_at": "today", "action": CANARIES[1], "child": child}
     body = {"type": "incident", "to": to, "data": data}
-    async with desk.client() as client:
+    async with api.client() as client:
         assert (await client.post("/v1/notifications", json=body)).status_code == 202
         assert (await client.post("/v1/notifications", json=body | {"to": [{"address": CANARIES[0]}]})).is_error
         await client.get(f"/v1/entities/user:{CANARIES[0]}/notifications")
         await client.get(f"/{CANARIES[1]}?q={CANARIES[1]}")
         unexpected: Any = ZeroDivisionError(CANARIES[0])
-        desk.failing.error, desk.failing.only = unexpected, frozenset({"ensure_notification_jobs"})
+        api.failing.error, api.failing.only = unexpected, frozenset({"ensure_notification_jobs"})
         assert (await client.post("/v1/notifications", json=body)).status_code == 500
     text = written.getvalue()
     assert not [canary for canary in CANARIES if canary in text]
-    assert not [key for key in desk.keys.values() if key in text]
+    assert not [key for key in api.keys.values() if key in text]
     told = lines(written)
     assert [line["route"] for line in told if line["event"] == "request"].count("/v1/notifications") == 3
     assert all(line["correlation_id"] for line in told)
@@ -128,8 +128,8 @@ async def test_no_request_whatever_comes_of_it_leaves_a_trace_of_anybody(written
 async def test_machines_that_ask_every_few_seconds_leave_no_lines_unless_something_is_wrong(
     written: io.StringIO,
 ) -> None:
-    desk = await seeded_desk()
-    async with desk.client(None) as client:
+    api = await seeded_api()
+    async with api.client(None) as client:
         for path in ("/health", "/ready", "/metrics"):
             await client.get(path)
         assert not lines(written)

@@ -17,23 +17,23 @@ from clarion.domain.content import ChatContent, Content, EmailContent, PushConte
 from clarion.domain.identity import Channel
 from clarion.ports.catalog import Role
 from clarion.sandbox.provider import open_provider
-from tests.integration.api_desk import OTHER, ApiDesk, problem, running_desk
+from tests.integration.api_harness import OTHER, ApiHarness, problem, running_api
 from tests.unit.pipeline_line import TENANT
 
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
 
 @asynccontextmanager
-async def desk_with(folder: Path, *messages: tuple[Content, str, str]) -> AsyncIterator[ApiDesk]:
-    """Open a desk whose sandbox has sent these: content, destination, tenant."""
+async def api_with(folder: Path, *messages: tuple[Content, str, str]) -> AsyncIterator[ApiHarness]:
+    """Open a api whose sandbox has sent these: content, destination, tenant."""
     file = folder / "sandbox.db"
-    async with running_desk(sandbox=file) as desk:
-        provider = await open_provider(f"sandbox://{file}", clock=desk.clock)
+    async with running_api(sandbox=file) as api:
+        provider = await open_provider(f"sandbox://{file}", clock=api.clock)
         for number, (content, destination, tenant_id) in enumerate(messages):
             kinds = {EmailContent: Channel.EMAIL, SmsContent: Channel.SMS, PushContent: Channel.PUSH}
             call = Call(
                 idempotency_key=f"k{number}",
-                message_id=desk.platform.ids.new_guid(),
+                message_id=api.platform.ids.new_guid(),
                 tenant_id=tenant_id,
                 channel=kinds.get(type(content), Channel.CHAT),
                 destination=destination,
@@ -42,9 +42,9 @@ async def desk_with(folder: Path, *messages: tuple[Content, str, str]) -> AsyncI
                 correlation_id="c-1",
             )
             await provider.send(call)
-            desk.clock.advance(timedelta(seconds=1))
+            api.clock.advance(timedelta(seconds=1))
         await provider.close()
-        yield desk
+        yield api
 
 
 def sms(text: str, tenant_id: str = TENANT) -> tuple[Content, str, str]:
@@ -74,8 +74,8 @@ class Page(HTMLParser):
 
 async def test_messages_are_listed_newest_first_page_by_page(tmp_path: Path) -> None:
     async with (
-        desk_with(tmp_path, *[sms(f"message {number}.") for number in range(30)]) as desk,
-        desk.client(None) as client,
+        api_with(tmp_path, *[sms(f"message {number}.") for number in range(30)]) as api,
+        api.client(None) as client,
     ):
         first = Page(await client.get("/sandbox/outbox"))
         shown = re.findall(r"message (\d+)\.", first.text)
@@ -87,7 +87,7 @@ async def test_messages_are_listed_newest_first_page_by_page(tmp_path: Path) -> 
 
 
 async def test_an_outbox_without_messages_says_how_to_send_one(tmp_path: Path) -> None:
-    async with desk_with(tmp_path) as desk, desk.client(None) as client:
+    async with api_with(tmp_path) as api, api.client(None) as client:
         assert "clarion send welcome" in Page(await client.get("/sandbox/outbox")).text
         assert "nothing older" in Page(await client.get("/sandbox/outbox?before=1")).text
         assert "has a template for it" in Page(await client.get("/sandbox/outbox?channel=push")).text
@@ -96,7 +96,7 @@ async def test_an_outbox_without_messages_says_how_to_send_one(tmp_path: Path) -
 
 async def test_one_channel_can_be_shown_alone(tmp_path: Path) -> None:
     mail = (EmailContent(subject="A mail", html="<p>Hi</p>", text="Hi"), "sam@example.com", TENANT)
-    async with desk_with(tmp_path, sms("A text"), mail) as desk, desk.client(None) as client:
+    async with api_with(tmp_path, sms("A text"), mail) as api, api.client(None) as client:
         page = Page(await client.get("/sandbox/outbox?channel=email"))
         assert ("A mail" in page.text, "A text" in page.text) == (True, False)
         assert [link.get("href") for link in page.all("a") if "aria-current" in link] == [
@@ -108,7 +108,7 @@ async def test_one_channel_can_be_shown_alone(tmp_path: Path) -> None:
 async def test_a_mail_is_shown_as_its_recipient_sees_it_in_a_frame_that_belongs_to_no_origin(tmp_path: Path) -> None:
     html = "<html><body><h1>Hi Sam</h1><script>alert(1)</script></body></html>"
     mail = (EmailContent(subject="Hi Sam", html=html, text="Hi <Sam>"), "sam@example.com", TENANT)
-    async with desk_with(tmp_path, mail) as desk, desk.client(None) as client:
+    async with api_with(tmp_path, mail) as api, api.client(None) as client:
         answer = await client.get("/sandbox/outbox/1")
         page = Page(answer)
         (frame,) = page.all("iframe")
@@ -133,7 +133,7 @@ async def test_a_mail_is_shown_as_its_recipient_sees_it_in_a_frame_that_belongs_
     ],
 )
 async def test_nothing_in_a_message_breaks_out_of_a_page(tmp_path: Path, content: Content) -> None:
-    async with desk_with(tmp_path, (content, EVIL, TENANT)) as desk, desk.client(None) as client:
+    async with api_with(tmp_path, (content, EVIL, TENANT)) as api, api.client(None) as client:
         for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox/1/content"):
             page = Page(await client.get(path))
             assert not page.all("script")
@@ -142,7 +142,7 @@ async def test_nothing_in_a_message_breaks_out_of_a_page(tmp_path: Path, content
 
 
 async def test_a_page_may_style_itself_and_frame_the_message_and_nothing_else(tmp_path: Path) -> None:
-    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None) as client:
+    async with api_with(tmp_path, sms("Hi")) as api, api.client(None) as client:
         for path in ("/sandbox/outbox", "/sandbox/outbox/1"):
             answer = await client.get(path)
             (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
@@ -155,7 +155,7 @@ async def test_a_page_may_style_itself_and_frame_the_message_and_nothing_else(tm
 
 
 async def test_a_page_is_named_says_its_language_and_labels_what_has_no_words(tmp_path: Path) -> None:
-    async with desk_with(tmp_path, *[sms("Hi")] * 26) as desk, desk.client(None) as client:
+    async with api_with(tmp_path, *[sms("Hi")] * 26) as api, api.client(None) as client:
         for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox?before=10"):
             page = Page(await client.get(path))
             assert [tag["lang"] for tag in page.all("html")] == ["en"]
@@ -166,7 +166,7 @@ async def test_a_page_is_named_says_its_language_and_labels_what_has_no_words(tm
 
 
 async def test_a_number_that_no_message_has_is_not_found(tmp_path: Path) -> None:
-    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None) as client:
+    async with api_with(tmp_path, sms("Hi")) as api, api.client(None) as client:
         for number in ("2", "0", "99999999999999999999", "x"):
             answer = await client.get(f"/sandbox/outbox/{number}")
             assert (answer.status_code, problem(answer)["code"]) == (404, "not-found")
@@ -176,7 +176,7 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 
 
 async def test_a_browser_is_told_on_a_page_what_a_program_is_told_as_a_problem(tmp_path: Path) -> None:
-    async with desk_with(tmp_path) as desk, desk.client(None) as client:
+    async with api_with(tmp_path) as api, api.client(None) as client:
         for path, status in (("/2", 404), ("/x", 404), ("/2/content", 404), ("?channel=pigeon", 422)):
             answer = await client.get(f"/sandbox/outbox{path}", headers=BROWSER)
             page = Page(answer, status=status)
@@ -191,7 +191,7 @@ async def test_a_browser_is_told_on_a_page_what_a_program_is_told_as_a_problem(t
 
 
 async def test_where_there_is_no_outbox_a_browser_is_sent_to_none() -> None:
-    async with running_desk() as desk, desk.client(None) as client:
+    async with running_api() as api, api.client(None) as client:
         assert problem(await client.get("/sandbox/outbox", headers=BROWSER))["code"] == "not-found"
 
 
@@ -208,7 +208,7 @@ async def test_where_there_is_no_outbox_a_browser_is_sent_to_none() -> None:
 async def test_whoever_does_not_sit_at_this_machine_needs_a_key(
     tmp_path: Path, options: dict[str, str], headers: dict[str, str]
 ) -> None:
-    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None, **options) as client:
+    async with api_with(tmp_path, sms("Hi")) as api, api.client(None, **options) as client:
         for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox/1/content"):
             answer = await client.get(path, headers=headers)
             assert (answer.status_code, problem(answer)["code"]) == (401, "unauthenticated")
@@ -216,24 +216,24 @@ async def test_whoever_does_not_sit_at_this_machine_needs_a_key(
 
 
 async def test_a_peer_from_elsewhere_needs_a_key_whatever_name_it_asks_for(tmp_path: Path) -> None:
-    async with desk_with(tmp_path, sms("Hi")) as desk:
-        far = httpx.ASGITransport(desk.door, client=("203.0.113.7", 4711))  # type: ignore[arg-type]  # ASGI, spelled otherwise
+    async with api_with(tmp_path, sms("Hi")) as api:
+        far = httpx.ASGITransport(api.door, client=("203.0.113.7", 4711))  # type: ignore[arg-type]  # ASGI, spelled otherwise
         async with httpx.AsyncClient(transport=far, base_url="http://localhost:8025") as client:
             assert (await client.get("/sandbox/outbox")).status_code == 401
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8025", "[::1]:8025", "[::1]", "LOCALHOST:1"])
 async def test_whoever_sits_at_this_machine_needs_none(tmp_path: Path, host: str) -> None:
-    async with desk_with(tmp_path, sms("Hi")) as desk, desk.client(None) as client:
+    async with api_with(tmp_path, sms("Hi")) as api, api.client(None) as client:
         assert (await client.get("/sandbox/outbox", headers={"host": host})).status_code == 200
 
 
 async def test_a_key_that_may_reveal_messages_shows_those_of_its_own_tenant(tmp_path: Path) -> None:
     messages = [sms("Ours", TENANT), sms("Theirs", OTHER)]
-    async with desk_with(tmp_path, *messages) as desk:
+    async with api_with(tmp_path, *messages) as api:
         for role in Role:
-            password = ("", desk.keys[TENANT, role])
-            async with desk.client(None, base_url="https://clarion.example.com", auth=password) as client:
+            password = ("", api.keys[TENANT, role])
+            async with api.client(None, base_url="https://clarion.example.com", auth=password) as client:
                 answer = await client.get("/sandbox/outbox")
                 if role not in (Role.SUPPORT, Role.ADMIN):
                     assert answer.status_code == 401

@@ -19,82 +19,82 @@ from clarion.domain.identity import Channel
 from clarion.errors import OperatorError, StoreFull, StoreUnreachable, every_error
 from clarion.ports.catalog import Role
 from clarion.ports.insights import Gauge
-from clarion.workers.bell import Bell
 from clarion.workers.supervisor import Supervisor
-from tests.integration.api_desk import WELCOME, ApiDesk, problem, running_desk, seeded_desk
+from clarion.workers.wake_up import WakeUp
+from tests.integration.api_harness import WELCOME, ApiHarness, problem, running_api, seeded_api
 
 DOWN = StoreUnreachable("the database at 10.0.0.5 does not answer", hint="start it")
 
 
 @pytest.fixture
-async def desk() -> ApiDesk:
-    return await seeded_desk()
+async def api() -> ApiHarness:
+    return await seeded_api()
 
 
-async def test_a_process_that_lives_says_so_also_while_its_store_is_down(desk: ApiDesk) -> None:
-    desk.failing.error = DOWN
-    async with desk.client(None) as client:
+async def test_a_process_that_lives_says_so_also_while_its_store_is_down(api: ApiHarness) -> None:
+    api.failing.error = DOWN
+    async with api.client(None) as client:
         assert (await client.get("/health")).json() == {"alive": True}
 
 
-async def test_ready_means_that_the_store_answers(desk: ApiDesk) -> None:
-    async with desk.client(None) as client:
+async def test_ready_means_that_the_store_answers(api: ApiHarness) -> None:
+    async with api.client(None) as client:
         assert (await client.get("/ready")).json() == {"ready": True}
-        desk.failing.error = DOWN
-        desk.clock.advance(timedelta(seconds=FRESH_FOR))
+        api.failing.error = DOWN
+        api.clock.advance(timedelta(seconds=FRESH_FOR))
         answer = await client.get("/ready")
         assert (answer.status_code, problem(answer)["code"]) == (503, "not-ready")
         assert "store-unreachable" in problem(answer)["detail"]
         assert "10.0.0.5" not in answer.text
-        desk.failing.error = None
-        desk.clock.advance(timedelta(seconds=FRESH_FOR))
+        api.failing.error = None
+        api.clock.advance(timedelta(seconds=FRESH_FOR))
         assert (await client.get("/ready")).status_code == 200
 
 
-async def test_asking_often_does_not_make_the_store_work(desk: ApiDesk) -> None:
-    async with desk.client(None) as client:
+async def test_asking_often_does_not_make_the_store_work(api: ApiHarness) -> None:
+    async with api.client(None) as client:
         assert (await client.get("/ready")).status_code == 200
-        desk.failing.error = DOWN
+        api.failing.error = DOWN
         assert (await client.get("/ready")).status_code == 200
 
 
-async def test_a_full_disk_makes_a_process_unready_although_it_can_still_read(desk: ApiDesk) -> None:
-    desk.failing.error = StoreFull("no space left", hint="make room")
-    desk.failing.only = frozenset({"ensure_notification_jobs"})
-    async with desk.client() as client:
+async def test_a_full_disk_makes_a_process_unready_although_it_can_still_read(api: ApiHarness) -> None:
+    api.failing.error = StoreFull("no space left", hint="make room")
+    api.failing.only = frozenset({"ensure_notification_jobs"})
+    async with api.client() as client:
         assert (await client.post("/v1/notifications", json=WELCOME)).status_code == 503
         answer = await client.get("/ready")
         assert (answer.status_code, "store-full" in problem(answer)["detail"]) == (503, True)
-        desk.clock.advance(timedelta(seconds=TROUBLE_FOR))
+        api.clock.advance(timedelta(seconds=TROUBLE_FOR))
         assert (await client.get("/ready")).status_code == 200
 
 
-async def test_workers_that_cannot_write_make_their_process_unready_until_they_can(desk: ApiDesk) -> None:
+async def test_workers_that_cannot_write_make_their_process_unready_until_they_can(api: ApiHarness) -> None:
     # F-45: nobody may have sent a request that could have found it out.
-    pulse, failed = Pulse(desk.platform.store, clock=desk.clock), asyncio.Event()
+    pulse, failed = Pulse(api.platform.store, clock=api.clock), asyncio.Event()
 
     def note(error: OperatorError) -> None:
         pulse.note(error)
         failed.set()
 
-    supervisor = Supervisor(desk.platform, bell=Bell(), channels=(Channel.EMAIL,), slots=1, failed=note)
+    supervisor = Supervisor(api.platform, wake_up=WakeUp(), channels=(Channel.EMAIL,), slots=1, failed=note)
     assert await pulse.why_unready() is None
-    desk.failing.error = StoreFull("no space left", hint="make room")
-    desk.failing.only = frozenset({"rescue_stages"})
+    api.failing.error = StoreFull("no space left", hint="make room")
+    api.failing.only = frozenset({"rescue_stages"})
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(supervisor.run())
         await failed.wait()
         supervisor.stop()
     assert await pulse.why_unready() == "store-full"
-    desk.clock.advance(timedelta(seconds=TROUBLE_FOR))
+    api.clock.advance(timedelta(seconds=TROUBLE_FOR))
     assert await pulse.why_unready() is None
 
 
 async def test_a_late_event_loop_makes_a_process_unready() -> None:
-    async with running_desk() as desk, desk.client(None) as client:
+    async with running_api() as api, api.client(None) as client:
         await asyncio.sleep(0)  # lets the watcher start
         assert (await client.get("/ready")).status_code == 200
-        desk.clock.advance(timedelta(seconds=LAG_MAX + 1))  # the watcher's next beat is due and has not come
+        api.clock.advance(timedelta(seconds=LAG_MAX + 1))  # the watcher's next beat is due and has not come
         answer = await client.get("/ready")
     assert (answer.status_code, "event-loop-late" in problem(answer)["detail"]) == (503, True)
 
@@ -109,15 +109,15 @@ def values(text: str) -> dict[str, float]:
     return found
 
 
-async def test_metrics_count_calls_by_account_and_channel_and_tell_of_waiting_work(desk: ApiDesk) -> None:
-    desk.line.observe = desk.metrics.observe_call  # as a process wires it
-    desk.provider.answers = [Unknown(reason="no reply")]
-    await desk.sent()
-    await desk.sent()
-    await desk.line.drain()
-    await desk.sent()
-    desk.clock.advance(timedelta(seconds=42))
-    async with desk.client(None) as client:
+async def test_metrics_count_calls_by_account_and_channel_and_tell_of_waiting_work(api: ApiHarness) -> None:
+    api.line.observe = api.metrics.observe_call  # as a process wires it
+    api.provider.answers = [Unknown(reason="no reply")]
+    await api.sent()
+    await api.sent()
+    await api.line.drain()
+    await api.sent()
+    api.clock.advance(timedelta(seconds=42))
+    async with api.client(None) as client:
         answer = await client.get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     found = values(answer.text)
@@ -131,8 +131,8 @@ async def test_metrics_count_calls_by_account_and_channel_and_tell_of_waiting_wo
     assert found["clarion_store_up"] == 1
 
 
-async def test_requests_are_counted_by_route_and_never_by_path(desk: ApiDesk) -> None:
-    async with desk.client() as client:
+async def test_requests_are_counted_by_route_and_never_by_path(api: ApiHarness) -> None:
+    async with api.client() as client:
         for number in range(3):
             await client.get(f"/v1/notifications/00000000-0000-0000-0000-00000000000{number}")
             await client.get(f"/sam@example.com/{number}")
@@ -146,22 +146,22 @@ async def test_requests_are_counted_by_route_and_never_by_path(desk: ApiDesk) ->
     assert "BREW" not in text
 
 
-async def test_metrics_answer_also_while_the_store_does_not(desk: ApiDesk) -> None:
-    desk.failing.error = DOWN
-    async with desk.client(None) as client:
+async def test_metrics_answer_also_while_the_store_does_not(api: ApiHarness) -> None:
+    api.failing.error = DOWN
+    async with api.client(None) as client:
         found = values((await client.get("/metrics")).text)
     assert found["clarion_store_up"] == 0
     assert "clarion_outgoing_uncertain" not in found
 
 
-async def test_metrics_name_no_tenant(desk: ApiDesk) -> None:
-    await desk.sent()
-    async with desk.client(None) as client:
+async def test_metrics_name_no_tenant(api: ApiHarness) -> None:
+    await api.sent()
+    async with api.client(None) as client:
         assert "school" not in (await client.get("/metrics")).text
 
 
-async def document(desk: ApiDesk) -> dict[str, Any]:
-    async with desk.client(None) as client:
+async def document(api: ApiHarness) -> dict[str, Any]:
+    async with api.client(None) as client:
         answer = await client.get("/openapi.json")
     assert answer.headers["content-type"] == "application/json"
     read: dict[str, Any] = answer.json()
@@ -176,8 +176,8 @@ def every(value: Any, name: str) -> list[Any]:
     return [found for one in value for found in every(one, name)] if isinstance(value, list) else []
 
 
-async def test_the_description_is_whole(desk: ApiDesk) -> None:
-    described = await document(desk)
+async def test_the_description_is_whole(api: ApiHarness) -> None:
+    described = await document(api)
     assert described["openapi"] == "3.1.0"
     schemas = described["components"]["schemas"]
     for reference in every(described, "$ref"):
@@ -204,23 +204,23 @@ def test_every_example_is_of_the_shape_that_it_stands_for() -> None:
             assert msgspec.json.decode(msgspec.json.encode(shown), type=shape) == shown, route
 
 
-async def test_the_description_holds_no_secret_and_nobody_real(desk: ApiDesk) -> None:
-    text = str(await document(desk))
+async def test_the_description_holds_no_secret_and_nobody_real(api: ApiHarness) -> None:
+    text = str(await document(api))
     assert not re.search(r"clarion_[0-9a-f]{16}", text)
     for address in re.findall(r"[\w.]+@[\w.]+", text):
         assert address.endswith("@example.com")
 
 
-async def test_a_request_body_says_that_unknown_fields_are_refused(desk: ApiDesk) -> None:
-    schemas = (await document(desk))["components"]["schemas"]
+async def test_a_request_body_says_that_unknown_fields_are_refused(api: ApiHarness) -> None:
+    schemas = (await document(api))["components"]["schemas"]
     bodies = {route.opt[CONTRACT].body for route in ROUTES} - {None}
     assert bodies
     for body in bodies:
         assert schemas[body.__name__]["additionalProperties"] is False
 
 
-async def test_there_is_no_page_that_fetches_scripts_to_show_the_description(desk: ApiDesk) -> None:
-    async with desk.client(None) as client:
+async def test_there_is_no_page_that_fetches_scripts_to_show_the_description(api: ApiHarness) -> None:
+    async with api.client(None) as client:
         for path in ("/docs", "/schema", "/redoc", "/swagger", "/openapi.yaml", "/openapi.json/x"):
             assert (await client.get(path)).status_code == 404
 

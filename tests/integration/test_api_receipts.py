@@ -25,14 +25,14 @@ from clarion.sandbox.provider import SandboxProvider, open_provider
 from clarion.sandbox.report import Report
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import WebhookEvent
-from tests.integration.api_desk import OTHER, ApiDesk, problem
+from tests.integration.api_harness import OTHER, ApiHarness, problem
 from tests.unit.pipeline_line import TENANT, Scripted
 
 PATH = "/v1/receipts/sandbox"
 
 
-class Reporting(ApiDesk):
-    """A desk with an account whose provider reports."""
+class Reporting(ApiHarness):
+    """A api with an account whose provider reports."""
 
     def __init__(self, sandbox: SandboxProvider, clock: ManualClock) -> None:
         super().__init__(clock=clock, reporters={"sandbox": sandbox})
@@ -56,145 +56,145 @@ class Reporting(ApiDesk):
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Reporting]:
+async def api(tmp_path: Path) -> AsyncIterator[Reporting]:
     clock = ManualClock()
     sandbox = await open_provider(f"sandbox://{tmp_path}/sandbox.db", clock=clock)
-    desk = Reporting(sandbox, clock)
-    await desk.seed()
-    yield desk
+    api = Reporting(sandbox, clock)
+    await api.seed()
+    yield api
     await sandbox.close()
 
 
-def event(desk: ApiDesk, call: Call, **changes: object) -> Report:
+def event(api: ApiHarness, call: Call, **changes: object) -> Report:
     plain = Report(
         id="e-1",
         status="Delivered",
-        happened_at=desk.clock.now(),
+        happened_at=api.clock.now(),
         tenant_id=call.tenant_id,
         key=call.idempotency_key,
     )
     return msgspec.structs.replace(plain, **changes)
 
 
-async def story(desk: ApiDesk, call: Call) -> list[str]:
-    async with desk.client(Role.VIEWER) as client:
+async def timeline(api: ApiHarness, call: Call) -> list[str]:
+    async with api.client(Role.VIEWER) as client:
         lines = (await client.get(f"/v1/messages/{call.message_id}/timeline")).json()["lines"]
     return [line["what"] for line in lines]
 
 
-async def test_what_a_provider_reports_is_kept_applied_and_told(desk: Reporting) -> None:
-    call = await desk.call()
-    desk.rings.clear()
-    body = report.write([event(desk, call), event(desk, call, id="e-2", status="Opened")])
-    answer = await desk.post(body)
+async def test_what_a_provider_reports_is_kept_applied_and_told(api: Reporting) -> None:
+    call = await api.call()
+    api.wake_ups.clear()
+    body = report.write([event(api, call), event(api, call, id="e-2", status="Opened")])
+    answer = await api.post(body)
     assert (answer.status_code, answer.json()) == (200, {"kept": 2})
-    assert desk.rings == ["events"]
-    assert (await story(desk, call))[-2:] == ["receipt", "receipt"]
-    await Track(events=desk.memory).step()
-    assert (await story(desk, call))[-4:] == ["receipt", "receipt", "delivered", "opened"]
+    assert api.wake_ups == ["events"]
+    assert (await timeline(api, call))[-2:] == ["receipt", "receipt"]
+    await Track(events=api.memory).step()
+    assert (await timeline(api, call))[-4:] == ["receipt", "receipt", "delivered", "opened"]
 
 
-async def test_the_same_request_again_changes_nothing_and_wakes_nobody(desk: Reporting) -> None:
+async def test_the_same_request_again_changes_nothing_and_wakes_nobody(api: Reporting) -> None:
     """X-09: within its minutes a request can be replayed, and is known by its events."""
-    call = await desk.call()
-    body = report.write([event(desk, call)])
-    assert (await desk.post(body)).json() == {"kept": 1}
-    desk.rings.clear()
-    assert (await desk.post(body)).json() == {"kept": 0}
-    assert desk.rings == []
-    assert len(desk.events()) == 1
+    call = await api.call()
+    body = report.write([event(api, call)])
+    assert (await api.post(body)).json() == {"kept": 1}
+    api.wake_ups.clear()
+    assert (await api.post(body)).json() == {"kept": 0}
+    assert api.wake_ups == []
+    assert len(api.events()) == 1
 
 
-async def test_a_receipt_settles_a_doubt_and_nothing_is_called_for_it(desk: Reporting) -> None:
+async def test_a_receipt_settles_an_uncertain_send_and_nothing_is_called_for_it(api: Reporting) -> None:
     """I-33."""
-    desk.provider.answers = [Unknown(reason="no reply")]
-    call = await desk.call()
-    assert (await desk.post(report.write([event(desk, call)]))).status_code == 200
-    await Track(events=desk.memory).step()
-    async with desk.client() as client:
+    api.provider.answers = [Unknown(reason="no reply")]
+    call = await api.call()
+    assert (await api.post(report.write([event(api, call)]))).status_code == 200
+    await Track(events=api.memory).step()
+    async with api.client() as client:
         assert (await client.get("/v1/uncertain")).json()["items"] == []
-    await desk.line.drain()
-    assert len(desk.provider.calls) == 1
+    await api.line.drain()
+    assert len(api.provider.calls) == 1
 
 
-async def test_one_request_may_report_for_several_tenants_and_each_keeps_its_own(desk: Reporting) -> None:
-    call = await desk.call()
-    body = report.write([event(desk, call), event(desk, call, id="e-2", tenant_id=OTHER)])
-    assert (await desk.post(body)).json() == {"kept": 2}
-    assert [[one.event_id for one in desk.events(tenant)] for tenant in (TENANT, OTHER)] == [["e-1"], ["e-2"]]
+async def test_one_request_may_report_for_several_tenants_and_each_keeps_its_own(api: Reporting) -> None:
+    call = await api.call()
+    body = report.write([event(api, call), event(api, call, id="e-2", tenant_id=OTHER)])
+    assert (await api.post(body)).json() == {"kept": 2}
+    assert [[one.event_id for one in api.events(tenant)] for tenant in (TENANT, OTHER)] == [["e-1"], ["e-2"]]
     # The other tenant has no such message, so its event waits and moves nothing.
-    assert await Track(events=desk.memory).step() == 1
+    assert await Track(events=api.memory).step() == 1
 
 
 @pytest.mark.parametrize("tenant_id", ["nobodys", "No Tenant", "-"])
 async def test_an_event_of_a_tenant_that_there_is_not_is_bad_input_and_nothing_is_kept(
-    desk: Reporting, tenant_id: str
+    api: Reporting, tenant_id: str
 ) -> None:
-    call = await desk.call()
-    answer = await desk.post(report.write([event(desk, call), event(desk, call, id="e-2", tenant_id=tenant_id)]))
+    call = await api.call()
+    answer = await api.post(report.write([event(api, call), event(api, call, id="e-2", tenant_id=tenant_id)]))
     assert (answer.status_code, problem(answer)["field"]) == (422, "tenant_id")
-    assert desk.events() == []
+    assert api.events() == []
 
 
-async def test_an_account_that_reports_nothing_is_answered_as_one_that_nobody_has(desk: Reporting) -> None:
-    call = await desk.call()
-    body = report.write([event(desk, call)])
+async def test_an_account_that_reports_nothing_is_answered_as_one_that_nobody_has(api: Reporting) -> None:
+    call = await api.call()
+    body = report.write([event(api, call)])
     told = []
     for account in ("scripted", "nobodys", "sandbox-email", "%00"):
-        said = problem(await desk.post(body, path=f"/v1/receipts/{account}"))
+        said = problem(await api.post(body, path=f"/v1/receipts/{account}"))
         del said["correlation_id"]
         told.append(said)
     assert told[0]["status"] == 404
     assert all(one == told[0] for one in told)
-    assert desk.events() == []
+    assert api.events() == []
 
 
-async def test_a_request_that_is_not_signed_keeps_nothing_whatever_key_it_has(desk: Reporting) -> None:
+async def test_a_request_that_is_not_signed_keeps_nothing_whatever_key_it_has(api: Reporting) -> None:
     """X-08: an API key opens nothing here, not even an admin's."""
-    call = await desk.call()
-    body = report.write([event(desk, call)])
-    async with desk.client(Role.ADMIN) as client:
+    call = await api.call()
+    body = report.write([event(api, call)])
+    async with api.client(Role.ADMIN) as client:
         bare = await client.post(PATH, content=body)
-    for answer in (bare, await desk.post(body, **{SIGNATURE: "v1,AAAA"}), await desk.post(body, **{SIGNATURE: ""})):
+    for answer in (bare, await api.post(body, **{SIGNATURE: "v1,AAAA"}), await api.post(body, **{SIGNATURE: ""})):
         assert (answer.status_code, problem(answer)["code"]) == (401, "signature-refused")
-    assert desk.events() == []
+    assert api.events() == []
 
 
-async def test_what_cannot_be_read_is_bad_input_only_for_who_signed_it(desk: Reporting) -> None:
-    answer = await desk.post(b"{")
+async def test_what_cannot_be_read_is_bad_input_only_for_who_signed_it(api: Reporting) -> None:
+    answer = await api.post(b"{")
     assert (answer.status_code, problem(answer)["field"]) == (422, "body")
-    answer = await desk.post(b"{", **{SIGNATURE: "v1,AAAA"})
+    answer = await api.post(b"{", **{SIGNATURE: "v1,AAAA"})
     assert problem(answer)["code"] == "signature-refused"
 
 
-async def test_the_answer_is_yes_only_when_the_store_has_it(desk: Reporting) -> None:
-    call = await desk.call()
-    body = report.write([event(desk, call)])
-    desk.failing.only = frozenset({"keep_events"})
+async def test_the_answer_is_yes_only_when_the_store_has_it(api: Reporting) -> None:
+    call = await api.call()
+    body = report.write([event(api, call)])
+    api.failing.only = frozenset({"keep_events"})
     for error, after in ((StoreBusy("held", hint="wait"), False), (StoreUnreachable("gone", hint="wait"), True)):
-        desk.failing.error, desk.failing.after_commit = error, after
-        answer = await desk.post(body)
+        api.failing.error, api.failing.after_commit = error, after
+        answer = await api.post(body)
         assert (answer.status_code, problem(answer)["code"]) == (503, error.code)
         assert "retry-after" in answer.headers
-        assert len(desk.events()) == int(after)
-    desk.failing.error = None
-    assert (await desk.post(body)).json() == {"kept": 0}
+        assert len(api.events()) == int(after)
+    api.failing.error = None
+    assert (await api.post(body)).json() == {"kept": 0}
 
 
-async def test_a_body_may_be_larger_than_others_and_not_too_large(desk: Reporting) -> None:
-    call = await desk.call()
-    body = report.write([event(desk, call)])
+async def test_a_body_may_be_larger_than_others_and_not_too_large(api: Reporting) -> None:
+    call = await api.call()
+    body = report.write([event(api, call)])
     large = body + b" " * (BODY_BYTES_MAX + 1)
-    assert (await desk.post(large)).json() == {"kept": 1}
-    answer = await desk.post(body + b" " * BYTES_MAX)
+    assert (await api.post(large)).json() == {"kept": 1}
+    answer = await api.post(body + b" " * BYTES_MAX)
     assert (answer.status_code, problem(answer)["code"]) == (413, "too-large")
     assert "1024 kB" in problem(answer)["detail"]
 
 
-async def test_a_compressed_body_or_a_huge_header_is_refused_before_anything_is_computed(desk: Reporting) -> None:
-    answer = await desk.post(b"\x1f\x8b", **{"content-encoding": "gzip"})
+async def test_a_compressed_body_or_a_huge_header_is_refused_before_anything_is_computed(api: Reporting) -> None:
+    answer = await api.post(b"\x1f\x8b", **{"content-encoding": "gzip"})
     assert (answer.status_code, problem(answer)["code"]) == (415, "unsupported-media-type")
-    answer = await desk.post(b"{}", **{SIGNATURE: "v1,AAAA " * 100_000})
+    answer = await api.post(b"{}", **{SIGNATURE: "v1,AAAA " * 100_000})
     assert (answer.status_code, problem(answer)["code"]) == (431, "headers-too-large")
 
 
@@ -222,33 +222,33 @@ class OtherForm(Scripted):
 
 
 async def test_a_provider_reports_in_the_form_that_its_account_reads() -> None:
-    desk = ApiDesk(reporters={"other": OtherForm()})
-    await desk.seed()
-    await desk.sent()
-    await desk.line.drain()
-    call = desk.provider.calls[-1]
-    async with desk.client(None) as client:
+    api = ApiHarness(reporters={"other": OtherForm()})
+    await api.seed()
+    await api.sent()
+    await api.line.drain()
+    call = api.provider.calls[-1]
+    async with api.client(None) as client:
         body = f"Delivered {call.idempotency_key}".encode()
         assert (await client.post("/v1/receipts/other", content=body)).status_code == 401
         answer = await client.post("/v1/receipts/other", content=body, headers={"x-secret": "s3cret"})
     assert (answer.status_code, answer.json()) == (200, {"kept": 1})
-    await Track(events=desk.memory).step()
-    assert (await story(desk, call))[-1] == "delivered"
+    await Track(events=api.memory).step()
+    assert (await timeline(api, call))[-1] == "delivered"
 
 
-async def test_bodies_that_never_end_take_no_place_from_those_with_a_key(desk: Reporting) -> None:
+async def test_bodies_that_never_end_take_no_place_from_those_with_a_key(api: Reporting) -> None:
     """Whoever has no key is heard here to the end of the body, so only so many are heard at once."""
-    body, end = report.write([event(desk, await desk.call())]), asyncio.Event()
+    body, end = report.write([event(api, await api.call())]), asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
         yield b"{"
         await end.wait()
 
-    async with desk.client(None) as anybody, desk.client(Role.VIEWER) as known, asyncio.TaskGroup() as tasks:
+    async with api.client(None) as anybody, api.client(Role.VIEWER) as known, asyncio.TaskGroup() as tasks:
         for _ in range(REQUESTS_MAX):
             tasks.create_task(anybody.post(PATH, content=endless()))
-        answers = [await desk.post(body) for _ in range(2 * REQUESTS_MAX)]  # meanwhile all of them are being heard
+        answers = [await api.post(body) for _ in range(2 * REQUESTS_MAX)]  # meanwhile all of them are being heard
         assert (problem(answers[-1])["code"], answers[-1].headers["retry-after"]) == ("overloaded", "1")
         assert (await known.get("/v1/types")).status_code == 200
         end.set()
-    assert (await desk.post(body)).status_code == 200
+    assert (await api.post(body)).status_code == 200

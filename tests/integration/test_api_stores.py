@@ -10,12 +10,12 @@ import pytest
 from clarion.adapters.stores import postgres, sqlite
 from clarion.ports.catalog import Role
 from clarion.testing.clock import ManualClock
-from tests.integration.api_desk import (
+from tests.integration.api_harness import (
     ENTITY,
     NOBODY,
     OTHER,
     WELCOME,
-    ApiDesk,
+    ApiHarness,
     ask,
     comparable,
     filled,
@@ -25,7 +25,7 @@ from tests.integration.api_desk import (
 
 
 @asynccontextmanager
-async def desk_on(engine: str, request: pytest.FixtureRequest) -> AsyncIterator[ApiDesk]:
+async def api_on(engine: str, request: pytest.FixtureRequest) -> AsyncIterator[ApiHarness]:
     clock = ManualClock()
     if engine == "sqlite":
         path: Path = request.getfixturevalue("migrated_sqlite_path")
@@ -33,9 +33,9 @@ async def desk_on(engine: str, request: pytest.FixtureRequest) -> AsyncIterator[
     else:
         store = await postgres.open_store(request.getfixturevalue("migrated_postgres_url"), clock=clock)
     try:
-        desk = ApiDesk(store=store, clock=clock)
-        await desk.seed()
-        yield desk
+        api = ApiHarness(store=store, clock=clock)
+        await api.seed()
+        yield api
     finally:
         await store.close()
 
@@ -47,7 +47,7 @@ each_engine = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_a_notification_is_sent_once_asked_about_and_canceled(
     engine: str, request: pytest.FixtureRequest
 ) -> None:
-    async with desk_on(engine, request) as desk, desk.client() as client:
+    async with api_on(engine, request) as api, api.client() as client:
         headers = {"idempotency-key": "k"}
         body = WELCOME | {"entity": {"type": "child", "guid": str(ENTITY)}}
         first = (await client.post("/v1/notifications", json=body, headers=headers)).json()
@@ -55,8 +55,8 @@ async def test_a_notification_is_sent_once_asked_about_and_canceled(
         assert again == first | {"repeated": True}
         other = await client.post("/v1/notifications", json=body | {"data": {"name": "Kim"}}, headers=headers)
         assert (other.status_code, problem(other)["code"]) == (409, "conflict")
-        await desk.line.drain()
-        assert len(desk.provider.calls) == 1
+        await api.line.drain()
+        assert len(api.provider.calls) == 1
         told = (await client.get(f"/v1/messages/{first['message_id']}/timeline")).json()
         assert {"accepted", "generated", "claimed", "called", "sent"} <= {line["what"] for line in told["lines"]}
         history = (await client.get(f"/v1/entities/{ENTITY}/notifications")).json()["items"]
@@ -68,7 +68,7 @@ async def test_a_notification_is_sent_once_asked_about_and_canceled(
 
 @each_engine
 async def test_lists_are_read_page_by_page_each_item_once(engine: str, request: pytest.FixtureRequest) -> None:
-    async with desk_on(engine, request) as desk, desk.client() as client:
+    async with api_on(engine, request) as api, api.client() as client:
         for number in range(5):
             headers = {"idempotency-key": f"k{number}"}
             await client.post("/v1/notifications", json=WELCOME | {"to": [{"user": "1"}]}, headers=headers)
@@ -92,9 +92,9 @@ async def test_lists_are_read_page_by_page_each_item_once(engine: str, request: 
 async def test_another_tenants_id_is_answered_exactly_as_one_that_nobody_has(
     engine: str, request: pytest.FixtureRequest
 ) -> None:
-    async with desk_on(engine, request) as desk, desk.client(tenant_id=OTHER) as stranger:
-        ids = await things(desk)
-        for method, path, operation in desk.operations():
+    async with api_on(engine, request) as api, api.client(tenant_id=OTHER) as stranger:
+        ids = await things(api)
+        for method, path, operation in api.operations():
             for name in re.findall(r"\{(\w+)\}", path):
                 theirs = await ask(stranger, method, filled(path, NOBODY | {name: ids[name]}), operation)
                 nobodys = await ask(stranger, method, filled(path, NOBODY), operation)
@@ -107,8 +107,8 @@ async def test_whatever_stands_in_a_request_the_store_is_not_broken_by_it(
     engine: str, request: pytest.FixtureRequest
 ) -> None:
     nasty = ["%00", "%27%3B--", "a%0Ab", "%F0%9F%94%94", "%C3%28", "x" * 4000, "9223372036854775807", "..%2F"]
-    async with desk_on(engine, request) as desk, desk.client() as client:
-        for method, path, operation in desk.operations():
+    async with api_on(engine, request) as api, api.client() as client:
+        for method, path, operation in api.operations():
             for text in nasty:
                 for name in re.findall(r"\{(\w+)\}", path):
                     answer = await ask(client, method, filled(path, NOBODY | {name: text}), operation)
@@ -134,8 +134,8 @@ async def test_whatever_stands_in_a_request_the_store_is_not_broken_by_it(
 
 @each_engine
 async def test_keys_types_and_retries_are_kept_and_audited(engine: str, request: pytest.FixtureRequest) -> None:
-    async with desk_on(engine, request) as desk, desk.client(Role.ADMIN) as client:
-        ids = await things(desk)
+    async with api_on(engine, request) as api, api.client(Role.ADMIN) as client:
+        ids = await things(api)
         assert (await client.put("/v1/types/newsletter/enabled", json={"enabled": False})).status_code == 204
         (line,) = (await client.get("/v1/uncertain")).json()["items"]
         asked = {"version": line["version"], "reason": "asked for"}

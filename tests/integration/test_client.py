@@ -16,7 +16,7 @@ from clarion.domain.notification import NotificationJob
 from clarion.domain.support import SupportStatus
 from clarion.errors import StoreBusy, StoreUnreachable
 from clarion.ports.catalog import Role
-from tests.integration.api_desk import ENTITY, ApiDesk, seeded_desk
+from tests.integration.api_harness import ENTITY, ApiHarness, seeded_api
 from tests.integration.api_server import serving
 from tests.unit.pipeline_line import TENANT
 
@@ -35,48 +35,48 @@ class Pauses:
 
 
 @asynccontextmanager
-async def connected(desk: ApiDesk, role: Role = Role.ADMIN) -> AsyncIterator[tuple[Client, Pauses]]:
+async def connected(api: ApiHarness, role: Role = Role.ADMIN) -> AsyncIterator[tuple[Client, Pauses]]:
     pauses = Pauses()
     async with (
-        serving(desk) as port,
-        Client(f"http://127.0.0.1:{port}/", key=desk.keys[TENANT, role], pause=pauses) as client,
+        serving(api) as port,
+        Client(f"http://127.0.0.1:{port}/", key=api.keys[TENANT, role], pause=pauses) as client,
     ):
         yield client, pauses
 
 
 async def test_a_notification_is_sent_asked_about_and_found_in_its_history() -> None:
-    desk = await seeded_desk()
-    async with connected(desk) as (client, _):
+    api = await seeded_api()
+    async with connected(api) as (client, _):
         about = Entity(type="child", guid=ENTITY)
-        receipt = await client.send("welcome", to=SAM, data=NAME, entity=about, key="signup-42")
+        sent = await client.send("welcome", to=SAM, data=NAME, entity=about, key="signup-42")
         again = await client.send("welcome", to=[SAM], data=NAME, entity=about, key="signup-42")
-        assert (again.job_id, again.repeated) == (receipt.job_id, True)
-        await desk.line.drain()
-        assert receipt.message_id is not None
-        told = await client.timeline(receipt.message_id)
+        assert (again.job_id, again.repeated) == (sent.job_id, True)
+        await api.line.drain()
+        assert sent.message_id is not None
+        told = await client.timeline(sent.message_id)
         assert told.lines[0].what == "accepted"
-        shown = await client.notification(receipt.job_id)
+        shown = await client.notification(sent.job_id)
         assert (shown.status, shown.entity) == ("Done", about)
-        assert [line.job_id async for line in client.history(ENTITY)] == [receipt.job_id]
+        assert [line.job_id async for line in client.history(ENTITY)] == [sent.job_id]
         assert "welcome" in [one.type for one in await client.types()]
 
 
 async def test_a_long_history_is_gone_through_page_by_page() -> None:
-    desk = await seeded_desk()
+    api = await seeded_api()
     sent = []
-    async with connected(desk) as (client, _):
+    async with connected(api) as (client, _):
         for _ in range(53):  # a page is 50
             sent.append((await client.send("welcome", to=Recipient(user="1"), data=NAME)).job_id)
-            desk.clock.advance(timedelta(seconds=1))
+            api.clock.advance(timedelta(seconds=1))
         assert [line.job_id async for line in client.history("user:1")] == sent[::-1]
 
 
 async def test_everything_that_support_does_can_be_done() -> None:
-    desk = await seeded_desk()
-    async with connected(desk) as (client, _):
-        desk.provider.answers = [Unknown(reason="no reply")]
-        receipt = await client.send("welcome", to=SAM, data=NAME, key="k")
-        await desk.line.drain()
+    api = await seeded_api()
+    async with connected(api) as (client, _):
+        api.provider.answers = [Unknown(reason="no reply")]
+        sent = await client.send("welcome", to=SAM, data=NAME, key="k")
+        await api.line.drain()
         (line,) = (await client.uncertain()).items
         assert (await client.retry(line.id, version=line.version, reason="asked for")).id == line.id
         with pytest.raises(ApiError, match="conflict"):
@@ -91,25 +91,25 @@ async def test_everything_that_support_does_can_be_done() -> None:
         later = await client.send("welcome", to=SAM, data=NAME)
         assert not (await client.cancel(later.job_id)).repeated
         assert (await client.cancel(later.job_id)).repeated
-        assert (await client.notification(receipt.job_id)).messages[0].status == "RetryReady"
+        assert (await client.notification(sent.job_id)).messages[0].status == "RetryReady"
 
 
 async def test_a_notification_that_failed_can_be_tried_again() -> None:
-    desk = await seeded_desk()
-    async with connected(desk) as (client, _):
-        receipt = await client.send("welcome", to=SAM, data=NAME)
+    api = await seeded_api()
+    async with connected(api) as (client, _):
+        sent = await client.send("welcome", to=SAM, data=NAME)
         with pytest.raises(ApiError, match="conflict"):
-            await client.retry_notification(receipt.job_id, reason="it has not failed")
-        jobs = desk.memory.table(TENANT, NotificationJob)
+            await client.retry_notification(sent.job_id, reason="it has not failed")
+        jobs = api.memory.table(TENANT, NotificationJob)
         jobs.update({place: msgspec.structs.replace(job, payload=None) for place, job in jobs.items()})
-        await desk.line.drain()
-        assert (await client.retry_notification(receipt.job_id, reason="again")).job_id == receipt.job_id
-        assert (await client.notification(receipt.job_id)).status == "Ready"
+        await api.line.drain()
+        assert (await client.retry_notification(sent.job_id, reason="again")).job_id == sent.job_id
+        assert (await client.notification(sent.job_id)).status == "Ready"
 
 
 async def test_an_error_is_the_problem_that_was_answered() -> None:
-    desk = await seeded_desk()
-    async with connected(desk) as (client, pauses):
+    api = await seeded_api()
+    async with connected(api) as (client, pauses):
         with pytest.raises(ApiError) as refused:
             await client.send("welcome", to=SAM, key="k")
         assert (refused.value.code, refused.value.status, refused.value.problem.field) == ("invalid-input", 422, "data")
@@ -119,37 +119,37 @@ async def test_an_error_is_the_problem_that_was_answered() -> None:
 
 
 async def test_a_send_with_a_key_is_repeated_until_the_store_is_back_and_sends_once() -> None:
-    desk = await seeded_desk()
-    desk.failing.only, desk.failing.after_commit = frozenset({"ensure_notification_jobs"}), True
-    async with connected(desk) as (client, pauses):
-        desk.failing.error = StoreUnreachable("gone", hint="wait")
+    api = await seeded_api()
+    api.failing.only, api.failing.after_commit = frozenset({"ensure_notification_jobs"}), True
+    async with connected(api) as (client, pauses):
+        api.failing.error = StoreUnreachable("gone", hint="wait")
 
         async def heal(seconds: float) -> None:
             pauses.seconds.append(seconds)
-            desk.failing.error = None
+            api.failing.error = None
 
         client._pause = heal
-        receipt = await client.send("welcome", to=SAM, data=NAME, key="k")
-    assert receipt.repeated  # the first try was committed, and its answer was an error
+        sent = await client.send("welcome", to=SAM, data=NAME, key="k")
+    assert sent.repeated  # the first try was committed, and its answer was an error
     assert pauses.seconds == [5.0]
-    await desk.line.drain()
-    assert len(desk.provider.calls) == 1
+    await api.line.drain()
+    assert len(api.provider.calls) == 1
 
 
 async def test_a_send_without_a_key_is_never_repeated() -> None:
-    desk = await seeded_desk()
-    desk.failing.only = frozenset({"ensure_notification_jobs"})
-    async with connected(desk) as (client, pauses):
-        desk.failing.error = StoreBusy("locked", hint="wait")
+    api = await seeded_api()
+    api.failing.only = frozenset({"ensure_notification_jobs"})
+    async with connected(api) as (client, pauses):
+        api.failing.error = StoreBusy("locked", hint="wait")
         with pytest.raises(ApiError, match="store-busy"):
             await client.send("welcome", to=SAM, data=NAME)
     assert not pauses.seconds
 
 
 async def test_after_some_tries_the_last_answer_stands() -> None:
-    desk = await seeded_desk()
-    async with connected(desk) as (client, pauses):
-        desk.failing.error = StoreBusy("locked", hint="wait")
+    api = await seeded_api()
+    async with connected(api) as (client, pauses):
+        api.failing.error = StoreBusy("locked", hint="wait")
         with pytest.raises(ApiError, match="store-busy"):
             await client.types()
     assert pauses.seconds == [1.0, 1.0, 1.0]
@@ -188,12 +188,12 @@ def test_an_address_that_is_no_url_is_refused_at_once(url: str) -> None:
 
 
 async def test_the_key_is_in_no_error() -> None:
-    desk = await seeded_desk()
-    async with connected(desk, Role.VIEWER) as (client, _):
+    api = await seeded_api()
+    async with connected(api, Role.VIEWER) as (client, _):
         with pytest.raises(ApiError) as refused:
             await client.send("welcome", to=SAM, data=NAME)
     assert refused.value.code == "forbidden"
-    assert desk.keys[TENANT, Role.VIEWER] not in f"{refused.value!r}{refused.value}"
+    assert api.keys[TENANT, Role.VIEWER] not in f"{refused.value!r}{refused.value}"
 
 
 @pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r", "", "{}\u00e9"])

@@ -26,8 +26,8 @@ from clarion.adapters.stores.migration import (
 )
 from clarion.adapters.stores.migration.failure import without_password
 from clarion.errors import (
+    BadConfiguration,
     ClarionError,
-    Misconfigured,
     ProgramTooOld,
     SchemaEdited,
     SchemaMissing,
@@ -249,9 +249,9 @@ async def test_a_server_that_was_stopped_is_unreachable_and_one_started_again_is
 async def test_what_a_server_refuses_is_told_by_what_to_do_about_it(postgres_server: PostgresServer) -> None:
     with pytest.raises(StoreUnreachable, match="create the database"):
         await migrate_postgres(postgres_server.url_of("absent"))
-    with pytest.raises(Misconfigured, match="correct the credentials"):
+    with pytest.raises(BadConfiguration, match="correct the credentials"):
         await migrate_postgres(postgres_server.url.replace("clarion@", "stranger@"))
-    with pytest.raises(Misconfigured, match="address that cannot be read"):
+    with pytest.raises(BadConfiguration, match="address that cannot be read"):
         await migrate_postgres("postgres-is-here")
 
 
@@ -265,7 +265,7 @@ async def test_a_role_that_may_not_create_and_one_that_may_not_write_are_told_ap
         ALTER ROLE reader SET default_transaction_read_only = on;
         """,
     )
-    with pytest.raises(Misconfigured, match="grant the role CREATE"):
+    with pytest.raises(BadConfiguration, match="grant the role CREATE"):
         await migrate_postgres(postgres_url.replace("clarion@", "guest@"))
     with pytest.raises(StoreReadOnly, match="name the primary server"):
         await migrate_postgres(postgres_url.replace("clarion@", "reader@"))

@@ -26,7 +26,7 @@ from clarion.adapters.stores.migration import (
     migrate_sqlite,
 )
 from clarion.adapters.stores.migration.upgrade_sqlite import statements
-from clarion.errors import BrokenInvariant, Misconfigured, StoreBusy
+from clarion.errors import BadConfiguration, BrokenInvariant, StoreBusy
 from clarion.testing.postgres import PostgresServer
 from clarion.testing.schema import Table, describe_postgres, describe_sqlite
 from tests.integration.toy_history import BAD, GROUND, INDEXES, WIDER, Toy, both, write_history
@@ -300,9 +300,9 @@ def test_any_file_name_means_that_file(tmp_path: Path, name: str) -> None:
 async def test_a_target_that_does_not_exist_is_named_and_one_that_lies_behind_changes_nothing(
     migrated_postgres_url: str, migrated_sqlite_path: Path
 ) -> None:
-    with pytest.raises(Misconfigured, match="'9999'"):
+    with pytest.raises(BadConfiguration, match="'9999'"):
         await migrate_postgres(migrated_postgres_url, target="9999")
-    with pytest.raises(Misconfigured, match="'9999'"):
+    with pytest.raises(BadConfiguration, match="'9999'"):
         migrate_sqlite(migrated_sqlite_path, target="9999")
     nothing = Migrated(from_revision=HISTORY.head, to_revision=HISTORY.head, steps=())
     assert await migrate_postgres(migrated_postgres_url, target="0001") == nothing

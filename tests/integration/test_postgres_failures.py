@@ -19,10 +19,10 @@ from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
 from clarion.adapters.stores.postgres.session import ATTEMPTS_MAX
 from clarion.domain.ensured import Outcome
 from clarion.errors import (
+    BadConfiguration,
     BrokenInvariant,
     ClarionError,
     InvalidInput,
-    Misconfigured,
     SchemaMissing,
     StoreBusy,
     StoreFull,
@@ -90,7 +90,7 @@ async def test_a_server_that_is_down_is_named_without_its_password(place: str) -
 
 @pytest.mark.parametrize("url", ["postgresql://me:{}@host:port/db", "postgresql://me:{}@,/db", "mysql://me:{}@host/db"])
 async def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
-    with one_line(Misconfigured, says="an address that cannot be read"):
+    with one_line(BadConfiguration, says="an address that cannot be read"):
         await open_and_close(url.format(SECRET))
 
 
@@ -102,7 +102,7 @@ async def test_a_wrong_password_and_an_unknown_database_are_told_apart() -> None
         rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
         await admin.execute("SELECT pg_reload_conf()")
         await admin.close()
-        with one_line(Misconfigured, says="refuses the user or the password.*correct the credentials"):
+        with one_line(BadConfiguration, says="refuses the user or the password.*correct the credentials"):
             await open_and_close(f"postgresql://guarded:wrong-{SECRET}@/postgres?host={server.folder}")
         with one_line(StoreUnreachable, says="has no such database.*create the database"):
             await open_and_close(f"postgresql://guarded:{SECRET}@/nowhere?host={server.folder}")
@@ -165,7 +165,7 @@ async def test_a_read_only_database_is_read_and_not_written(migrated_postgres_ur
 async def test_a_role_without_rights_is_told_which_it_needs(migrated_postgres_url: str, admin: Connection) -> None:
     await admin.execute("CREATE ROLE looker LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker")
     store = await open_store(migrated_postgres_url.replace("clarion@", "looker@"), clock=ManualClock())
-    with one_line(Misconfigured, says="forbids it.*grant the role SELECT, INSERT"):
+    with one_line(BadConfiguration, says="forbids it.*grant the role SELECT, INSERT"):
         await ensure(store)
     await store.close()
     await admin.execute("DROP OWNED BY looker; DROP ROLE looker")

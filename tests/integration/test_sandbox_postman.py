@@ -15,7 +15,7 @@ from clarion.sandbox.postman import BATCH, Postman
 from clarion.sandbox.provider import SandboxProvider, open_provider
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import WebhookEvent
-from tests.integration.api_desk import OTHER, ApiDesk
+from tests.integration.api_harness import OTHER, ApiHarness
 from tests.integration.api_server import serving
 from tests.integration.sandbox_use import SECOND, call, waiting
 from tests.unit.pipeline_line import TENANT
@@ -34,19 +34,19 @@ async def provider(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SandboxP
 
 
 class Round:
-    """A desk on a real port, and a postman who brings it the receipts of an account."""
+    """A api on a real port, and a postman who brings it the receipts of an account."""
 
-    def __init__(self, desk: ApiDesk, provider: SandboxProvider, postman: Postman) -> None:
-        self.desk, self.provider, self.postman = desk, provider, postman
+    def __init__(self, api: ApiHarness, provider: SandboxProvider, postman: Postman) -> None:
+        self.api, self.provider, self.postman = api, provider, postman
 
     async def delivered(self, *calls: Call) -> None:
         """Have calls accepted, and their receipts ready to be brought."""
         for one in calls:
             await self.provider.send(one)
-        self.desk.clock.advance(SECOND)
+        self.api.clock.advance(SECOND)
 
     def kept(self, tenant_id: str = TENANT) -> list[WebhookEvent]:
-        return list(self.desk.memory._tables.of(tenant_id, WebhookEvent).values())
+        return list(self.api.memory._tables.of(tenant_id, WebhookEvent).values())
 
     async def drain(self) -> list[int]:
         """Let the postman go until nothing is left that it could bring now; return what each way did."""
@@ -61,12 +61,12 @@ class Round:
 async def going_round(
     provider: SandboxProvider, clock: ManualClock, *, account: str = "sandbox"
 ) -> AsyncIterator[Round]:
-    desk = ApiDesk(clock=clock, reporters={"sandbox": provider})
-    await desk.seed()
-    async with serving(desk) as port:
+    api = ApiHarness(clock=clock, reporters={"sandbox": provider})
+    await api.seed()
+    async with serving(api) as port:
         postman = Postman(provider, account=account, url=f"http://127.0.0.1:{port}", clock=clock)
         try:
-            yield Round(desk, provider, postman)
+            yield Round(api, provider, postman)
         finally:
             await postman.close()
 
@@ -84,7 +84,7 @@ async def test_receipts_are_brought_once_each_and_wake_the_workers(
             (f"{name}-2-bounced", OutgoingStatus.BOUNCED, "sandbox"),
         ]
         assert [one.provider_message_id for one in round_.kept(OTHER)] == ["sandbox-3"]
-        assert round_.desk.rings == ["events"]
+        assert round_.api.wake_ups == ["events"]
         assert await round_.postman.step() == 0
 
 
@@ -101,11 +101,11 @@ async def test_an_answer_that_was_lost_costs_a_repeat_that_changes_nothing(
     """As after a kill between the answer and the note that it came: the events are stored, nobody here knows."""
     async with going_round(provider, clock) as round_:
         await round_.delivered(call(1))
-        round_.desk.failing.error = StoreUnreachable("gone", hint="wait")
-        round_.desk.failing.only, round_.desk.failing.after_commit = frozenset({"keep_events"}), True
+        round_.api.failing.error = StoreUnreachable("gone", hint="wait")
+        round_.api.failing.only, round_.api.failing.after_commit = frozenset({"keep_events"}), True
         assert await round_.postman.step() == 0
         assert len(round_.kept()) == 1
-        round_.desk.failing.error = None
+        round_.api.failing.error = None
         clock.advance(SECOND)
         assert await round_.drain() == [1]
         assert len(round_.kept()) == 1
@@ -114,16 +114,16 @@ async def test_an_answer_that_was_lost_costs_a_repeat_that_changes_nothing(
 async def test_while_the_door_fails_it_pauses_longer_and_longer(provider: SandboxProvider, clock: ManualClock) -> None:
     async with going_round(provider, clock) as round_:
         await round_.delivered(call(1))
-        round_.desk.failing.error = StoreUnreachable("gone", hint="wait")
+        round_.api.failing.error = StoreUnreachable("gone", hint="wait")
         asked = []
         for second in range(130):
-            before = round_.desk.metrics.written(None)
+            before = round_.api.metrics.written(None)
             assert await round_.postman.step() == 0
-            if round_.desk.metrics.written(None) != before:
+            if round_.api.metrics.written(None) != before:
                 asked.append(second)
             clock.advance(SECOND)
         assert asked == [0, 1, 3, 7, 15, 31, 63, 123]
-        round_.desk.failing.error = None
+        round_.api.failing.error = None
         clock.advance(timedelta(minutes=1))
         assert await round_.drain() == [1]
 

@@ -17,7 +17,7 @@ import pytest
 from clarion.adapters.host import HostClock
 from clarion.domain.outgoing import EVIDENCE_ORDER, RANK, OutgoingStatus
 from clarion.domain.signature import SIGNATURE, sign
-from clarion.errors import InvalidInput, Misconfigured, SignatureRefused
+from clarion.errors import BadConfiguration, InvalidInput, SignatureRefused
 from clarion.ports.provider import Reporter
 from clarion.ports.track import ProviderEvent
 from clarion.sandbox import null, remote, report
@@ -25,7 +25,7 @@ from clarion.sandbox.ledger import Ledger
 from clarion.sandbox.provider import SandboxProvider, open_outbox, open_provider
 from clarion.sandbox.report import EVENTS_MAX, Report
 from clarion.testing.clock import START_AT, ManualClock
-from tests.integration.api_desk import OTHER
+from tests.integration.api_harness import OTHER
 from tests.integration.sandbox_use import HASH, SECOND, call, waiting
 from tests.unit.pipeline_line import TENANT
 
@@ -270,7 +270,7 @@ def test_the_reference_has_what_can_be_reported_in_the_order_of_its_rank() -> No
 
 async def test_a_file_that_fails_is_the_operators(provider: SandboxProvider) -> None:
     provider._ledger.close()
-    with pytest.raises(Misconfigured, match="the sandbox's file failed"):
+    with pytest.raises(BadConfiguration, match="the sandbox's file failed"):
         await provider.read_reports("sandbox", {}, b"", now=START_AT)
 
 

@@ -15,9 +15,9 @@ from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, inspect, m
 from clarion.adapters.stores.sqlite.session import require_library
 from clarion.domain.ensured import Outcome
 from clarion.errors import (
+    BadConfiguration,
     ClarionError,
     InvalidInput,
-    Misconfigured,
     SchemaMissing,
     SchemaUnknown,
     StoreBusy,
@@ -133,7 +133,7 @@ async def test_a_store_in_memory_cannot_be_migrated() -> None:
 
 def test_an_sqlite_that_does_not_know_our_sql_is_refused() -> None:
     require_library((3, 38, 0))
-    with pytest.raises(Misconfigured, match=r"is 3\.37\.2 and Clarion needs 3\.38\.0"):
+    with pytest.raises(BadConfiguration, match=r"is 3\.37\.2 and Clarion needs 3\.38\.0"):
         require_library((3, 37, 2))
 
 

@@ -131,7 +131,7 @@ async def fill(store: SqliteStore) -> None:
 async def fill_queue(store: SqliteStore) -> None:
     """Rows in many flows and many states, with lines, attempts and receipts."""
     campaign = await of_one_campaign(store, len(NUMBERS))
-    campaign = [msgspec.structs.replace(item, source=f"campaign-{n}") for n, item in enumerate(campaign)]
+    campaign = [msgspec.structs.replace(item, broadcast=f"campaign-{n}") for n, item in enumerate(campaign)]
     await store.ensure_outgoing_messages(TENANT, campaign)
     await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, len(NUMBERS)))
     claimed = await claim(store, quota=len(NUMBERS))

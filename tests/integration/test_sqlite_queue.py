@@ -12,7 +12,7 @@ import pytest
 from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.adapters.stores.sqlite.clock import microseconds
 from clarion.domain.call import Unknown
-from clarion.domain.claim import DoubtVerdict, Gate
+from clarion.domain.claim import Gate, Settlement
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BrokenInvariant, StoreBusy
 from clarion.ports.track import ProviderEvent
@@ -55,12 +55,12 @@ async def test_a_claim_while_a_gate_is_being_closed_waits_for_it_and_finds_it_cl
     await store.ensure_outgoing_messages(TENANT, items)
     with closing(sqlite3.connect(migrated_sqlite_path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        other.execute("INSERT INTO source VALUES (?, ?, 'Paused')", (TENANT, items[0].source))
+        other.execute("INSERT INTO broadcast VALUES (?, ?, 'Paused')", (TENANT, items[0].broadcast))
         with pytest.raises(StoreBusy):
             await claim(store, quota=3)
         other.execute("COMMIT")
     assert await claim(store, quota=3) == []
-    await store.set_gate(TENANT, items[0].source, Gate.OPEN, actor="sam")
+    await store.set_gate(TENANT, items[0].broadcast, Gate.OPEN, actor="sam")
     assert len(await claim(store, quota=3)) == 3
 
 
@@ -68,7 +68,7 @@ async def test_canceling_a_campaign_is_one_update_and_the_sweep_goes_in_chunks(s
     items = await of_one_campaign(store, 250)
     await store.ensure_outgoing_messages(TENANT, items)
     with counted(store) as statements:
-        await store.set_gate(TENANT, items[0].source, Gate.CANCELED, actor="sam")
+        await store.set_gate(TENANT, items[0].broadcast, Gate.CANCELED, actor="sam")
     assert len(statements.methods) == 3  # one update, and two statements of the audit log
     assert [await store.sweep_canceled(limit=100) for _ in range(4)] == [100, 100, 50, 0]
     counts = connection_of(store).execute("SELECT status, n FROM flow_count WHERE n <> 0").fetchall()
@@ -133,9 +133,9 @@ async def test_two_results_of_one_row_in_one_set_are_recorded_one_after_the_othe
     (first,) = await claim(store, quota=1, name="first")
     clock.advance(timedelta(minutes=2))
     await store.rescue_outgoing(limit=1)
-    (doubt,) = await store.find_doubts(accounts=(first.account,), limit=1)
-    verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again")
-    await store.settle_doubts([verdict], actor="settle")
+    (send,) = await store.find_uncertain(accounts=(first.account,), limit=1)
+    settlement = Settlement(id=send.id, bucket=send.bucket, version=send.version, replay=True, reason="again")
+    await store.settle_uncertain([settlement], actor="settle")
     (second,) = await claim(store, quota=1, name="second")
     both = [*results([second], Unknown(reason="lost")), *results([first])]
     recorded = await store.record_outgoing(both, actor="worker")
@@ -146,5 +146,5 @@ async def test_two_results_of_one_row_in_one_set_are_recorded_one_after_the_othe
     ]
     attempts = connection_of(store).execute("SELECT attempt, status FROM delivery_attempt ORDER BY attempt").fetchall()
     assert attempts == [(1, "Accepted"), (2, "Unknown")]
-    (unproven,) = connection_of(store).execute("SELECT first_unproven_at FROM outgoing_message").fetchone()
-    assert unproven == microseconds(START_AT), "when the first of them was claimed"
+    (may_have_arrived,) = connection_of(store).execute("SELECT first_unknown_at FROM outgoing_message").fetchone()
+    assert may_have_arrived == microseconds(START_AT), "when the first of them was claimed"

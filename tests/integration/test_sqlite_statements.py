@@ -128,7 +128,7 @@ async def test_a_campaigns_counts_are_one_statement_of_the_commit(store: SqliteS
 
 async def test_the_number_of_flows_makes_no_difference_to_a_claim(store: SqliteStore) -> None:
     items = await of_many_jobs(store, CLAIM)
-    items = [msgspec.structs.replace(item, source=f"campaign-{n % 50}") for n, item in enumerate(items)]
+    items = [msgspec.structs.replace(item, broadcast=f"campaign-{n % 50}") for n, item in enumerate(items)]
     await store.ensure_outgoing_messages(TENANT, items)
     with counted(store) as statements:
         claimed = await claim(store, quota=3)
@@ -171,7 +171,9 @@ async def test_each_outcome_takes_the_same_number_of_statements_for_one_and_for_
 ) -> None:
     await store.ensure_outgoing_messages(TENANT, await of_many_jobs(store, CLAIM + 2))
     first, one, *many = await claim(store, quota=CLAIM + 2)
-    await store.record_outgoing(results([first], outcome), actor="worker")  # makes the flow that doubts are pinned to
+    await store.record_outgoing(
+        results([first], outcome), actor="worker"
+    )  # makes the flow that uncertain sends are pinned to
     with counted(store) as for_one:
         await store.record_outgoing(results([one], outcome), actor="worker")
     with counted(store) as for_many:
@@ -189,7 +191,9 @@ async def test_all_outcomes_in_one_batch_take_a_bounded_number_of_statements(sto
     ]
     with counted(store) as statements:
         await store.record_outgoing(mixed, actor="worker")
-    assert len(statements.methods) == 7, "the four, the account's case, and the first doubt's flow made and read"
+    assert len(statements.methods) == 7, (
+        "the four, the account's case, and the first uncertain send's flow made and read"
+    )
 
 
 async def test_late_replies_of_rescued_rows_take_no_more_statements(store: SqliteStore, clock: ManualClock) -> None:

@@ -44,7 +44,7 @@ def test_an_hour_passes_at_once() -> None:
 
 
 def test_a_crash_runs_neither_except_nor_finally() -> None:
-    loop, story = new_loop(), []
+    loop, timeline = new_loop(), []
     process = Process("worker")
 
     async def work() -> None:
@@ -52,26 +52,26 @@ def test_a_crash_runs_neither_except_nor_finally() -> None:
             assert PROCESS.get() is process
             await asyncio.sleep(10)
         finally:
-            story.append("finally")
+            timeline.append("finally")
 
     async def main() -> None:
         loop.start(process, work())
         await asyncio.sleep(5)
         process.alive = False
         await asyncio.sleep(60)
-        assert story == []
+        assert timeline == []
 
     loop.run_until_complete(main())
     loop.bury()
 
 
 def test_a_crashed_process_takes_the_tasks_with_it_that_it_started() -> None:
-    loop, story = new_loop(), []
+    loop, timeline = new_loop(), []
     process = Process("worker")
 
     async def child() -> None:
         await asyncio.sleep(10)
-        story.append("child")
+        timeline.append("child")
 
     async def work() -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -84,12 +84,12 @@ def test_a_crashed_process_takes_the_tasks_with_it_that_it_started() -> None:
         await asyncio.sleep(60)
 
     loop.run_until_complete(main())
-    assert story == []
+    assert timeline == []
     loop.bury()
 
 
 def test_a_paused_process_goes_on_where_it_stood_and_its_timeouts_are_late() -> None:
-    loop, story = new_loop(), []
+    loop, timeline = new_loop(), []
     process = Process("worker")
 
     async def work() -> None:
@@ -97,7 +97,7 @@ def test_a_paused_process_goes_on_where_it_stood_and_its_timeouts_are_late() -> 
             async with asyncio.timeout(10):
                 await asyncio.sleep(60)
         except TimeoutError:
-            story.append(loop.time())
+            timeline.append(loop.time())
 
     async def main() -> None:
         loop.start(process, work())
@@ -106,7 +106,7 @@ def test_a_paused_process_goes_on_where_it_stood_and_its_timeouts_are_late() -> 
         await asyncio.sleep(60)
 
     loop.run_until_complete(main())
-    assert story == [30.0]
+    assert timeline == [30.0]
     loop.bury()
 
 

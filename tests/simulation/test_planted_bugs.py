@@ -15,7 +15,7 @@ from clarion.adapters.stores.query import Query
 from clarion.adapters.stores.sqlite import SqliteStore
 from clarion.adapters.stores.sqlite.session import Session
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay, Unknown
-from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict, FlowQuota, Recorded, StageResult
+from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Recorded, Settlement, StageResult
 from clarion.domain.identity import Channel
 from clarion.ports.provider import EVERY_CHANNEL, Provider
 from clarion.testing.clock import SeededIds
@@ -76,12 +76,12 @@ class RescueIsRetry(Planted):
 
     async def rescue_outgoing(self, *, limit: int) -> int:
         rescued = await self.real.rescue_outgoing(limit=limit)
-        doubts = await self.real.find_doubts(accounts=tuple(Channel), limit=limit)
-        verdicts = [
-            DoubtVerdict(id=one.id, bucket=one.bucket, version=one.version, replay=True, reason="again")
-            for one in doubts
+        uncertain = await self.real.find_uncertain(accounts=tuple(Channel), limit=limit)
+        settlements = [
+            Settlement(id=one.id, bucket=one.bucket, version=one.version, replay=True, reason="again")
+            for one in uncertain
         ]
-        await self.real.settle_doubts(verdicts, actor="janitor")
+        await self.real.settle_uncertain(settlements, actor="janitor")
         return rescued
 
 

@@ -43,8 +43,8 @@ def test_no_seed_at_all_is_no_proof(seeds: str, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_a_seed_that_once_failed_is_clean(seed: int) -> None:
-    report = run(Options.of(seed), with_story=True)
-    assert not report.failed, "\n".join([*report.story[-60:], *report.violations])
+    report = run(Options.of(seed), with_timeline=True)
+    assert not report.failed, "\n".join([*report.timeline[-60:], *report.violations])
 
 
 def test_a_seed_gives_the_same_run_in_every_interpreter() -> None:
@@ -59,9 +59,9 @@ def test_another_seed_gives_another_run() -> None:
 
 def test_a_run_can_be_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate.main(["--seed", "7", "--trace"]) == 0
-    story = capsys.readouterr().out
-    assert '"seed":7' in story
-    assert "everything heals" in story
+    timeline = capsys.readouterr().out
+    assert '"seed":7' in timeline
+    assert "everything heals" in timeline
 
 
 def test_switching_a_kind_of_fault_off_leaves_the_others_as_they_were() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.unit.dispatch_desk import Desk
+from tests.unit.dispatch_harness import DispatchHarness
 
 
 @pytest.fixture
-async def desk() -> Desk:
-    desk = Desk()
-    await desk.dispatcher.ensure_tenant("school")
-    return desk
+async def harness() -> DispatchHarness:
+    harness = DispatchHarness()
+    await harness.dispatcher.ensure_tenant("school")
+    return harness

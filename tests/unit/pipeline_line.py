@@ -19,7 +19,7 @@ from clarion.domain.call import Accepted, Call, CallOutcome, Replay
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel, Identity
-from clarion.domain.story import JobStory, TimelineLine, timeline
+from clarion.domain.timeline import JobTimeline, TimelineLine, timeline_lines
 from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
@@ -27,7 +27,7 @@ from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.renderer import Bundle, Renderer
-from clarion.producers.direct import DirectSends, Recipient, SendCommand, SendReceipt
+from clarion.producers.direct import DirectSends, Recipient, SendAnswer, SendCommand
 from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.memory import MemoryStore
@@ -164,7 +164,7 @@ class Line:
         *,
         also: tuple[Recipient, ...] = (),
         **changes: object,
-    ) -> SendReceipt:
+    ) -> SendAnswer:
         """Accept one notification."""
         recipient = Recipient(address=to) if isinstance(to, str) else to
         values: dict[str, object] = {"data": {"name": "Sam"}, **changes}
@@ -212,12 +212,12 @@ class Line:
         self.clock.advance(timedelta(seconds=seconds))
         await self.drain()
 
-    async def story(self, receipt: SendReceipt) -> JobStory:
+    async def timeline(self, sent: SendAnswer) -> JobTimeline:
         """Return all that is stored about a job."""
-        story = await self.store.find_job_story(TENANT, receipt.job_id)
-        assert story is not None
-        return story
+        timeline = await self.store.find_job_timeline(TENANT, sent.job_id)
+        assert timeline is not None
+        return timeline
 
-    async def told(self, receipt: SendReceipt) -> list[TimelineLine]:
+    async def told(self, sent: SendAnswer) -> list[TimelineLine]:
         """Return the timeline of a job."""
-        return list(timeline(await self.story(receipt)))
+        return list(timeline_lines(await self.timeline(sent)))

@@ -1,4 +1,4 @@
-"""When a doubtful call may be repeated (I-10): only where a second one is harmless, and only in time."""
+"""When an uncertain call may be repeated (I-10): only where a second one is harmless, and only in time."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from clarion.domain.call import MARGIN, Replay
 
 
 def allowed(replay: Replay, *, after: timedelta) -> bool:
-    return replay.allows(unproven_for=after)
+    return replay.allows(unknown_for=after)
 
 
 def test_without_de_duplication_nothing_is_repeated() -> None:

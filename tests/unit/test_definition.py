@@ -8,7 +8,7 @@ from clarion.adapters.renderers import open_renderer
 from clarion.catalog.definition import FILE_BYTES_MAX, load_definition, load_definitions, parse_definition
 from clarion.domain.content import EmailContent
 from clarion.domain.identity import Channel, Lane
-from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.outgoing import UncertainPolicy
 from clarion.errors import InvalidInput
 from clarion.ports.renderer import Definition
 
@@ -39,7 +39,7 @@ def test_every_field_is_read() -> None:
         category = "security"
         channels = ["sms", "inbox"]
         lane = "critical"
-        doubt_policy = "prefer_duplicate"
+        uncertain_policy = "prefer_duplicate"
         ttl_seconds = 300
         required = ["code", "child.name"]
         sample = { code = "1", list = [1, 2.5, true], child = { name = "x" } }
@@ -53,7 +53,7 @@ def test_every_field_is_read() -> None:
         category="security",
         channels=(Channel.SMS, Channel.INBOX),
         lane=Lane.CRITICAL,
-        doubt_policy=DoubtPolicy.PREFER_DUPLICATE,
+        uncertain_policy=UncertainPolicy.PREFER_DUPLICATE,
         ttl_seconds=300,
         required=("code", "child.name"),
         sample={"code": "1", "list": [1, 2.5, True], "child": {"name": "x"}},
@@ -152,7 +152,11 @@ def test_the_demo_has_these_notifications() -> None:
         "newsletter": (Channel.EMAIL,),
     }
     code = definitions["one-time-code"]
-    assert (code.lane, code.doubt_policy, code.ttl_seconds) == (Lane.CRITICAL, DoubtPolicy.PREFER_DUPLICATE, 300)
+    assert (code.lane, code.uncertain_policy, code.ttl_seconds) == (
+        Lane.CRITICAL,
+        UncertainPolicy.PREFER_DUPLICATE,
+        300,
+    )
     assert definitions["newsletter"].lane is Lane.BULK
     assert all(definition.sample for definition in definitions.values())
 

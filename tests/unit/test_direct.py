@@ -43,8 +43,8 @@ async def test_a_time_that_cannot_be_kept_is_refused_and_nothing_is_stored(
 
 @pytest.mark.parametrize("ahead", [-HORIZON, timedelta(), HORIZON])
 async def test_a_year_ahead_and_any_time_that_has_passed_are_accepted(line: Line, ahead: timedelta) -> None:
-    receipt = await line.send(not_before_at=line.clock.now() + ahead)
-    assert await line.store.find_job_story(TENANT, receipt.job_id) is not None
+    sent = await line.send(not_before_at=line.clock.now() + ahead)
+    assert await line.store.find_job_timeline(TENANT, sent.job_id) is not None
 
 
 FAR_EAST = timezone(timedelta(hours=14))

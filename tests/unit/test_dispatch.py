@@ -25,12 +25,23 @@ from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
 from clarion.domain.recipient import Target
 from clarion.errors import InvalidInput, InvalidKey
-from tests.unit.dispatch_desk import DRAFT, EMPLOYEE, ENTITY, SOURCE_AT, TRACE, UNIT, Desk, direct, reminder, report
+from tests.unit.dispatch_harness import (
+    DRAFT,
+    EMPLOYEE,
+    ENTITY,
+    SOURCE_AT,
+    TRACE,
+    UNIT,
+    DispatchHarness,
+    direct,
+    reminder,
+    report,
+)
 
 
-async def test_the_same_key_and_payload_give_the_first_callers_coordinates(desk: Desk) -> None:
-    first = await desk.job()
-    again = await desk.job(source_at=SOURCE_AT + timedelta(minutes=5))
+async def test_the_same_key_and_payload_give_the_first_callers_coordinates(harness: DispatchHarness) -> None:
+    first = await harness.job()
+    again = await harness.job(source_at=SOURCE_AT + timedelta(minutes=5))
     assert (first.outcome, again.outcome) == (Outcome.CREATED, Outcome.FOUND)
     assert again.record == first.record
     assert first.record.row_key == key.manual_job_rk(created_at=SOURCE_AT, job_guid=first.record.guid)
@@ -51,34 +62,34 @@ async def test_the_same_key_and_payload_give_the_first_callers_coordinates(desk:
     ids=lambda change: next(iter(change)),
 )
 async def test_the_same_key_with_another_payload_is_a_conflict_and_makes_nothing(
-    desk: Desk, change: dict[str, object]
+    harness: DispatchHarness, change: dict[str, object]
 ) -> None:
-    await desk.job()
-    answer = await desk.job(**change)
+    await harness.job()
+    answer = await harness.job(**change)
     assert answer.outcome is Outcome.CONFLICT
     assert "payload_hash" in answer.differing
-    assert len(desk.store.table("school", NotificationJob)) == 1
-    (case,) = await desk.store.list_support_cases("school")
+    assert len(harness.store.table("school", NotificationJob)) == 1
+    (case,) = await harness.store.list_support_cases("school")
     assert case.case_id == answer.case_id
 
 
-async def test_what_the_urgency_or_the_time_came_to_is_no_other_payload(desk: Desk) -> None:
-    await desk.job()
-    answer = await desk.job(lane=Lane.CRITICAL, due_at=SOURCE_AT + timedelta(days=1), actor="someone")
+async def test_what_the_urgency_or_the_time_came_to_is_no_other_payload(harness: DispatchHarness) -> None:
+    await harness.job()
+    answer = await harness.job(lane=Lane.CRITICAL, due_at=SOURCE_AT + timedelta(days=1), actor="someone")
     assert answer.outcome is Outcome.FOUND
 
 
 @pytest.mark.parametrize("year", [1, 1969, 9999])
-async def test_a_due_time_that_no_engine_could_give_back_is_refused(desk: Desk, year: int) -> None:
+async def test_a_due_time_that_no_engine_could_give_back_is_refused(harness: DispatchHarness, year: int) -> None:
     """F-50: a row that cannot be read holds up the queue, so none is stored."""
     with pytest.raises(InvalidInput, match="outside of the years 1970 to 9998") as refused:
-        await desk.job(due_at=SOURCE_AT.replace(year=year))
+        await harness.job(due_at=SOURCE_AT.replace(year=year))
     assert refused.value.field == "due_at"
-    assert not desk.store.table("school", NotificationJob)
+    assert not harness.store.table("school", NotificationJob)
 
 
-async def test_a_send_without_a_key_takes_the_guid_that_the_door_minted(desk: Desk) -> None:
-    answer = await desk.job(origin=Direct(operation="send", minted_guid=DRAFT))
+async def test_a_send_without_a_key_takes_the_guid_that_the_door_minted(harness: DispatchHarness) -> None:
+    answer = await harness.job(origin=Direct(operation="send", minted_guid=DRAFT))
     assert answer.record.guid == DRAFT
     assert answer.record.row_key.endswith(str(DRAFT))
 
@@ -87,9 +98,9 @@ async def test_a_send_without_a_key_takes_the_guid_that_the_door_minted(desk: De
     "origin",
     [Direct(operation="send"), Direct(operation="send", idempotency_key="a", minted_guid=DRAFT)],
 )
-async def test_a_send_with_neither_or_both_names_is_refused(desk: Desk, origin: Direct) -> None:
+async def test_a_send_with_neither_or_both_names_is_refused(harness: DispatchHarness, origin: Direct) -> None:
     with pytest.raises(InvalidInput, match="either an idempotency key or a minted guid"):
-        await desk.job(origin=origin)
+        await harness.job(origin=origin)
 
 
 @pytest.mark.parametrize(
@@ -102,53 +113,55 @@ async def test_a_send_with_neither_or_both_names_is_refused(desk: Desk, origin: 
     ],
 )
 async def test_history_opens_at_the_entity_or_else_at_the_recipient(
-    desk: Desk, changes: dict[str, object], partition_key: str
+    harness: DispatchHarness, changes: dict[str, object], partition_key: str
 ) -> None:
-    assert (await desk.job(**changes)).record.partition_key == partition_key
+    assert (await harness.job(**changes)).record.partition_key == partition_key
 
 
-async def test_a_bare_address_opens_its_history_under_a_hash_and_several_recipients_under_the_job(desk: Desk) -> None:
+async def test_a_bare_address_opens_its_history_under_a_hash_and_several_recipients_under_the_job(
+    harness: DispatchHarness,
+) -> None:
     target = Target(identity=Identity.address("sam@example.com"), channel=Channel.EMAIL)
-    one = await desk.job(to=(target,))
+    one = await harness.job(to=(target,))
     assert one.record.partition_key.startswith("address:")
     assert "sam" not in one.record.partition_key
-    both = await desk.job(origin=Direct(operation="send", idempotency_key="two"), to=(target, *direct().to))
+    both = await harness.job(origin=Direct(operation="send", idempotency_key="two"), to=(target, *direct().to))
     assert both.record.partition_key == str(both.record.guid)
 
 
-async def test_a_retried_producer_that_read_its_data_anew_is_no_conflict(desk: Desk) -> None:
+async def test_a_retried_producer_that_read_its_data_anew_is_no_conflict(harness: DispatchHarness) -> None:
     origin = FromAutomation(occurrence=reminder())
-    first = await desk.job(origin=origin, data={"days_left": 30}, to=())
-    again = await desk.job(origin=origin, data={"days_left": 29}, to=())
+    first = await harness.job(origin=origin, data={"days_left": 30}, to=())
+    again = await harness.job(origin=origin, data={"days_left": 29}, to=())
     assert (first.outcome, again.outcome) == (Outcome.CREATED, Outcome.FOUND)
     assert again.record.payload == first.record.payload
 
 
-async def test_each_producer_has_its_place(desk: Desk) -> None:
-    due = await desk.job(origin=FromAutomation(occurrence=reminder()))
+async def test_each_producer_has_its_place(harness: DispatchHarness) -> None:
+    due = await harness.job(origin=FromAutomation(occurrence=reminder()))
     assert due.record.partition_key == str(ENTITY)
     assert due.record.row_key == due.record.automation_key == "reminder:first-aid:certificate:c-9:expiry:2026-06-01:30"
-    run = await desk.job(origin=FromAutomation(occurrence=report()))
+    run = await harness.job(origin=FromAutomation(occurrence=report()))
     assert (run.record.partition_key, run.record.row_key) == (
         str(ENTITY),
         f"report-subscription:{ENTITY}:scheduled:20260301T083000Z",
     )
-    sent = await desk.job(origin=FromCampaign(business_unit=UNIT, campaign=DRAFT))
+    sent = await harness.job(origin=FromCampaign(business_unit=UNIT, campaign=DRAFT))
     assert (sent.record.partition_key, sent.record.row_key) == (f"{UNIT}_Campaign", str(DRAFT))
     event = FromEvent(event_type="incident:new", event_guid=DRAFT)
-    told = await desk.job(origin=event, entity=("child", ENTITY))
+    told = await harness.job(origin=event, entity=("child", ENTITY))
     assert told.record.row_key == f"incident%3Anew:{DRAFT}:welcome"
     assert told.record.partition_key == str(ENTITY)
 
 
-async def test_an_event_without_its_entity_is_refused(desk: Desk) -> None:
+async def test_an_event_without_its_entity_is_refused(harness: DispatchHarness) -> None:
     with pytest.raises(InvalidInput, match="name the event's entity"):
-        await desk.job(origin=FromEvent(event_type="incident", event_guid=DRAFT))
+        await harness.job(origin=FromEvent(event_type="incident", event_guid=DRAFT))
 
 
-async def test_a_history_anchor_has_no_scheduler_row_of_its_own_until_it_is_asked_for(desk: Desk) -> None:
-    job = (await desk.job(scheduled=False)).record
-    assert not desk.store.table("school", NotificationScheduler)
+async def test_a_history_anchor_has_no_scheduler_row_of_its_own_until_it_is_asked_for(harness: DispatchHarness) -> None:
+    job = (await harness.job(scheduled=False)).record
+    assert not harness.store.table("school", NotificationScheduler)
     request = PendingRequest(
         artifact_type=ArtifactType.NOTIFICATION_JOB,
         artifact_pk=job.partition_key,
@@ -156,32 +169,32 @@ async def test_a_history_anchor_has_no_scheduler_row_of_its_own_until_it_is_aske
         event_type="welcome",
         trace=TRACE,
     )
-    (created,) = await desk.dispatcher.ensure_notification_scheduler("school", [request])
-    (found,) = await desk.dispatcher.ensure_notification_scheduler("school", [request])
+    (created,) = await harness.dispatcher.ensure_notification_scheduler("school", [request])
+    (found,) = await harness.dispatcher.ensure_notification_scheduler("school", [request])
     assert (created.outcome, found.outcome) == (Outcome.CREATED, Outcome.FOUND)
     assert created.record.key == ("NotificationJob", job.partition_key, job.row_key, "welcome")
 
 
-async def test_an_occurrence_keeps_its_key_and_input_when_only_its_time_changes(desk: Desk) -> None:
-    (first,) = await desk.dispatcher.ensure_automation_scheduler("school", [reminder()])
+async def test_an_occurrence_keeps_its_key_and_input_when_only_its_time_changes(harness: DispatchHarness) -> None:
+    (first,) = await harness.dispatcher.ensure_automation_scheduler("school", [reminder()])
     later = reminder(scheduled_at=SOURCE_AT + timedelta(hours=2), tz_id="Europe/London", local_time="10:30")
-    (moved,) = await desk.dispatcher.ensure_automation_scheduler("school", [later])
+    (moved,) = await harness.dispatcher.ensure_automation_scheduler("school", [later])
     assert moved.outcome is Outcome.FOUND
     assert moved.record.input_hash == first.record.input_hash
     assert moved.record.scheduled_at == later.scheduled_at
-    (trace,) = await desk.dispatcher.ensure_automation_job("school", [reminder()])
+    (trace,) = await harness.dispatcher.ensure_automation_job("school", [reminder()])
     assert trace.record.row_key == first.record.scheduler_key
 
 
-async def test_an_occurrence_of_another_unit_under_the_same_key_is_a_conflict(desk: Desk) -> None:
-    await desk.dispatcher.ensure_automation_scheduler("school", [reminder()])
+async def test_an_occurrence_of_another_unit_under_the_same_key_is_a_conflict(harness: DispatchHarness) -> None:
+    await harness.dispatcher.ensure_automation_scheduler("school", [reminder()])
     other = msgspec.structs.replace(reminder().what, business_unit=DRAFT)
-    (answer,) = await desk.dispatcher.ensure_automation_scheduler("school", [reminder(what=other)])
+    (answer,) = await harness.dispatcher.ensure_automation_scheduler("school", [reminder(what=other)])
     assert answer.outcome is Outcome.CONFLICT
     assert set(answer.differing) == {"business_unit", "input_hash"}
 
 
-async def test_thresholds_reports_and_reruns_have_keys_of_their_own(desk: Desk) -> None:
+async def test_thresholds_reports_and_reruns_have_keys_of_their_own(harness: DispatchHarness) -> None:
     daily = ThresholdTrigger(
         metric="booked",
         value=0.9,
@@ -195,7 +208,7 @@ async def test_thresholds_reports_and_reruns_have_keys_of_their_own(desk: Desk) 
         report(period_start_at=None, manual_run=DRAFT),
         reminder(rerun=1),
     ]
-    answers = await desk.dispatcher.ensure_automation_scheduler("school", occurrences)
+    answers = await harness.dispatcher.ensure_automation_scheduler("school", occurrences)
     assert [answer.record.scheduler_key for answer in answers] == [
         "reminder:first-aid:certificate:c-9:expiry:threshold:booked:0.9:OncePerDay:room-1:2026-03-01",
         f"report-subscription:{ENTITY}:scheduled:20260301T083000Z",
@@ -205,9 +218,11 @@ async def test_thresholds_reports_and_reruns_have_keys_of_their_own(desk: Desk) 
 
 
 @pytest.mark.parametrize("change", [{"manual_run": DRAFT}, {"period_start_at": None}])
-async def test_a_report_run_is_of_a_period_or_by_hand_and_not_both(desk: Desk, change: dict[str, object]) -> None:
+async def test_a_report_run_is_of_a_period_or_by_hand_and_not_both(
+    harness: DispatchHarness, change: dict[str, object]
+) -> None:
     with pytest.raises(InvalidInput, match="period_start_at or manual_run"):
-        await desk.dispatcher.ensure_automation_scheduler("school", [report(**change)])
+        await harness.dispatcher.ensure_automation_scheduler("school", [report(**change)])
 
 
 @pytest.mark.parametrize(
@@ -227,20 +242,20 @@ async def test_a_report_run_is_of_a_period_or_by_hand_and_not_both(desk: Desk, c
     ],
 )
 async def test_bad_input_is_one_error_that_names_its_field_and_nothing_is_stored(
-    desk: Desk, changes: dict[str, object], field: str
+    harness: DispatchHarness, changes: dict[str, object], field: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        await desk.job(**changes)
+        await harness.job(**changes)
     assert refused.value.field == field
-    assert not desk.store.table("school", NotificationJob)
+    assert not harness.store.table("school", NotificationJob)
 
 
-async def test_a_key_that_grows_too_long_says_what_to_shorten(desk: Desk) -> None:
+async def test_a_key_that_grows_too_long_says_what_to_shorten(harness: DispatchHarness) -> None:
     long = msgspec.structs.replace(reminder().what, source="s" * 200, setting="t" * 200)
     with pytest.raises(InvalidKey, match="shorten"):
-        await desk.dispatcher.ensure_automation_scheduler("school", [reminder(what=long)])
+        await harness.dispatcher.ensure_automation_scheduler("school", [reminder(what=long)])
 
 
-async def test_an_unknown_tenant_is_refused(desk: Desk) -> None:
+async def test_an_unknown_tenant_is_refused(harness: DispatchHarness) -> None:
     with pytest.raises(InvalidInput, match="no tenant 'nobody'"):
-        await desk.dispatcher.ensure_notification_job("nobody", [direct()])
+        await harness.dispatcher.ensure_notification_job("nobody", [direct()])

@@ -27,25 +27,25 @@ from clarion.errors import InvalidAddress, InvalidInput, SealBroken, UnknownVers
 from clarion.sealing.keyring import Keyring
 from clarion.testing.memory import QueueEntry
 from clarion.testing.vault import SeededVault
-from tests.unit.dispatch_desk import DRAFT, SOURCE_AT, TRACE, Desk, campaign, report
+from tests.unit.dispatch_harness import DRAFT, SOURCE_AT, TRACE, DispatchHarness, campaign, report
 
 
-async def test_nothing_private_is_stored_in_the_clear(desk: Desk) -> None:
-    await desk.job(data={"code": "canary-432198"})
-    await desk.address("canary@example.com")
-    job = (await desk.job(data={"code": "canary-432198"})).record
+async def test_nothing_private_is_stored_in_the_clear(harness: DispatchHarness) -> None:
+    await harness.job(data={"code": "canary-432198"})
+    await harness.address("canary@example.com")
+    job = (await harness.job(data={"code": "canary-432198"})).record
     line = InboxEntry(job=job, recipient=Identity.user("7"), content=b"canary text")
-    await desk.dispatcher.ensure_user_messages("school", [line])
-    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"canary content")])
-    stored = [repr(desk.store.table("school", kind)) for kind in (NotificationJob, AddressVersion, UserMessage)]
+    await harness.dispatcher.ensure_user_messages("school", [line])
+    await harness.dispatcher.ensure_messaging_job("school", [campaign(b"canary content")])
+    stored = [repr(harness.store.table("school", kind)) for kind in (NotificationJob, AddressVersion, UserMessage)]
     assert all(rows != "{}" and "canary" not in rows for rows in stored)
-    path = key.messaging_blob_path(tenant_id="school", messaging_job_guid=only(desk, MessagingJob).guid)
-    assert b"canary" not in await desk.blobs.get(path)
+    path = key.messaging_blob_path(tenant_id="school", messaging_job_guid=only(harness, MessagingJob).guid)
+    assert b"canary" not in await harness.blobs.get(path)
 
 
-async def test_an_address_opens_only_at_its_own_version(desk: Desk) -> None:
-    address = (await desk.address("Sam@Example.com")).record
-    keys = await desk.keyring.get("school")
+async def test_an_address_opens_only_at_its_own_version(harness: DispatchHarness) -> None:
+    address = (await harness.address("Sam@Example.com")).record
+    keys = await harness.keyring.get("school")
     data_key = keys.data_key(key_serial_of(address.ciphertext))
 
     def opened(row_key: str) -> bytes:
@@ -57,90 +57,102 @@ async def test_an_address_opens_only_at_its_own_version(desk: Desk) -> None:
         opened(f"{address.recipient_id_hash}:email:2")
 
 
-async def test_one_address_in_two_tenants_has_two_indexes_and_two_hashes(desk: Desk) -> None:
-    await desk.dispatcher.ensure_tenant("college")
-    mine = (await desk.address()).record
+async def test_one_address_in_two_tenants_has_two_indexes_and_two_hashes(harness: DispatchHarness) -> None:
+    await harness.dispatcher.ensure_tenant("college")
+    mine = (await harness.address()).record
     given = Destination(identity=Identity.user("7"), channel=Channel.EMAIL, destination="sam@example.com", trace=TRACE)
-    (theirs,) = await desk.dispatcher.ensure_address_versions("college", [given])
+    (theirs,) = await harness.dispatcher.ensure_address_versions("college", [given])
     assert mine.destination_index != theirs.record.destination_index
     assert mine.key_hash != theirs.record.key_hash
 
 
-async def test_an_edited_address_takes_the_next_serial_and_the_same_serial_is_a_conflict(desk: Desk) -> None:
-    await desk.address()
-    assert (await desk.address("SAM@example.com")).outcome is Outcome.FOUND
-    assert (await desk.address("kim@example.com", serial=2)).outcome is Outcome.CREATED
-    assert (await desk.address("kim@example.com")).outcome is Outcome.CONFLICT
+async def test_an_edited_address_takes_the_next_serial_and_the_same_serial_is_a_conflict(
+    harness: DispatchHarness,
+) -> None:
+    await harness.address()
+    assert (await harness.address("SAM@example.com")).outcome is Outcome.FOUND
+    assert (await harness.address("kim@example.com", serial=2)).outcome is Outcome.CREATED
+    assert (await harness.address("kim@example.com")).outcome is Outcome.CONFLICT
 
 
-async def test_content_is_stored_before_its_row_and_found_again(desk: Desk) -> None:
-    (created,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
-    (found,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+async def test_content_is_stored_before_its_row_and_found_again(harness: DispatchHarness) -> None:
+    (created,) = await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    (found,) = await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
     assert (created.outcome, found.outcome) == (Outcome.CREATED, Outcome.FOUND)
 
 
-async def test_other_content_under_the_same_job_stops_and_is_reported_and_its_neighbours_proceed(desk: Desk) -> None:
-    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+async def test_other_content_under_the_same_job_stops_and_is_reported_and_its_neighbours_proceed(
+    harness: DispatchHarness,
+) -> None:
+    await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
     wave = campaign(b"spring fair", of=WaveContent(campaign=DRAFT, n=1))
     told = campaign(b"week 9", of=ReportContent(occurrence=report()))
-    answers = await desk.dispatcher.ensure_messaging_job("school", [wave, campaign(b"autumn fair"), told])
+    answers = await harness.dispatcher.ensure_messaging_job("school", [wave, campaign(b"autumn fair"), told])
     assert [answer.outcome for answer in answers] == [Outcome.CREATED, Outcome.CONFLICT, Outcome.CREATED]
     assert answers[1].differing == ("content_hash",)
-    (case,) = await desk.store.list_support_cases("school")
+    (case,) = await harness.store.list_support_cases("school")
     assert case.case_id == answers[1].case_id
     details = msgspec.json.decode(case.details)["differing"]["content_hash"]
     assert details["stored"] != details["given"]
 
 
-async def test_a_blob_left_by_an_attempt_that_never_got_its_row_still_stops_other_content(desk: Desk) -> None:
-    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
-    desk.store.table("school", MessagingJob).clear()
-    (answer,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"autumn fair")])
+async def test_a_blob_left_by_an_attempt_that_never_got_its_row_still_stops_other_content(
+    harness: DispatchHarness,
+) -> None:
+    await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    harness.store.table("school", MessagingJob).clear()
+    (answer,) = await harness.dispatcher.ensure_messaging_job("school", [campaign(b"autumn fair")])
     assert answer.outcome is Outcome.CONFLICT
-    assert not desk.store.table("school", MessagingJob)
+    assert not harness.store.table("school", MessagingJob)
 
 
-async def test_a_lost_blob_is_written_again_by_the_same_content(desk: Desk) -> None:
-    await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
-    fresh = DeliveryDispatcher(store=desk.store, blobs=open_blobs("memory://"), keyring=desk.keyring)
+async def test_a_lost_blob_is_written_again_by_the_same_content(harness: DispatchHarness) -> None:
+    await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    fresh = DeliveryDispatcher(store=harness.store, blobs=open_blobs("memory://"), keyring=harness.keyring)
     (answer,) = await fresh.ensure_messaging_job("school", [campaign(b"spring fair")])
     assert answer.outcome is Outcome.FOUND
 
 
-async def test_messages_take_bucket_and_name_from_their_parent(desk: Desk) -> None:
-    address = (await desk.address()).record
-    job = (await desk.job()).record
-    (sent,) = await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address)])
-    (inbox,) = await desk.dispatcher.ensure_user_messages("school", [InboxEntry(job=job, recipient=Identity.user("7"))])
+async def test_messages_take_bucket_and_name_from_their_parent(harness: DispatchHarness) -> None:
+    address = (await harness.address()).record
+    job = (await harness.job()).record
+    (sent,) = await harness.dispatcher.ensure_outgoing_messages("school", [send(job, address)])
+    (inbox,) = await harness.dispatcher.ensure_user_messages(
+        "school", [InboxEntry(job=job, recipient=Identity.user("7"))]
+    )
     row = sent.record
     assert (row.pk, row.rk, row.bucket) == (job.row_key, f"{address.key_hash}_email", 202603)
     assert inbox.record.message_id == row.message_id
     assert inbox.record.row_key == f"{key.reverse_ticks(SOURCE_AT)}_{job.row_key}"
-    (content,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
-    (other,) = await desk.dispatcher.ensure_outgoing_messages("school", [send(content.record, address)])
+    (content,) = await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+    (other,) = await harness.dispatcher.ensure_outgoing_messages("school", [send(content.record, address)])
     assert other.record.pk == str(content.record.guid)
     assert other.record.message_id != row.message_id
 
 
-async def test_messages_of_several_parents_go_in_one_set(desk: Desk) -> None:
-    address = (await desk.address()).record
-    job = (await desk.job()).record
-    (content,) = await desk.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
+async def test_messages_of_several_parents_go_in_one_set(harness: DispatchHarness) -> None:
+    address = (await harness.address()).record
+    job = (await harness.job()).record
+    (content,) = await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
     sends = [send(content.record, address), send(job, address), send(job, address, attempt_no=2)]
-    answers = await desk.dispatcher.ensure_outgoing_messages("school", sends)
+    answers = await harness.dispatcher.ensure_outgoing_messages("school", sends)
     assert [answer.outcome for answer in answers] == [Outcome.CREATED] * 3
     assert [answer.record.pk for answer in answers] == [str(content.record.guid), job.row_key, job.row_key]
-    entries = {entry.key: entry for entry in desk.store.table("school", QueueEntry).values()}
+    entries = {entry.key: entry for entry in harness.store.table("school", QueueEntry).values()}
     keys = [entries[answer.record.pk, answer.record.rk].order_key for answer in answers]
     assert keys[0] == keys[1] == keys[2] is not None
 
 
-async def test_rows_of_one_recipient_keep_their_order_within_a_channel_and_a_lane_and_not_in_bulk(desk: Desk) -> None:
-    address = (await desk.address()).record
-    job = (await desk.job()).record
+async def test_rows_of_one_recipient_keep_their_order_within_a_channel_and_a_lane_and_not_in_bulk(
+    harness: DispatchHarness,
+) -> None:
+    address = (await harness.address()).record
+    job = (await harness.job()).record
     for attempt_no, lane in enumerate(Lane, start=2):
-        await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address, attempt_no=attempt_no, lane=lane)])
-    keys = {entry.lane: entry.order_key for entry in desk.store.table("school", QueueEntry).values()}
+        await harness.dispatcher.ensure_outgoing_messages(
+            "school", [send(job, address, attempt_no=attempt_no, lane=lane)]
+        )
+    keys = {entry.lane: entry.order_key for entry in harness.store.table("school", QueueEntry).values()}
     assert keys[Lane.BULK] is None
     assert len(set(keys.values())) == len(Lane)
 
@@ -150,17 +162,19 @@ async def test_rows_of_one_recipient_keep_their_order_within_a_channel_and_a_lan
     [
         ({"route": ""}, "route"),
         ({"attempt_no": 1}, "attempt_no"),
-        ({"source": "s" * 513}, "source"),
-        ({"doubt_policy": "hope"}, "doubt_policy"),
+        ({"broadcast": "s" * 513}, "broadcast"),
+        ({"uncertain_policy": "hope"}, "uncertain_policy"),
     ],
 )
-async def test_a_send_that_breaks_a_limit_names_its_field(desk: Desk, changes: dict[str, Any], field: str) -> None:
-    address = (await desk.address()).record
-    job = (await desk.job()).record
+async def test_a_send_that_breaks_a_limit_names_its_field(
+    harness: DispatchHarness, changes: dict[str, Any], field: str
+) -> None:
+    address = (await harness.address()).record
+    job = (await harness.job()).record
     with pytest.raises(InvalidInput) as refused:
-        await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address, **changes)])
+        await harness.dispatcher.ensure_outgoing_messages("school", [send(job, address, **changes)])
     assert refused.value.field == field
-    assert not desk.store.table("school", OutgoingMessage)
+    assert not harness.store.table("school", OutgoingMessage)
 
 
 def send(parent: NotificationJob | MessagingJob, address: AddressVersion, **changes: Any) -> Send:
@@ -177,29 +191,29 @@ def send(parent: NotificationJob | MessagingJob, address: AddressVersion, **chan
     return msgspec.structs.replace(send, **changes)
 
 
-async def test_a_parent_with_keys_of_a_newer_program_is_left_to_it(desk: Desk) -> None:
-    address = (await desk.address()).record
-    job = msgspec.structs.replace((await desk.job()).record, key_version=2)
+async def test_a_parent_with_keys_of_a_newer_program_is_left_to_it(harness: DispatchHarness) -> None:
+    address = (await harness.address()).record
+    job = msgspec.structs.replace((await harness.job()).record, key_version=2)
     with pytest.raises(UnknownVersion):
-        await desk.dispatcher.ensure_outgoing_messages("school", [send(job, address)])
+        await harness.dispatcher.ensure_outgoing_messages("school", [send(job, address)])
     with pytest.raises(UnknownVersion):
-        await desk.dispatcher.ensure_user_messages("school", [InboxEntry(job=job, recipient=Identity.user("7"))])
-    assert not desk.store.table("school", OutgoingMessage)
+        await harness.dispatcher.ensure_user_messages("school", [InboxEntry(job=job, recipient=Identity.user("7"))])
+    assert not harness.store.table("school", OutgoingMessage)
 
 
-async def test_a_wrong_address_is_refused_without_being_repeated(desk: Desk) -> None:
+async def test_a_wrong_address_is_refused_without_being_repeated(harness: DispatchHarness) -> None:
     with pytest.raises(InvalidAddress) as refused:
-        await desk.address("sam at example.com")
+        await harness.address("sam at example.com")
     assert "sam" not in str(refused.value)
 
 
-async def test_two_makers_of_one_tenant_end_with_the_same_keys(desk: Desk) -> None:
-    await desk.dispatcher.ensure_tenant("college")
-    other = Keyring(desk.store, SeededVault())
-    mine, theirs = await other.ensure("college"), await Keyring(desk.store, SeededVault()).get("college")
+async def test_two_makers_of_one_tenant_end_with_the_same_keys(harness: DispatchHarness) -> None:
+    await harness.dispatcher.ensure_tenant("college")
+    other = Keyring(harness.store, SeededVault())
+    mine, theirs = await other.ensure("college"), await Keyring(harness.store, SeededVault()).get("college")
     assert mine == theirs
 
 
-def only(desk: Desk, kind: type[Any]) -> Any:
-    (row,) = desk.store.table("school", kind).values()
+def only(harness: DispatchHarness, kind: type[Any]) -> Any:
+    (row,) = harness.store.table("school", kind).values()
     return row

@@ -48,7 +48,7 @@ async def seeded(store: MemoryStore, clock: ManualClock) -> Line:
 
 
 async def test_a_slot_is_taken_until_its_outcome_is_recorded(line: Line) -> None:
-    """I-14: a kill leaves no more rows in doubt than there are slots, those that were answered and not recorded too."""
+    """I-14: a kill leaves no more uncertain rows than there are slots, those that were answered and not recorded too."""
     end = asyncio.Event()
 
     async def wait() -> CallOutcome:
@@ -89,9 +89,9 @@ async def test_an_account_that_is_at_fault_is_left_alone_for_a_while(line: Line)
 async def test_an_account_that_is_not_served_is_said_once(line: Line) -> None:
     """Its rows wait for a worker that serves it, and there may be none."""
     line.provider.answers = [Unknown(reason="no reply")]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert await line.store.retry_outgoing(TENANT, row.id, version=row.version, actor="test", reason="asked to")
     other = Line(line.store, line.clock, Scripted(), account="other")
     with structlog.testing.capture_logs() as logs:
@@ -109,29 +109,29 @@ async def test_a_replay_is_judged_by_the_time_of_its_call_and_not_of_its_claim()
             self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
         ) -> list[ClaimedMessage]:
             claimed = await super().claim_outgoing(quotas, token=token, lease=lease, actor=actor)
-            if any(message.unproven_for is not None for message in claimed):
+            if any(message.unknown_for is not None for message in claimed):
                 clock.advance(WINDOW)
             return claimed
 
     line = await seeded(Sleepy(clock), clock)
     line.provider.replay = Replay(dedupe_window=WINDOW)
     line.provider.answers = [Unknown(reason="no reply")]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
     await line.wait(5)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, len(line.provider.calls)) == (OutgoingStatus.UNCERTAIN, 1)
 
 
 async def test_a_retry_whose_bytes_would_differ_is_not_made(line: Line) -> None:
     """I-15: a program was updated between two attempts, and its renderer writes something else."""
     line.provider.answers = [Deferred(reason="busy")]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
     updated = Line(line.store, line.clock, Scripted(), renderer=Newer(line.renderer))
     for _ in range(2):  # the first time the template is not in memory yet
         await updated.wait(60)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, updated.provider.calls) == (OutgoingStatus.FAILED_FINAL, [])
     assert row.reason is not None
     assert "same bytes" in row.reason
@@ -141,14 +141,14 @@ async def test_replays_wait_longer_each_time_and_end(line: Line) -> None:
     """A provider that de-duplicates and never answers is not called for ever."""
     line.provider.replay = Replay(dedupe_window=timedelta(days=7))
     line.provider.answers = [Unknown(reason="no reply")] * 100
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
     for _ in range(60):
         await line.wait(1)
     assert len(line.provider.calls) == 4, "after about 2, 8 and 30 seconds"
     for _ in range(8):
         await line.wait(3600)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.attempts, len(line.provider.calls)) == (
         OutgoingStatus.UNCERTAIN,
         ATTEMPTS_MAX,
@@ -158,10 +158,10 @@ async def test_replays_wait_longer_each_time_and_end(line: Line) -> None:
     assert case.kind is SupportKind.UNCERTAIN
 
 
-async def test_a_worker_leaves_the_doubts_of_other_accounts_alone(line: Line) -> None:
+async def test_a_worker_leaves_the_uncertain_sends_of_other_accounts_alone(line: Line) -> None:
     line.provider.replay = Replay(dedupe_window=timedelta(hours=24))
     line.provider.answers = [Unknown(reason="no reply")]
-    receipt = await line.send()
+    sent = await line.send()
     other = Line(line.store, line.clock, Scripted(), account="other")
     await line.queue()
     while not line.provider.calls:
@@ -171,11 +171,11 @@ async def test_a_worker_leaves_the_doubts_of_other_accounts_alone(line: Line) ->
     line.clock.advance(timedelta(seconds=1))
     await line.pumps[0].step()
     await other.wait(5)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.UNCERTAIN, "no reply")
     for _ in range(2):
         await line.wait(5)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is OutgoingStatus.SENT_TO_PROVIDER
 
 
@@ -186,10 +186,10 @@ async def test_a_message_that_cannot_be_merged_has_no_attempt(line: Line) -> Non
         def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
             raise RenderFailed("the data cannot be merged", hint="correct the data")
 
-    receipt = await line.send()
+    sent = await line.send()
     broken = Line(line.store, line.clock, Scripted(), renderer=Broken(line.renderer))
     for _ in range(3):  # the first time the template is not in memory yet
         await broken.wait(5)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.tries, row.attempts) == (OutgoingStatus.FAILED_FINAL, (), 0)
     assert broken.provider.calls == []

@@ -8,12 +8,12 @@ import pytest
 
 from clarion import errors
 from clarion.errors import (
+    BadConfiguration,
     BrokenInvariant,
     Bug,
     CallerError,
     ClarionError,
     InvalidKey,
-    Misconfigured,
     OperatorError,
     Superseded,
     every_error,
@@ -37,7 +37,7 @@ def test_every_error_of_the_module_is_walked_once() -> None:
 
 
 def test_a_subclass_of_a_plugin_is_not_walked() -> None:
-    class PluginError(Misconfigured):
+    class PluginError(BadConfiguration):
         """Someone else's."""
 
     assert PluginError not in every_error()
@@ -95,7 +95,7 @@ def test_every_error_says_in_one_sentence_what_it_is(error: type[ClarionError]) 
 
 
 def test_the_text_is_one_line_with_what_happened_and_what_to_do() -> None:
-    error = Misconfigured("the file is\nmissing", hint="create\r\nit\u2028now")
+    error = BadConfiguration("the file is\nmissing", hint="create\r\nit\u2028now")
     assert str(error) == "the file is missing: create it now"
     assert (error.message, error.hint) == ("the file is\nmissing", "create\r\nit\u2028now")
 

@@ -37,8 +37,8 @@ async def line() -> Line:
 
 
 async def status_of(line: Line, tenant_id: str, job_id: UUID) -> NotificationStatus | None:
-    story = await line.store.find_job_story(tenant_id, job_id)
-    return None if story is None or story.scheduler is None else story.scheduler.status
+    timeline = await line.store.find_job_timeline(tenant_id, job_id)
+    return None if timeline is None or timeline.scheduler is None else timeline.scheduler.status
 
 
 def change(line: Line, job_id: UUID, **fields: object) -> None:
@@ -58,27 +58,27 @@ async def test_a_cancel_while_rows_are_made_leaves_no_line_in_any_inbox() -> Non
 
     clock = ManualClock()
     line = await open_line(Canceled(clock), clock)
-    receipt = await line.send(to=Recipient(user="1"))
+    sent = await line.send(to=Recipient(user="1"))
     await line.drain()
-    assert await status_of(line, TENANT, receipt.job_id) is NotificationStatus.CANCELED
+    assert await status_of(line, TENANT, sent.job_id) is NotificationStatus.CANCELED
     assert not line.store.table(TENANT, UserMessage)
     assert not line.store.table(TENANT, OutgoingMessage)
 
 
 async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_so(line: Line) -> None:
-    receipt = await line.send(to=Recipient(user="nobody"))
+    sent = await line.send(to=Recipient(user="nobody"))
     await line.drain()
-    story = await line.story(receipt)
-    assert (story.inbox, story.outgoing) == ((), ())
-    assert story.scheduler is not None
-    assert story.scheduler.reason == "1 recipient, 0 messages, 2 skipped (email: the person is not known)"
+    timeline = await line.timeline(sent)
+    assert (timeline.inbox, timeline.outgoing) == ((), ())
+    assert timeline.scheduler is not None
+    assert timeline.scheduler.reason == "1 recipient, 0 messages, 2 skipped (email: the person is not known)"
 
 
 @pytest.mark.parametrize("ahead", [None, timedelta(seconds=-60), timedelta(hours=1)])
 async def test_a_life_begins_when_the_message_may_go_out(line: Line, ahead: timedelta | None) -> None:
     """A code that is worth five minutes and put off by an hour is worth them then."""
     accepted_at = line.clock.now()
-    receipt = await line.send(
+    sent = await line.send(
         "one-time-code",
         "+447700900001",
         data={"code": "123456"},
@@ -86,16 +86,16 @@ async def test_a_life_begins_when_the_message_may_go_out(line: Line, ahead: time
     )
     line.clock.advance(max(ahead or timedelta(), timedelta()))
     await line.drain()
-    story = await line.story(receipt)
-    assert [row.status for row in story.outgoing] == [OutgoingStatus.SENT_TO_PROVIDER]
+    timeline = await line.timeline(sent)
+    assert [row.status for row in timeline.outgoing] == [OutgoingStatus.SENT_TO_PROVIDER]
 
 
 async def test_a_life_ends_after_a_time_that_was_put_off(line: Line) -> None:
     """From that time on it counts, and not from when a worker comes to it."""
     later_at = line.clock.now() + timedelta(hours=1)
-    receipt = await line.send("one-time-code", "+447700900001", data={"code": "123456"}, not_before_at=later_at)
+    sent = await line.send("one-time-code", "+447700900001", data={"code": "123456"}, not_before_at=later_at)
     await line.wait(3600 + 301)
-    assert [row.status for row in (await line.story(receipt)).outgoing] == [OutgoingStatus.EXPIRED]
+    assert [row.status for row in (await line.timeline(sent)).outgoing] == [OutgoingStatus.EXPIRED]
 
 
 async def send_of(line: Line, tenant_id: str) -> UUID:
@@ -172,13 +172,13 @@ async def test_a_tenant_whose_keys_cannot_be_opened_holds_up_no_other() -> None:
 
 async def test_a_failed_job_is_made_once_it_was_mended_and_retried(line: Line) -> None:
     """What failed for want of its payload goes out when that is back."""
-    receipt = await line.send()
+    sent = await line.send()
     (job,) = line.store.table(TENANT, NotificationJob).values()
-    change(line, receipt.job_id, payload=None)
+    change(line, sent.job_id, payload=None)
     await line.drain()
-    assert await status_of(line, TENANT, receipt.job_id) is FAILED
-    change(line, receipt.job_id, payload=job.payload)
-    assert await line.store.retry_job(TENANT, receipt.job_id, actor="sam", reason="the row was restored")
+    assert await status_of(line, TENANT, sent.job_id) is FAILED
+    change(line, sent.job_id, payload=job.payload)
+    assert await line.store.retry_job(TENANT, sent.job_id, actor="sam", reason="the row was restored")
     await line.drain()
-    assert await status_of(line, TENANT, receipt.job_id) is DONE
+    assert await status_of(line, TENANT, sent.job_id) is DONE
     assert len(line.provider.calls) == 1

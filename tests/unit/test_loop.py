@@ -1,15 +1,15 @@
-"""The loop: it works while there is work, wakes on a ring, outlives errors, and stops between steps."""
+"""The loop: it works while there is work, wakes on a wake-up, outlives errors, and stops between steps."""
 
 import asyncio
 
 from clarion.errors import OperatorError, StoreUnreachable
-from clarion.workers.bell import Bell, Topic
 from clarion.workers.loop import run
+from clarion.workers.wake_up import Topic, WakeUp
 
 
-async def test_it_works_until_nothing_is_left_and_wakes_when_the_bell_rings() -> None:
-    bell, stop, wake = Bell(), asyncio.Event(), asyncio.Event()
-    bell.listen(Topic.STAGES, wake.set)
+async def test_it_works_until_nothing_is_left_and_wakes_when_it_is_woken() -> None:
+    wake_up, stop, wake = WakeUp(), asyncio.Event(), asyncio.Event()
+    wake_up.listen(Topic.STAGES, wake.set)
     waiting, rested = [3], asyncio.Event()
 
     async def step() -> int:
@@ -24,10 +24,10 @@ async def test_it_works_until_nothing_is_left_and_wakes_when_the_bell_rings() ->
         await rested.wait()
         rested.clear()
         waiting[0] = 1
-        bell.ring(Topic.STAGES)
+        wake_up.wake(Topic.STAGES)
         await rested.wait()
         stop.set()
-        bell.ring(Topic.STAGES)
+        wake_up.wake(Topic.STAGES)
     assert len(worked) == 2
 
 
@@ -48,13 +48,13 @@ async def test_a_step_that_fails_is_tried_again_whoever_is_at_fault() -> None:
     assert heard == [down]  # and not the defect, which no operator can mend
 
 
-def test_a_ring_is_forwarded_and_one_from_elsewhere_is_not() -> None:
+def test_a_wake_up_is_forwarded_and_one_from_elsewhere_is_not() -> None:
     forwarded: list[Topic] = []
     heard: list[str] = []
-    bell = Bell(forwarded.append)
-    bell.listen(Topic.OUTGOING, lambda: heard.append("outgoing"))
-    bell.ring(Topic.OUTGOING)
-    bell.hear(Topic.OUTGOING)
-    bell.ring(Topic.STAGES)
+    wake_up = WakeUp(forwarded.append)
+    wake_up.listen(Topic.OUTGOING, lambda: heard.append("outgoing"))
+    wake_up.wake(Topic.OUTGOING)
+    wake_up.hear(Topic.OUTGOING)
+    wake_up.wake(Topic.STAGES)
     assert heard == ["outgoing", "outgoing"]
     assert forwarded == [Topic.OUTGOING, Topic.STAGES]

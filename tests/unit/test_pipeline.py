@@ -35,16 +35,16 @@ async def line() -> Line:
     return line
 
 
-async def test_a_mail_goes_out_once_and_its_whole_story_can_be_read(line: Line) -> None:
-    receipt = await line.send()
+async def test_a_mail_goes_out_once_and_its_whole_timeline_can_be_read(line: Line) -> None:
+    sent = await line.send()
     await line.drain()
     (call,) = line.provider.calls
     assert (call.channel, call.destination) == (Channel.EMAIL, "sam@example.com")
     assert isinstance(call.content, EmailContent)
     assert "Sam" in call.content.html
-    (row,) = (await line.story(receipt)).outgoing
-    assert (row.status, row.message_id) == (OutgoingStatus.SENT_TO_PROVIDER, receipt.message_id)
-    words = [entry.what for entry in await line.told(receipt)]
+    (row,) = (await line.timeline(sent)).outgoing
+    assert (row.status, row.message_id) == (OutgoingStatus.SENT_TO_PROVIDER, sent.message_id)
+    words = [entry.what for entry in await line.told(sent)]
     assert words == ["accepted", "ensured", "scheduled", "generated", "queued", "claimed", "called", "sent"]
 
 
@@ -59,13 +59,13 @@ async def test_the_same_key_is_one_notification_and_another_payload_a_conflict(l
 
 
 async def test_a_person_hears_on_every_channel_that_reaches_them_and_the_rest_says_why_not(line: Line) -> None:
-    receipt = await line.send("welcome", Recipient(group=STAFF))
+    sent = await line.send("welcome", Recipient(group=STAFF))
     await line.drain()
-    story = await line.story(receipt)
-    assert [row.channel for row in story.outgoing] == [Channel.EMAIL]
-    assert len(story.inbox) == 2
-    assert story.scheduler is not None
-    assert "no email address is known" in (story.scheduler.reason or "")
+    timeline = await line.timeline(sent)
+    assert [row.channel for row in timeline.outgoing] == [Channel.EMAIL]
+    assert len(timeline.inbox) == 2
+    assert timeline.scheduler is not None
+    assert "no email address is known" in (timeline.scheduler.reason or "")
 
 
 @pytest.mark.parametrize("first", [Channel.SMS, Channel.CHAT])
@@ -76,13 +76,13 @@ async def test_one_address_on_two_channels_is_one_recipient_and_two_messages(
     number = "+447700900001"
     second = Channel.CHAT if first is Channel.SMS else Channel.SMS
     sms, chat = Recipient(address=number, channel=first), Recipient(address=number, channel=second)
-    receipt = await line.send("ping", sms, also=(chat, sms))
+    sent = await line.send("ping", sms, also=(chat, sms))
     await line.drain()
-    story = await line.story(receipt)
-    assert {row.channel for row in story.outgoing} == {Channel.SMS, Channel.CHAT}
-    assert len({row.message_id for row in story.outgoing}) == 1
-    assert story.scheduler is not None
-    assert story.scheduler.reason == "1 recipient, 2 messages"
+    timeline = await line.timeline(sent)
+    assert {row.channel for row in timeline.outgoing} == {Channel.SMS, Channel.CHAT}
+    assert len({row.message_id for row in timeline.outgoing}) == 1
+    assert timeline.scheduler is not None
+    assert timeline.scheduler.reason == "1 recipient, 2 messages"
 
 
 async def test_an_address_on_a_channel_that_the_type_lacks_is_refused_at_the_door(line: Line, tmp_path: Path) -> None:
@@ -93,22 +93,22 @@ async def test_an_address_on_a_channel_that_the_type_lacks_is_refused_at_the_doo
 
 
 async def test_a_group_that_nobody_is_in_ends_with_a_reason(line: Line) -> None:
-    receipt = await line.send(to=Recipient(group=UUID(int=9)))
+    sent = await line.send(to=Recipient(group=UUID(int=9)))
     await line.drain()
-    story = await line.story(receipt)
-    assert story.scheduler is not None
-    assert story.scheduler.reason == "nobody to send it to: no group that it names has members"
+    timeline = await line.timeline(sent)
+    assert timeline.scheduler is not None
+    assert timeline.scheduler.reason == "nobody to send it to: no group that it names has members"
 
 
 async def test_a_job_whose_payload_is_gone_fails_and_says_so(line: Line) -> None:
-    receipt = await line.send()
+    sent = await line.send()
     jobs = line.store.table(TENANT, NotificationJob)
     jobs.update({key: msgspec.structs.replace(job, payload=None) for key, job in jobs.items()})
     await line.drain()
-    story = await line.story(receipt)
-    assert story.scheduler is not None
-    assert story.scheduler.status is NotificationStatus.FAILED
-    assert story.scheduler.reason == "its recipients and data are not stored any more"
+    timeline = await line.timeline(sent)
+    assert timeline.scheduler is not None
+    assert timeline.scheduler.status is NotificationStatus.FAILED
+    assert timeline.scheduler.reason == "its recipients and data are not stored any more"
 
 
 async def _publish(line: Line, folder: Path, *, channels: tuple[str, ...]) -> None:
@@ -124,18 +124,18 @@ async def _publish(line: Line, folder: Path, *, channels: tuple[str, ...]) -> No
 
 async def test_a_type_that_is_switched_off_is_skipped_and_the_setting_named(line: Line) -> None:
     await line.store.set_type_enabled(TENANT, "welcome", enabled=False, actor="test")
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
-    story = await line.story(receipt)
-    assert story.scheduler is not None
-    assert story.scheduler.status is NotificationStatus.SKIPPED
-    assert "switched off" in (story.scheduler.reason or "")
+    timeline = await line.timeline(sent)
+    assert timeline.scheduler is not None
+    assert timeline.scheduler.status is NotificationStatus.SKIPPED
+    assert "switched off" in (timeline.scheduler.reason or "")
     assert not line.provider.calls
 
 
 async def test_a_deferred_message_waits_and_is_sent_with_the_same_key_and_bytes(line: Line) -> None:
     line.provider.answers = [Deferred(reason="busy", retry_after=timedelta(seconds=30))]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
     await line.wait(29)
     assert len(line.provider.calls) == 1
@@ -143,7 +143,7 @@ async def test_a_deferred_message_waits_and_is_sent_with_the_same_key_and_bytes(
     first, second = line.provider.calls
     assert (first.idempotency_key, first.content) == (second.idempotency_key, second.content)
     assert (first.attempt, second.attempt) == (1, 2)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is OutgoingStatus.SENT_TO_PROVIDER
 
 
@@ -161,49 +161,49 @@ async def test_what_a_call_came_to_decides_where_its_row_stands(
     line: Line, outcome: CallOutcome, status: OutgoingStatus
 ) -> None:
     line.provider.answers = [outcome]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
     await line.wait(2)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is status
     assert len(line.provider.calls) == 1
 
 
-async def test_a_doubt_is_replayed_where_the_provider_de_duplicates(line: Line) -> None:
+async def test_an_uncertain_send_is_replayed_where_the_provider_de_duplicates(line: Line) -> None:
     line.provider.replay = Replay(dedupe_window=timedelta(hours=24))
     line.provider.answers = [Unknown(reason="no reply")]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
     await line.wait(5)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is OutgoingStatus.SENT_TO_PROVIDER
     assert len({call.idempotency_key for call in line.provider.calls}) == 1
 
 
-async def test_a_row_in_doubt_waits_for_a_worker_that_serves_its_account(line: Line) -> None:
+async def test_an_uncertain_row_waits_for_a_worker_that_serves_its_account(line: Line) -> None:
     line.provider.answers = [Unknown(reason="no reply")]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert await line.store.retry_outgoing(TENANT, row.id, version=row.version, actor="test", reason="asked to")
     other = Line(line.store, line.clock, Scripted(), account="other")
     for _ in range(12):
         await other.wait(5)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.attempts, other.provider.calls) == (OutgoingStatus.RETRY_READY, 1, [])
     await line.drain()
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is OutgoingStatus.SENT_TO_PROVIDER
 
 
 async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_time(line: Line) -> None:
-    receipt = await line.send()
+    sent = await line.send()
     other = Line(line.store, line.clock, line.provider)
     other.templates.held = lambda *_: None  # type: ignore[method-assign]  # as in a worker that cannot load it
     waits = []
     await other.drain()
     for _ in range(4):
-        (row,) = (await line.story(receipt)).outgoing
+        (row,) = (await line.timeline(sent)).outgoing
         assert row.due_at is not None
         waits.append((row.due_at - line.clock.now()).total_seconds())
         await other.wait(waits[-1])
@@ -215,13 +215,13 @@ async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_t
 
 async def test_no_number_of_young_workers_ends_a_row(line: Line) -> None:
     """F-55: each finds the template not in memory, and is gone before it comes back."""
-    receipt = await line.send()
+    sent = await line.send()
     await line.queue()
     for times in range(NOT_CALLED_MAX + 1):
         pump = Line(line.store, line.clock, line.provider).pumps[0]
         await pump.step()
         await pump.step()
-        (row,) = (await line.story(receipt)).outgoing
+        (row,) = (await line.timeline(sent)).outgoing
         assert (row.status, row.reason) == (OutgoingStatus.RETRY_READY, "the template was not in memory yet")
         line.clock.advance(NOT_CALLED_FOR * (1 << times))
     await line.drain()
@@ -232,29 +232,29 @@ async def test_a_row_whose_template_is_not_there_ends_and_says_so(line: Line) ->
     async def find_nothing(_: object) -> dict[Any, Any]:
         return {}
 
-    receipt = await line.send()
+    sent = await line.send()
     await line.queue()
     other = Line(line.store, line.clock, line.provider)
     other.templates.load = find_nothing  # type: ignore[assignment, method-assign]  # as of a store that lost it
     for times in range(NOT_CALLED_MAX):
         await other.drain()
         line.clock.advance(NOT_CALLED_FOR * (1 << times))
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.FAILED_FINAL, "there is no template 'welcome' in its version")
     assert not line.provider.calls
 
 
-async def test_what_breaks_before_the_call_leaves_no_doubt_and_costs_no_other(line: Line) -> None:
+async def test_what_breaks_before_the_call_leaves_no_uncertain_send_and_costs_no_other(line: Line) -> None:
     class Defective(Newer):
         def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
             if data["name"] == "Sam":
                 raise RuntimeError("a defect")
             return super().render(bundle, channel, data)
 
-    receipt = await line.send()
+    sent = await line.send()
     await line.send(to="kim@example.com", data={"name": "Kim"})
     await Line(line.store, line.clock, line.provider, renderer=Defective(line.renderer)).drain()
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.RETRY_READY, "it could not be prepared")
     await line.wait(1)
     assert [call.destination for call in line.provider.calls] == ["kim@example.com", "sam@example.com"]
@@ -273,20 +273,20 @@ async def test_an_outcome_that_cannot_be_stored_costs_no_other() -> None:
     line.provider.answers = [Refused(reason="unspeakable"), Accepted(provider_message_id="p-2")]
     receipts = [await line.send(to=f"{name}@example.com") for name in ("sam", "kim")]
     await line.drain()
-    stories = [await line.story(receipt) for receipt in receipts]
-    assert {row.status for story in stories for row in story.outgoing} == {
+    timelines = [await line.timeline(sent) for sent in receipts]
+    assert {row.status for timeline in timelines for row in timeline.outgoing} == {
         OutgoingStatus.SENDING,
         OutgoingStatus.SENT_TO_PROVIDER,
     }
 
 
-async def test_a_call_without_a_reply_is_given_up_and_in_doubt(line: Line) -> None:
+async def test_a_call_without_a_reply_is_given_up_and_uncertain(line: Line) -> None:
     async def hang() -> CallOutcome:
         await asyncio.Event().wait()
         raise AssertionError("nobody sets it")
 
     line.provider.answers = [hang]
-    receipt = await line.send()
+    sent = await line.send()
     await line.queue()
     pump = line.pumps[0]
     while not line.provider.calls:
@@ -296,28 +296,28 @@ async def test_a_call_without_a_reply_is_given_up_and_in_doubt(line: Line) -> No
     await pump.step()
     await asyncio.wait(line.tasks, timeout=10)
     await pump.step()
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.UNCERTAIN, "no reply within 20 s")
     assert pump.idle
 
 
-async def test_a_one_time_code_in_doubt_is_replayed_once_and_no_more(line: Line) -> None:
+async def test_an_uncertain_one_time_code_is_replayed_once_and_no_more(line: Line) -> None:
     line.provider.answers = [Unknown(reason="no reply"), Unknown(reason="no reply")]
-    receipt = await line.send("one-time-code", "+447700900001", data={"name": "Sam", "code": "123456"})
+    sent = await line.send("one-time-code", "+447700900001", data={"name": "Sam", "code": "123456"})
     await line.drain()
     for _ in range(3):
         await line.wait(10)
     assert len(line.provider.calls) == 2
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is OutgoingStatus.UNCERTAIN
 
 
 async def test_a_late_message_expires_instead_of_being_sent(line: Line) -> None:
     line.provider.answers = [Deferred(reason="busy", retry_after=timedelta(minutes=10))]
-    receipt = await line.send("one-time-code", "+447700900001", data={"name": "Sam", "code": "123456"})
+    sent = await line.send("one-time-code", "+447700900001", data={"name": "Sam", "code": "123456"})
     await line.drain()
     await line.wait(601)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is OutgoingStatus.EXPIRED
     assert len(line.provider.calls) == 1
 
@@ -325,14 +325,14 @@ async def test_a_late_message_expires_instead_of_being_sent(line: Line) -> None:
 @pytest.mark.parametrize("when", ["pending", "waiting"])
 async def test_a_canceled_notification_is_not_sent(line: Line, when: str) -> None:
     line.provider.answers = [Deferred(reason="busy")]
-    receipt = await line.send()
+    sent = await line.send()
     if when == "waiting":
         await line.drain()
-    assert await line.store.cancel_job(TENANT, receipt.job_id, actor="test")
+    assert await line.store.cancel_job(TENANT, sent.job_id, actor="test")
     await line.wait(3600)
     assert len(line.provider.calls) == (1 if when == "waiting" else 0)
-    story = await line.story(receipt)
-    assert all(row.status is OutgoingStatus.CANCELED for row in story.outgoing)
+    timeline = await line.timeline(sent)
+    assert all(row.status is OutgoingStatus.CANCELED for row in timeline.outgoing)
 
 
 async def test_nothing_leaves_before_its_time(line: Line) -> None:
@@ -360,8 +360,10 @@ async def test_what_cannot_be_sent_is_refused_at_the_door(
         await line.send(**given)
 
 
-async def test_a_worker_that_dies_between_claim_and_record_leaves_a_doubt_and_never_a_second_send(line: Line) -> None:
-    receipt = await line.send()
+async def test_a_worker_that_dies_between_claim_and_record_leaves_an_uncertain_send_and_never_a_second_send(
+    line: Line,
+) -> None:
+    sent = await line.send()
 
     async def vanish() -> CallOutcome:
         raise RuntimeError("the process is gone")
@@ -370,6 +372,6 @@ async def test_a_worker_that_dies_between_claim_and_record_leaves_a_doubt_and_ne
     other = Line(line.store, line.clock, line.provider)
     await other.drain()
     await line.wait(120)
-    (row,) = (await line.story(receipt)).outgoing
+    (row,) = (await line.timeline(sent)).outgoing
     assert row.status is OutgoingStatus.UNCERTAIN
     assert len(line.provider.calls) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from clarion.adapters.renderers import open_renderer
 from clarion.catalog.publish import Publisher
-from clarion.cli.desk import unknown_type
+from clarion.cli.session import unknown_type
 from clarion.errors import InvalidInput
 from clarion.operations.types import Types
 from clarion.testing.clock import ManualClock

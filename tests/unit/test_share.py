@@ -12,7 +12,7 @@ from clarion.domain.share import CEILING, allot
 
 
 def head(flow_id: int, *, lane: Lane = Lane.NORMAL, tenant_id: str = "school") -> FlowHead:
-    return FlowHead(flow_id=flow_id, tenant_id=tenant_id, lane=lane, route="sms", source="", account="")
+    return FlowHead(flow_id=flow_id, tenant_id=tenant_id, lane=lane, route="sms", broadcast="", account="")
 
 
 def heads_of(lanes: st.SearchStrategy[Lane]) -> st.SearchStrategy[list[FlowHead]]:

@@ -8,7 +8,7 @@ import pytest
 from clarion.adapters.providers.smtp import open_provider
 from clarion.adapters.providers.smtp_account import TIMEOUT_MAX, Account
 from clarion.domain.call_times import CALL_TIMEOUT
-from clarion.errors import Misconfigured as MisconfiguredError
+from clarion.errors import BadConfiguration
 from clarion.testing.clock import ManualClock
 
 
@@ -31,7 +31,7 @@ from clarion.testing.clock import ManualClock
     ],
 )
 async def test_a_url_that_cannot_be_used_says_why_and_is_not_repeated(url: str, why: str) -> None:
-    with pytest.raises(MisconfiguredError, match=why) as caught:
+    with pytest.raises(BadConfiguration, match=why) as caught:
         await open_provider(url, clock=ManualClock())
     assert "hunter2" not in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
@@ -59,5 +59,5 @@ def test_the_adapter_gives_a_call_up_before_the_pipeline_does() -> None:
 
 async def test_nothing_of_the_account_is_read_from_files_but_certificates(tmp_path: Path) -> None:
     (tmp_path / "not-pem").write_text("hello", encoding="utf-8")
-    with pytest.raises(MisconfiguredError, match="the file of the option ca"):
+    with pytest.raises(BadConfiguration, match="the file of the option ca"):
         await open_provider(f"smtp://h?from=a@example.com&ca={tmp_path}/not-pem", clock=ManualClock())

@@ -34,7 +34,7 @@ STATES: dict[tuple[str, str], type[StrEnum]] = {
     ("outgoing_message", "status"): OutgoingStatus,
     ("delivery_attempt", "status"): AttemptStatus,
     ("support_case", "status"): SupportStatus,
-    ("source", "gate"): Gate,
+    ("broadcast", "gate"): Gate,
 }
 # Its table comes with the campaigns.
 LATER: dict[tuple[str, str], type[StrEnum]] = {("campaign", "status"): CampaignStatus}

@@ -7,15 +7,15 @@ import msgspec
 import pytest
 
 from clarion.domain.call import Replay
-from clarion.domain.claim import Doubt
+from clarion.domain.claim import UncertainSend
 from clarion.domain.identity import Channel
-from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.outgoing import UncertainPolicy
 from clarion.domain.uncertain import settlement
 
 NO_PROMISE = Replay()
 HARMLESS = Replay(replaces=True)
 ONE_DAY = Replay(dedupe_window=timedelta(days=1))
-ROW = Doubt(
+ROW = UncertainSend(
     id=1,
     bucket=202611,
     tenant_id="acme",
@@ -25,53 +25,53 @@ ROW = Doubt(
     channel=Channel.EMAIL,
     attempts=1,
     unanswered=1,
-    doubt_policy=DoubtPolicy.PREFER_LOSS,
+    uncertain_policy=UncertainPolicy.PREFER_LOSS,
     replays=0,
-    unproven_for=timedelta(minutes=1),
+    unknown_for=timedelta(minutes=1),
     is_over=False,
 )
 
 
-def row(**fields: object) -> Doubt:
+def row(**fields: object) -> UncertainSend:
     return msgspec.structs.replace(ROW, **fields)
 
 
 @pytest.mark.parametrize(
-    "doubt, replay",
+    "uncertain send, replay",
     [
         (row(), HARMLESS),
         (row(), ONE_DAY),
-        (row(unproven_for=timedelta(hours=23, minutes=54)), ONE_DAY),
+        (row(unknown_for=timedelta(hours=23, minutes=54)), ONE_DAY),
         (row(unanswered=7, attempts=19), HARMLESS),
-        (row(doubt_policy=DoubtPolicy.PREFER_DUPLICATE, replays=3), HARMLESS),
+        (row(uncertain_policy=UncertainPolicy.PREFER_DUPLICATE, replays=3), HARMLESS),
     ],
 )
-def test_it_is_replayed_while_the_provider_makes_a_second_one_harmless(doubt: Doubt, replay: Replay) -> None:
-    settled = settlement(doubt, replay)
+def test_it_is_replayed_while_the_provider_makes_a_second_one_harmless(send: UncertainSend, replay: Replay) -> None:
+    settled = settlement(send, replay)
     assert (settled.replay, settled.counts_as_duplicate) == (True, False)
     assert settled.delay > timedelta()
 
 
 def test_a_type_that_prefers_a_duplicate_has_one_replay_that_may_be_one() -> None:
-    settled = settlement(row(doubt_policy=DoubtPolicy.PREFER_DUPLICATE), NO_PROMISE)
+    settled = settlement(row(uncertain_policy=UncertainPolicy.PREFER_DUPLICATE), NO_PROMISE)
     assert (settled.replay, settled.counts_as_duplicate) == (True, True)
-    assert not settlement(row(doubt_policy=DoubtPolicy.PREFER_DUPLICATE, replays=1), NO_PROMISE).replay
+    assert not settlement(row(uncertain_policy=UncertainPolicy.PREFER_DUPLICATE, replays=1), NO_PROMISE).replay
 
 
 @pytest.mark.parametrize(
-    "doubt, replay, says",
+    "uncertain send, replay, says",
     [
         (row(), NO_PROMISE, "it may have arrived"),
-        (row(unproven_for=timedelta(hours=23, minutes=56)), ONE_DAY, "it may have arrived"),
+        (row(unknown_for=timedelta(hours=23, minutes=56)), ONE_DAY, "it may have arrived"),
         (row(is_over=True), HARMLESS, "it was canceled, or its time has run out"),
-        (row(is_over=True, doubt_policy=DoubtPolicy.PREFER_DUPLICATE), NO_PROMISE, "it was canceled"),
+        (row(is_over=True, uncertain_policy=UncertainPolicy.PREFER_DUPLICATE), NO_PROMISE, "it was canceled"),
         (row(unanswered=8, attempts=8), HARMLESS, "of 8 calls none was answered"),
         (row(unanswered=0, attempts=20), HARMLESS, "of 20 calls none was answered"),
-        (row(unanswered=8, attempts=8, doubt_policy=DoubtPolicy.PREFER_DUPLICATE), NO_PROMISE, "of 8 calls"),
+        (row(unanswered=8, attempts=8, uncertain_policy=UncertainPolicy.PREFER_DUPLICATE), NO_PROMISE, "of 8 calls"),
     ],
 )
-def test_else_it_stays_as_it_is_and_says_why(doubt: Doubt, replay: Replay, says: str) -> None:
-    settled = settlement(doubt, replay)
+def test_else_it_stays_as_it_is_and_says_why(send: UncertainSend, replay: Replay, says: str) -> None:
+    settled = settlement(send, replay)
     assert (settled.replay, settled.counts_as_duplicate, settled.delay) == (False, False, timedelta())
     assert settled.reason.startswith(f"left as it is: {says}")
 

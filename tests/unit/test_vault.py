@@ -10,7 +10,7 @@ import pytest
 from clarion.adapters.durable import create_durably
 from clarion.adapters.host import random_bytes
 from clarion.adapters.vaults.local import LocalVault, create_vault, open_vault
-from clarion.errors import BrokenInvariant, Misconfigured, SealBroken
+from clarion.errors import BadConfiguration, BrokenInvariant, SealBroken
 from clarion.ports.vault import Vault
 from clarion.testing.vault import SeededVault
 
@@ -76,9 +76,9 @@ async def test_a_key_wrapped_under_an_unknown_master_key_names_it_and_says_what_
 
 @pytest.mark.parametrize("key", [b"", MASTER[:16], MASTER + b"\0"])
 def test_a_master_key_of_another_length_is_refused(key: bytes) -> None:
-    with pytest.raises(Misconfigured, match="exactly 32 bytes"):
+    with pytest.raises(BadConfiguration, match="exactly 32 bytes"):
         vault_of(key)
-    with pytest.raises(Misconfigured, match="exactly 32 bytes"):
+    with pytest.raises(BadConfiguration, match="exactly 32 bytes"):
         vault_of(MASTER, key)
 
 
@@ -146,7 +146,7 @@ async def test_processes_that_start_together_agree_on_one_master_key(tmp_path: P
 
 def test_a_master_key_that_is_missing_is_asked_for_and_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "master.key"
-    with pytest.raises(Misconfigured, match="restore it from backup"):
+    with pytest.raises(BadConfiguration, match="restore it from backup"):
         opened(path)
     assert not path.exists()
 
@@ -161,7 +161,7 @@ async def test_an_older_master_key_named_in_the_url_still_opens_what_it_wrapped(
 
 @pytest.mark.parametrize("url", ["file://host/a", "file:a", "file:///a?b=c", "file:///a?older=b", "https:///a"])
 def test_a_vault_url_of_another_form_is_refused_with_the_right_one(url: str) -> None:
-    with pytest.raises(Misconfigured, match="three slashes"):
+    with pytest.raises(BadConfiguration, match="three slashes"):
         open_vault(url, randomness=random_bytes)
 
 
@@ -170,7 +170,7 @@ def test_a_master_key_file_open_to_others_is_refused_with_the_command_to_close_i
     path = tmp_path / "master.key"
     created(path)
     path.chmod(mode)
-    with pytest.raises(Misconfigured, match=f"chmod 600 {path}"):
+    with pytest.raises(BadConfiguration, match=f"chmod 600 {path}"):
         opened(path)
 
 
@@ -191,7 +191,7 @@ def test_a_master_key_file_open_to_others_is_refused_with_the_command_to_close_i
 def test_a_master_key_file_that_holds_no_key_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "master.key"
     create_durably(path, content, root=tmp_path)
-    with pytest.raises(Misconfigured, match="64 hexadecimal digits") as raised:
+    with pytest.raises(BadConfiguration, match="64 hexadecimal digits") as raised:
         opened(path)
     assert raised.value.__context__ is None
     assert path.read_bytes() == content
@@ -206,5 +206,5 @@ async def test_a_master_key_file_may_lack_its_line_end(tmp_path: Path) -> None:
 
 def test_a_master_key_file_in_no_folder_says_what_to_do(tmp_path: Path) -> None:
     for path in (tmp_path / "missing" / "master.key", tmp_path):
-        with pytest.raises(Misconfigured, match="in a folder that exists"):
+        with pytest.raises(BadConfiguration, match="in a folder that exists"):
             created(path)

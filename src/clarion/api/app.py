@@ -16,14 +16,14 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
-from clarion.api import notifications, outbox, probes, problem, receipts, stories, support, types
+from clarion.api import notifications, outbox, probes, problem, receipts, support, timelines, types
+from clarion.api.authentication import Authentication, trace_of
 from clarion.api.description import describe
-from clarion.api.desk import Desk
 from clarion.api.door import Door
-from clarion.api.guard import Guard, trace_of
 from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
 from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
+from clarion.api.services import Services
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError
 from clarion.operations import Wake
@@ -33,8 +33,8 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     notifications.send_notification,
     notifications.get_notification,
     notifications.cancel_notification,
-    stories.get_timeline,
-    stories.list_history,
+    timelines.get_timeline,
+    timelines.list_history,
     types.list_types,
     types.switch_type,
     support.list_uncertain,
@@ -62,60 +62,60 @@ Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 log = structlog.get_logger("clarion.api")
 
 
-def create_app(platform: Platform, *, ring: Wake, metrics: Metrics | None = None, pulse: Pulse | None = None) -> Door:
-    """Make the application over an open platform; `ring` wakes workers after a commit that gives them work.
+def create_app(platform: Platform, *, wake: Wake, metrics: Metrics | None = None, pulse: Pulse | None = None) -> Door:
+    """Make the application over an open platform; `wake` wakes workers after a commit that gives them work.
 
     Workers in the same process report to the same `pulse` what they cannot do.
     """
-    desk = Desk(platform, ring=ring, metrics=metrics or Metrics(), description=describe(ROUTES), pulse=pulse)
+    services = Services(platform, wake=wake, metrics=metrics or Metrics(), description=describe(ROUTES), pulse=pulse)
     url = sandbox_url(platform.settings.providers)
 
     @asynccontextmanager
     async def running(_app: Litestar) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(desk.pulse.run())
-            desk.open_outbox = None if url is None else open_outbox(url)
+            watching = tasks.create_task(services.pulse.run())
+            services.open_outbox = None if url is None else open_outbox(url)
             try:
                 yield
             finally:
                 watching.cancel()
-                if desk.open_outbox is not None:
-                    await desk.open_outbox.close()
+                if services.open_outbox is not None:
+                    await services.open_outbox.close()
 
-    return _door(desk, [*ROUTES, *(PAGES if url is not None else ())], lifespan=[running])
+    return _door(services, [*ROUTES, *(PAGES if url is not None else ())], lifespan=[running])
 
 
 def create_watch(platform: Platform, *, metrics: Metrics) -> Door:
     """Make the application of a process that only works: whether it lives, and its metrics."""
-    return _door(Desk(platform, ring=lambda _topic: None, metrics=metrics, description=b""), WATCHING)
+    return _door(Services(platform, wake=lambda _topic: None, metrics=metrics, description=b""), WATCHING)
 
 
-def _door(desk: Desk, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[Lifespan] = ()) -> Door:
+def _door(services: Services, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[Lifespan] = ()) -> Door:
     """Put routes together with what stands around them."""
     app = Litestar(
         routes,
-        guards=[Guard(desk.access)],
-        dependencies={"desk": Provide(lambda: desk, sync_to_thread=False)},
-        exception_handlers={Exception: _answering(desk), HTTPException: _answering(desk)},
+        guards=[Authentication(services.access)],
+        dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
+        exception_handlers={Exception: _answering(services), HTTPException: _answering(services)},
         request_max_body_size=BODY_BYTES_MAX,
         lifespan=lifespan,
         openapi_config=None,  # ours is in `description`
         logging_config=None,  # ours is in `logs`
     )
-    return Door(app, metrics=desk.metrics, clock=desk.platform.clock, ids=desk.platform.ids)
+    return Door(app, metrics=services.metrics, clock=services.platform.clock, ids=services.platform.ids)
 
 
-def _answering(desk: Desk) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
+def _answering(services: Services) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
     """Make the handler that turns every error into its answer, and logs those that are not the caller's fault."""
 
     def answer(request: AnyRequest, error: Exception) -> Response[bytes] | Response[str]:
         said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)
         if isinstance(error, ClarionError) and not isinstance(error, Bug | CallerError):
-            desk.pulse.note(error)
+            services.pulse.note(error)
             log.warning("a request failed", code=error.code, error=str(error))
         elif said.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("a request failed by a defect", code=said.code, exc_info=error)
-        page = None if desk.open_outbox is None else outbox.as_page(request, said, headers)
+        page = None if services.open_outbox is None else outbox.as_page(request, said, headers)
         return page or Response(
             msgspec.json.encode(said), status_code=said.status, media_type=problem.MEDIA_TYPE, headers=headers
         )

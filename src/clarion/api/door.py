@@ -20,7 +20,7 @@ from litestar.types import HTTPScope, Message, Receive, ReceiveMessage, Scope, S
 from structlog.contextvars import bound_contextvars
 
 from clarion.api import problem
-from clarion.api.guard import CALLER, TRACE
+from clarion.api.authentication import CALLER, TRACE
 from clarion.api.metrics import Metrics
 from clarion.dispatch.request import Trace
 from clarion.errors import StoreUnreachable

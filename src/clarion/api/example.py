@@ -22,7 +22,7 @@ SEND: Final = wire.SendRequest(
     data={"name": "Robin", "amount": "42.00 EUR", "due": "2 March"},
     entity=_INVOICE,
 )
-RECEIPT: Final = wire.Receipt(job_id=_JOB, message_id=_MESSAGE, accepted_at=_AT, repeated=False)
+SEND_ANSWER: Final = wire.SendAnswer(job_id=_JOB, message_id=_MESSAGE, accepted_at=_AT, repeated=False)
 NOTIFICATION: Final = wire.Notification(
     job_id=_JOB,
     type="invoice-due",

@@ -8,11 +8,11 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from clarion.api import example
+from clarion.api.authentication import caller_of, trace_of
 from clarion.api.contract import CONTRACT, Contract, Header
-from clarion.api.desk import AtDesk
-from clarion.api.guard import caller_of, trace_of
 from clarion.api.problem import found
 from clarion.api.reading import IDEMPOTENCY_KEY_MAX, AnyRequest, read_body, read_idempotency_key
+from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 from clarion.producers.direct import Recipient, SendCommand
@@ -28,7 +28,7 @@ PATH: Final = "/v1/notifications"
             tag="notifications",
             grant=Grant.SEND,
             body=wire.SendRequest,
-            answer=wire.Receipt,
+            answer=wire.SendAnswer,
             status=HTTPStatus.ACCEPTED,
             headers=(
                 Header(
@@ -40,11 +40,11 @@ PATH: Final = "/v1/notifications"
             ),
             problems=(HTTPStatus.CONFLICT, HTTPStatus.GONE),
             body_example=example.SEND,
-            answer_example=example.RECEIPT,
+            answer_example=example.SEND_ANSWER,
         )
     },
 )
-async def send_notification(request: AnyRequest, desk: AtDesk) -> Response[wire.Receipt]:
+async def send_notification(request: AnyRequest, services: InjectedServices) -> Response[wire.SendAnswer]:
     """Send a notification: accepted once it is stored, sent by the workers."""
     caller = caller_of(request)
     key = read_idempotency_key(request)
@@ -60,8 +60,8 @@ async def send_notification(request: AnyRequest, desk: AtDesk) -> Response[wire.
         actor=caller.actor,
         trace=trace_of(request),
     )
-    receipt = await desk.operations.notifications.send(caller.tenant_id, command)
-    return Response(receipt, headers={"location": f"{PATH}/{receipt.job_id}"})
+    answer = await services.operations.notifications.send(caller.tenant_id, command)
+    return Response(answer, headers={"location": f"{PATH}/{answer.job_id}"})
 
 
 @get(
@@ -76,12 +76,14 @@ async def send_notification(request: AnyRequest, desk: AtDesk) -> Response[wire.
         )
     },
 )
-async def get_notification(job_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.Notification:
+async def get_notification(
+    job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
+) -> wire.Notification:
     """Say how a notification stands, with each of its messages.
 
     `job_id` may also be the id of one of its messages.
     """
-    return found(await desk.operations.notifications.find(caller_of(request).tenant_id, job_id), "notification")
+    return found(await services.operations.notifications.find(caller_of(request).tenant_id, job_id), "notification")
 
 
 @post(
@@ -97,13 +99,13 @@ async def get_notification(job_id: FromPath[UUID], request: AnyRequest, desk: At
         )
     },
 )
-async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.Canceled:
+async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices) -> wire.Canceled:
     """Cancel a notification: no call for it begins after this is answered; what was sent before stays sent.
 
     `job_id` may also be the id of one of its messages; the whole notification is canceled all the same.
     """
     caller = caller_of(request)
-    canceled = await desk.operations.notifications.cancel(caller.tenant_id, job_id, actor=caller.actor)
+    canceled = await services.operations.notifications.cancel(caller.tenant_id, job_id, actor=caller.actor)
     return found(canceled, "notification")
 
 

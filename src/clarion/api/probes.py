@@ -9,9 +9,9 @@ from typing import Final
 from litestar import MediaType, Response, get
 
 from clarion.api.contract import CONTRACT, Contract
-from clarion.api.desk import AtDesk
 from clarion.api.metrics import MEDIA_TYPE
 from clarion.api.problem import Refusal
+from clarion.api.services import InjectedServices
 from clarion.client import wire
 
 TAG: Final = "watching"
@@ -24,9 +24,9 @@ async def get_health() -> wire.Alive:
 
 
 @get("/ready", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=wire.Ready, answer_example=wire.Ready())})
-async def get_ready(desk: AtDesk) -> wire.Ready:
+async def get_ready(services: InjectedServices) -> wire.Ready:
     """Say whether requests should be sent here: the store answers and the event loop keeps up."""
-    reason = await desk.pulse.why_unready()
+    reason = await services.pulse.why_unready()
     if reason is not None:
         raise Refusal(
             HTTPStatus.SERVICE_UNAVAILABLE,
@@ -38,12 +38,12 @@ async def get_ready(desk: AtDesk) -> wire.Ready:
 
 
 @get("/metrics", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=None, text="text/plain")})
-async def get_metrics(desk: AtDesk) -> Response[str]:
+async def get_metrics(services: InjectedServices) -> Response[str]:
     """Give counts, times and gauges as Prometheus reads them."""
-    return Response(desk.metrics.written(await desk.pulse.measure()), media_type=MEDIA_TYPE)
+    return Response(services.metrics.written(await services.pulse.measure()), media_type=MEDIA_TYPE)
 
 
 @get("/openapi.json", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=None, text="application/json")})
-async def get_openapi(desk: AtDesk) -> Response[bytes]:
+async def get_openapi(services: InjectedServices) -> Response[bytes]:
     """Describe the API (OpenAPI 3.1)."""
-    return Response(desk.description, media_type=MediaType.JSON)
+    return Response(services.description, media_type=MediaType.JSON)

@@ -11,9 +11,9 @@ from litestar.params import FromPath
 
 from clarion.api import example
 from clarion.api.contract import CONTRACT, Contract, Header
-from clarion.api.desk import AtDesk
 from clarion.api.problem import Refusal
 from clarion.api.reading import AnyRequest, read_bytes
+from clarion.api.services import InjectedServices
 from clarion.client import wire
 from clarion.domain import signature
 from clarion.ports.provider import Reporter
@@ -50,35 +50,35 @@ them: callers who have a key must find room."""
         )
     },
 )
-async def take_receipts(account: FromPath[str], request: AnyRequest, desk: AtDesk) -> wire.Kept:
+async def take_receipts(account: FromPath[str], request: AnyRequest, services: InjectedServices) -> wire.Kept:
     """Take what a provider reports about messages; answered once all of it is stored (I-30).
 
     For providers, not for applications: the request is signed with the account's secret (Standard Webhooks). An event
     that comes again is kept once. The body is the provider's own: its account verifies it and reads it.
     """
-    reporter: object = desk.platform.providers.get(account)
+    reporter: object = services.platform.providers.get(account)
     if not isinstance(reporter, Reporter):
         raise Refusal(
             HTTPStatus.NOT_FOUND, "not-found", "nobody reports here: check the account's name at the end of the path"
         )
-    if desk.receipts_open >= REQUESTS_MAX:
+    if services.receipts_open >= REQUESTS_MAX:
         raise Refusal(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "overloaded",
             "too many receipts are being taken: send them again in a moment",
             headers={"retry-after": "1"},
         )
-    desk.receipts_open += 1
+    services.receipts_open += 1
     try:
         body = await read_bytes(request)
     finally:
-        desk.receipts_open -= 1
-    reports = await reporter.read_reports(account, request.headers, body, now=desk.platform.clock.now())
+        services.receipts_open -= 1
+    reports = await reporter.read_reports(account, request.headers, body, now=services.platform.clock.now())
     for tenant_id in reports:
-        await desk.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored
+        await services.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored
     kept = 0
     for tenant_id, events in reports.items():
-        kept += await desk.store.keep_events(tenant_id, events)
+        kept += await services.store.keep_events(tenant_id, events)
     if kept:
-        desk.ring("events")
+        services.wake("events")
     return wire.Kept(kept=kept)

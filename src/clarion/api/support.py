@@ -8,11 +8,11 @@ from litestar import get, post
 from litestar.params import FromPath, PathParameter
 
 from clarion.api import example
+from clarion.api.authentication import caller_of
 from clarion.api.contract import CONTRACT, Contract
-from clarion.api.desk import AtDesk
-from clarion.api.guard import caller_of
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body, read_query
+from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 
@@ -29,10 +29,10 @@ from clarion.client import wire
         )
     },
 )
-async def list_uncertain(request: AnyRequest, desk: AtDesk) -> wire.UncertainPage:
+async def list_uncertain(request: AnyRequest, services: InjectedServices) -> wire.UncertainPage:
     """List the messages of which nobody knows whether they arrived, with the version that a retry asks for."""
     query = read_query(request, wire.PageQuery)
-    return await desk.operations.support.list_uncertain(caller_of(request).tenant_id, query)
+    return await services.operations.support.list_uncertain(caller_of(request).tenant_id, query)
 
 
 @post(
@@ -54,7 +54,7 @@ async def list_uncertain(request: AnyRequest, desk: AtDesk) -> wire.UncertainPag
 async def retry_outgoing(
     outgoing_id: Annotated[int, PathParameter(ge=0, le=wire.ROW_ID_MAX)],
     request: AnyRequest,
-    desk: AtDesk,
+    services: InjectedServices,
 ) -> wire.Retried:
     """Send a failed or uncertain message again, on a person's word; audited with the reason.
 
@@ -63,7 +63,7 @@ async def retry_outgoing(
     """
     caller = caller_of(request)
     body = await read_body(request, wire.RetryRequest)
-    retried = await desk.operations.support.retry_message(
+    retried = await services.operations.support.retry_message(
         caller.tenant_id, outgoing_id, version=body.version, actor=caller.actor, reason=body.reason
     )
     return found(retried, "message that could be retried (or it has moved on)")
@@ -85,14 +85,16 @@ async def retry_outgoing(
         )
     },
 )
-async def retry_notification(job_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.RetriedNotification:
+async def retry_notification(
+    job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
+) -> wire.RetriedNotification:
     """Try a notification that failed again, where it failed, on a person's word; audited with the reason.
 
     `job_id` may also be the id of one of its messages. Its support case stays open until somebody resolves it.
     """
     caller = caller_of(request)
     body = await read_body(request, wire.RetryNotificationRequest)
-    retried = await desk.operations.notifications.retry(
+    retried = await services.operations.notifications.retry(
         caller.tenant_id, job_id, actor=caller.actor, reason=body.reason
     )
     return found(retried, "notification")
@@ -110,10 +112,10 @@ async def retry_notification(job_id: FromPath[UUID], request: AnyRequest, desk: 
         )
     },
 )
-async def list_support_cases(request: AnyRequest, desk: AtDesk) -> wire.SupportCasePage:
+async def list_support_cases(request: AnyRequest, services: InjectedServices) -> wire.SupportCasePage:
     """List what a person should look at, one case for each cause."""
     query = read_query(request, wire.SupportCaseQuery)
-    return await desk.operations.support.list_cases(caller_of(request).tenant_id, query)
+    return await services.operations.support.list_cases(caller_of(request).tenant_id, query)
 
 
 @get(
@@ -128,9 +130,11 @@ async def list_support_cases(request: AnyRequest, desk: AtDesk) -> wire.SupportC
         )
     },
 )
-async def get_support_case(case_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.SupportCase:
+async def get_support_case(
+    case_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
+) -> wire.SupportCase:
     """Show one support case with all that is known of it."""
-    return found(await desk.operations.support.find_case(caller_of(request).tenant_id, case_id), "support case")
+    return found(await services.operations.support.find_case(caller_of(request).tenant_id, case_id), "support case")
 
 
 @post(
@@ -148,11 +152,13 @@ async def get_support_case(case_id: FromPath[UUID], request: AnyRequest, desk: A
         )
     },
 )
-async def resolve_support_case(case_id: FromPath[UUID], request: AnyRequest, desk: AtDesk) -> wire.SupportCase:
+async def resolve_support_case(
+    case_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
+) -> wire.SupportCase:
     """Close a support case, audited with its resolution; the same trouble, seen again, opens it again."""
     caller = caller_of(request)
     body = await read_body(request, wire.ResolveRequest)
-    resolved = await desk.operations.support.resolve_case(
+    resolved = await services.operations.support.resolve_case(
         caller.tenant_id, case_id, actor=caller.actor, resolution=body.resolution
     )
     return found(resolved, "support case")
@@ -170,7 +176,7 @@ async def resolve_support_case(case_id: FromPath[UUID], request: AnyRequest, des
         )
     },
 )
-async def list_audit(request: AnyRequest, desk: AtDesk) -> wire.AuditPage:
+async def list_audit(request: AnyRequest, services: InjectedServices) -> wire.AuditPage:
     """List what people did, oldest first; each entry's hash covers the one before it."""
     query = read_query(request, wire.PageQuery)
-    return await desk.operations.support.list_audit(caller_of(request).tenant_id, query)
+    return await services.operations.support.list_audit(caller_of(request).tenant_id, query)

@@ -6,11 +6,11 @@ from litestar import get, put
 from litestar.params import FromPath
 
 from clarion.api import example
+from clarion.api.authentication import caller_of
 from clarion.api.contract import CONTRACT, Contract
-from clarion.api.desk import AtDesk
-from clarion.api.guard import caller_of
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body
+from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 
@@ -21,9 +21,9 @@ from clarion.client import wire
         CONTRACT: Contract(tag="types", grant=Grant.VIEW, answer=wire.TypeList, answer_example=example.TYPES),
     },
 )
-async def list_types(request: AnyRequest, desk: AtDesk) -> wire.TypeList:
+async def list_types(request: AnyRequest, services: InjectedServices) -> wire.TypeList:
     """List every published notification type, with what its `data` must have."""
-    return await desk.operations.types.list(caller_of(request).tenant_id)
+    return await services.operations.types.list(caller_of(request).tenant_id)
 
 
 @put(
@@ -41,9 +41,11 @@ async def list_types(request: AnyRequest, desk: AtDesk) -> wire.TypeList:
         )
     },
 )
-async def switch_type(type_name: FromPath[str], request: AnyRequest, desk: AtDesk) -> None:
+async def switch_type(type_name: FromPath[str], request: AnyRequest, services: InjectedServices) -> None:
     """Switch a notification type on or off: while it is off, its notifications are skipped, and say so."""
     caller = caller_of(request)
     body = await read_body(request, wire.EnabledRequest)
-    switched = await desk.operations.types.switch(caller.tenant_id, type_name, enabled=body.enabled, actor=caller.actor)
+    switched = await services.operations.types.switch(
+        caller.tenant_id, type_name, enabled=body.enabled, actor=caller.actor
+    )
     found(switched, "notification type")

@@ -8,9 +8,9 @@ caller must ask differently, 1 where the installation or the program is at fault
 | `program` | every command under its name |
 | `demo`, `serve` | processes that run; `process` is how they stop, `school` what the demo puts in |
 | `send`, `ask`, `outbox` | sending, and finding out what became of it |
-| `doubt`, `support` | what a person has to decide |
+| `uncertain`, `support` | what a person has to decide |
 | `catalog`, `access`, `install` | types, tenants, keys, the installation itself |
-| `desk` | what a command works with |
+| `session` | what a command works with |
 | `option`, `output` | what all commands take and how all print |
 """
 

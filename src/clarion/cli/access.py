@@ -8,8 +8,8 @@ import typer
 
 from clarion.catalog.access import SECRET_BYTES, Access, MintedKey, mint
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk
 from clarion.cli.output import print_json, print_table, say
+from clarion.cli.session import Session, in_session
 from clarion.errors import Conflict
 from clarion.ports.catalog import ApiKey, Role
 
@@ -34,10 +34,10 @@ def create(
 ) -> None:
     """Make a key and show it, this once."""
 
-    async def work(desk: Desk) -> MintedKey:
-        return await grant(desk, actor=actor, role=role, lasts=None if days is None else timedelta(days=days))
+    async def work(session: Session) -> MintedKey:
+        return await grant(session, actor=actor, role=role, lasts=None if days is None else timedelta(days=days))
 
-    minted = at_desk(work, store=store, tenant=tenant)
+    minted = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json({"key_id": minted.key.key_id, "token": minted.token, "role": role, "actor": actor})
         return
@@ -49,10 +49,10 @@ def create(
 def list_keys(tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
     """List a tenant's keys, without their secrets."""
 
-    async def work(desk: Desk) -> Sequence[ApiKey]:
-        return await desk.store.list_api_keys(desk.tenant_id)
+    async def work(session: Session) -> Sequence[ApiKey]:
+        return await session.store.list_api_keys(session.tenant_id)
 
-    found = at_desk(work, store=store, tenant=tenant)
+    found = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json({"items": [_shown(one) for one in found]})
         return
@@ -72,32 +72,32 @@ def revoke(
 ) -> None:
     """End a key, on every node within seconds."""
 
-    async def work(desk: Desk) -> None:
-        access = Access(desk.store, clock=desk.platform.clock)
-        if not await access.revoke(desk.tenant_id, key_id, actor=desk.actor):
+    async def work(session: Session) -> None:
+        access = Access(session.store, clock=session.platform.clock)
+        if not await access.revoke(session.tenant_id, key_id, actor=session.actor):
             raise Conflict(
                 f"there is no key {key_id!r} that could be revoked", hint="`clarion keys list` shows how they stand"
             )
 
-    at_desk(work, store=store, tenant=tenant)
+    in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json({"key_id": key_id, "revoked": True})
     else:
         typer.echo(f"revoked: {key_id}")
 
 
-async def grant(desk: Desk, *, actor: str, role: Role, lasts: timedelta | None = None) -> MintedKey:
-    """Mint a key for the desk's tenant and store it."""
-    platform = desk.platform
+async def grant(session: Session, *, actor: str, role: Role, lasts: timedelta | None = None) -> MintedKey:
+    """Mint a key for the session's tenant and store it."""
+    platform = session.platform
     minted = mint(
-        tenant_id=desk.tenant_id,
+        tenant_id=session.tenant_id,
         actor=actor,
         role=role,
         key_guid=platform.ids.new_guid(),
         secret=platform.randomness(SECRET_BYTES),
         expires_at=None if lasts is None else platform.clock.now() + lasts,
     )
-    await Access(desk.store, clock=platform.clock).grant(minted, actor=desk.actor)
+    await Access(session.store, clock=platform.clock).grant(minted, actor=session.actor)
     return minted
 
 

@@ -1,4 +1,4 @@
-"""Asking what happened: one notification's whole story, and an entity's history. Changes nothing."""
+"""Asking what happened: one notification's whole timeline, and an entity's history. Changes nothing."""
 
 from datetime import UTC
 from typing import Annotated
@@ -7,16 +7,16 @@ from uuid import UUID
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, job_or_message, known
 from clarion.cli.output import clock_time, moment, print_json, print_pairs, print_table, say_more
 from clarion.cli.send import read_recipient
+from clarion.cli.session import Session, in_session, job_or_message, known
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
 from clarion.errors import InvalidInput
 from clarion.producers.direct import Recipient, target_of
 
 STATES_MAX = 6
-"""Messages whose state is told before the story: those of two recipients on three channels; --json has all."""
+"""Messages whose state is told before the timeline: those of two recipients on three channels; --json has all."""
 
 
 def explain(
@@ -25,17 +25,17 @@ def explain(
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
-    """Tell the whole story of a notification in order, with times and reasons."""
+    """Tell the whole timeline of a notification in order, with times and reasons."""
     named = job_or_message(message_or_job)
 
-    async def work(desk: Desk) -> tuple[wire.Timeline, wire.Notification]:
-        notifications = desk.operations.notifications
+    async def work(session: Session) -> tuple[wire.Timeline, wire.Notification]:
+        notifications = session.operations.notifications
         return (
-            known(await notifications.find_timeline(desk.tenant_id, named), message_or_job),
-            known(await notifications.find(desk.tenant_id, named), message_or_job),
+            known(await notifications.find_timeline(session.tenant_id, named), message_or_job),
+            known(await notifications.find(session.tenant_id, named), message_or_job),
         )
 
-    timeline, notification = at_desk(work, store=store, tenant=tenant)
+    timeline, notification = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(timeline)
         return
@@ -76,8 +76,10 @@ def history(
 ) -> None:
     """List every notification about an entity, newest first."""
     about, query = _about(entity), option.page(limit, after)
-    page = at_desk(
-        lambda desk: desk.operations.notifications.history(desk.tenant_id, about, query), store=store, tenant=tenant
+    page = in_session(
+        lambda session: session.operations.notifications.history(session.tenant_id, about, query),
+        store=store,
+        tenant=tenant,
     )
     if as_json:
         print_json(page)

@@ -10,8 +10,8 @@ import typer
 from clarion.bootstrap import open_platform
 from clarion.catalog.publish import Published, Publisher
 from clarion.cli import option
-from clarion.cli.desk import Desk, acting, at_desk, settings_with, unknown_type
 from clarion.cli.output import print_json, print_table, progress, say_more
+from clarion.cli.session import Session, acting, in_session, settings_with, unknown_type
 
 types = typer.Typer()
 tenants = typer.Typer(help="Tenants: whose notifications these are.")
@@ -32,7 +32,7 @@ def types_or_list(
 @types.command("list")
 def list_types(tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
     """List the published types."""
-    found = at_desk(lambda desk: desk.operations.types.list(desk.tenant_id), store=store, tenant=tenant)
+    found = in_session(lambda session: session.operations.types.list(session.tenant_id), store=store, tenant=tenant)
     if as_json:
         print_json(found)
         return
@@ -58,7 +58,7 @@ def enable(
 def disable(
     notification: TypeKey, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False
 ) -> None:
-    """Switch a type off: what is sent of it is skipped, and its story says so."""
+    """Switch a type off: what is sent of it is skipped, and its timeline says so."""
     _switch(notification, tenant=tenant, store=store, as_json=as_json, enabled=False)
 
 
@@ -72,12 +72,12 @@ def publish(
 ) -> None:
     """Publish notifications from their files; what did not change keeps its version."""
 
-    async def work(desk: Desk) -> list[Published]:
-        publisher = Publisher(catalog=desk.store, renderer=desk.platform.renderer)
+    async def work(session: Session) -> list[Published]:
+        publisher = Publisher(catalog=session.store, renderer=session.platform.renderer)
         with progress("publishing") as step:
-            return await publisher.publish(desk.tenant_id, folder=folder, actor=desk.actor, progress=step)
+            return await publisher.publish(session.tenant_id, folder=folder, actor=session.actor, progress=step)
 
-    published = at_desk(work, store=store, tenant=tenant)
+    published = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json({"items": published})
         return
@@ -136,7 +136,9 @@ def audit(
 ) -> None:
     """List what people and support tools did, oldest first."""
     query = option.page(limit, after)
-    page = at_desk(lambda desk: desk.operations.support.list_audit(desk.tenant_id, query), store=store, tenant=tenant)
+    page = in_session(
+        lambda session: session.operations.support.list_audit(session.tenant_id, query), store=store, tenant=tenant
+    )
     if as_json:
         print_json(page)
         return
@@ -149,14 +151,14 @@ def audit(
 
 
 def _switch(notification: str, *, tenant: str | None, store: str | None, as_json: bool, enabled: bool) -> None:
-    async def work(desk: Desk) -> bool:
-        operations = desk.operations.types
-        changed = await operations.switch(desk.tenant_id, notification, enabled=enabled, actor=desk.actor)
+    async def work(session: Session) -> bool:
+        operations = session.operations.types
+        changed = await operations.switch(session.tenant_id, notification, enabled=enabled, actor=session.actor)
         if changed is None:
-            raise unknown_type(notification, [one.type for one in (await operations.list(desk.tenant_id)).items])
+            raise unknown_type(notification, [one.type for one in (await operations.list(session.tenant_id)).items])
         return changed
 
-    changed = at_desk(work, store=store, tenant=tenant)
+    changed = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json({"type": notification, "enabled": enabled})
     else:

@@ -19,10 +19,10 @@ from clarion.catalog.people import People
 from clarion.catalog.publish import Publisher
 from clarion.cli import option, school
 from clarion.cli.access import grant
-from clarion.cli.desk import Desk, acting, take_place
 from clarion.cli.output import called_as, print_json, print_pairs, progress
 from clarion.cli.serve import HOST, PORT, SLOTS, Host, Port, serve_platform
-from clarion.errors import InvalidInput, Misconfigured
+from clarion.cli.session import Session, acting, open_session
+from clarion.errors import BadConfiguration, InvalidInput
 from clarion.ports.catalog import Role
 from clarion.producers.direct import SendCommand
 
@@ -84,17 +84,17 @@ async def seed(settings: Settings, definitions: Path) -> str | None:
             if await _is_seeded(platform, key_path(settings)):
                 return None
             await platform.dispatcher.ensure_tenant(school.TENANT, actor=acting())
-            desk = await take_place(platform, tenant=school.TENANT)
-            publisher = Publisher(catalog=desk.store, renderer=platform.renderer)
-            await publisher.publish(school.TENANT, folder=definitions, actor=desk.actor, progress=step)
+            session = await open_session(platform, tenant=school.TENANT)
+            publisher = Publisher(catalog=session.store, renderer=platform.renderer)
+            await publisher.publish(school.TENANT, folder=definitions, actor=session.actor, progress=step)
             step("people")
-            people = People(catalog=desk.store, dispatcher=platform.dispatcher, keyring=platform.keyring)
-            await people.put(school.TENANT, [*school.PARENTS, *school.EMPLOYEES], trace=desk.trace)
+            people = People(catalog=session.store, dispatcher=platform.dispatcher, keyring=platform.keyring)
+            await people.put(school.TENANT, [*school.PARENTS, *school.EMPLOYEES], trace=session.trace)
             for group in school.GROUPS:
                 await people.put_group(school.TENANT, group)
             step("the first day")
-            await _send_first_day(desk)
-            minted = await grant(desk, actor=ACTOR, role=Role.ADMIN)
+            await _send_first_day(session)
+            minted = await grant(session, actor=ACTOR, role=Role.ADMIN)
             _write_key(key_path(settings), minted.token)
             return minted.token
 
@@ -110,7 +110,7 @@ async def _is_seeded(platform: Platform, path: Path) -> bool:
     return caller is not None and caller.tenant_id == school.TENANT
 
 
-async def _send_first_day(desk: Desk) -> None:
+async def _send_first_day(session: Session) -> None:
     for sample in school.FIRST_DAY:
         command = SendCommand(
             type=sample.type,
@@ -118,10 +118,10 @@ async def _send_first_day(desk: Desk) -> None:
             data=sample.data,
             entity=sample.entity,
             key=sample.key,
-            actor=desk.actor,
-            trace=desk.trace,
+            actor=session.actor,
+            trace=session.trace,
         )
-        await desk.platform.sends.send(desk.tenant_id, command)
+        await session.platform.sends.send(session.tenant_id, command)
 
 
 def _read_key(path: Path) -> str:
@@ -144,8 +144,8 @@ def _write_key(path: Path, token: str) -> None:
         raise _unusable(path, error) from None
 
 
-def _unusable(path: Path, error: OSError) -> Misconfigured:
-    return Misconfigured(
+def _unusable(path: Path, error: OSError) -> BadConfiguration:
+    return BadConfiguration(
         f"the API key cannot be kept in {path} ({error.strerror})", hint="let this user write a file there"
     )
 

@@ -6,8 +6,8 @@ import typer
 
 from clarion import bootstrap
 from clarion.cli import option
-from clarion.cli.desk import settings_with
 from clarion.cli.output import print_json
+from clarion.cli.session import settings_with
 
 
 def migrate(store: option.Store = None, as_json: option.Json = False) -> None:

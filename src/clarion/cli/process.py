@@ -20,14 +20,14 @@ import structlog
 import uvicorn
 
 from clarion.api import logs
-from clarion.bootstrap import Platform, open_bell
+from clarion.bootstrap import Platform, open_wake_up
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, Misconfigured
+from clarion.errors import BadConfiguration, InvalidInput
 from clarion.sandbox.postman import Postman
 from clarion.sandbox.provider import SandboxProvider
-from clarion.workers.bell import Bell, Topic
 from clarion.workers.loop import run
 from clarion.workers.supervisor import Supervisor
+from clarion.workers.wake_up import Topic, WakeUp
 
 STOP_MAX: Final = timedelta(seconds=30)
 """For a graceful stop: a call may take 20 s and is recorded after it. What takes longer is canceled, which is no worse
@@ -105,17 +105,17 @@ def served_channels(platform: Platform, wanted: Sequence[Channel]) -> tuple[Chan
 
 
 @asynccontextmanager
-async def open_process_bell(platform: Platform) -> AsyncIterator[Bell]:
-    """Make this process's bell; on a store that can, it rings in other processes too and hears theirs."""
-    bell: Bell | None = None
+async def open_process_wake_up(platform: Platform) -> AsyncIterator[WakeUp]:
+    """Make this process's wake-up; on a store that can, it wake-ups in other processes too and hears theirs."""
+    wake_up: WakeUp | None = None
 
     def hear(topic: str) -> None:
-        if bell is not None and topic in set(Topic):
-            bell.hear(Topic(topic))
+        if wake_up is not None and topic in set(Topic):
+            wake_up.hear(Topic(topic))
 
-    async with open_bell(platform.settings, hear=hear) as forward:
-        bell = Bell(forward)
-        yield bell
+    async with open_wake_up(platform.settings, hear=hear) as forward:
+        wake_up = WakeUp(forward)
+        yield wake_up
 
 
 def postmen(platform: Platform, url: str) -> list[Postman]:
@@ -172,7 +172,7 @@ async def run_until_told(
                 log.warning("stopped in the middle of its work, which is settled later")
                 task.cancel()
     if server is not None and not server.started:
-        raise Misconfigured("the API could not be started", hint="the lines above say why")
+        raise BadConfiguration("the API could not be started", hint="the lines above say why")
 
 
 @contextmanager
@@ -202,17 +202,19 @@ def _no_address(host: str, option: str) -> InvalidInput:
     )
 
 
-def _unusable_port(host: str, port: int, error: OSError, option: str) -> Misconfigured:
+def _unusable_port(host: str, port: int, error: OSError, option: str) -> BadConfiguration:
     """Say in one line why a port cannot be opened."""
     match error.errno:
         case errno.EADDRINUSE:
-            return Misconfigured(
+            return BadConfiguration(
                 f"the port {port} of {host} is in use",
                 hint=f"stop what uses it (another Clarion?), or choose another with {option}",
             )
         case errno.EACCES:
-            return Misconfigured(f"this user may not open the port {port}", hint=f"choose one above 1023 with {option}")
+            return BadConfiguration(
+                f"this user may not open the port {port}", hint=f"choose one above 1023 with {option}"
+            )
         case _:
-            return Misconfigured(
+            return BadConfiguration(
                 f"the port {port} of {host} cannot be opened ({error.strerror})", hint=f"choose another with {option}"
             )

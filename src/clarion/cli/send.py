@@ -14,8 +14,8 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, guid, hint_on_conflict, job_or_message, known, unknown_type
 from clarion.cli.output import called_as, print_json, say
+from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, unknown_type
 from clarion.client import wire
 from clarion.dispatch.job import PAYLOAD_BYTES_MAX
 from clarion.dispatch.request import RECIPIENTS_MAX
@@ -69,7 +69,7 @@ def send(
     about = None if entity is None else read_entity(entity)
     not_before_at = None if not_before is None else read_time(not_before)
 
-    async def work(desk: Desk) -> wire.Receipt:
+    async def work(session: Session) -> wire.SendAnswer:
         command = SendCommand(
             type=notification,
             to=recipients,
@@ -78,21 +78,21 @@ def send(
             key=key,
             lane=lane,
             not_before_at=not_before_at,
-            actor=desk.actor,
-            trace=desk.trace,
+            actor=session.actor,
+            trace=session.trace,
         )
-        return await accept(desk, command)
+        return await accept(session, command)
 
-    receipt = at_desk(work, store=store, tenant=tenant)
+    answer = in_session(work, store=store, tenant=tenant)
     if as_json:
-        print_json(receipt)
+        print_json(answer)
         return
-    typer.echo(f"{'known already' if receipt.repeated else 'accepted'}: job {receipt.job_id}")
-    if receipt.message_id is not None:
-        typer.echo(f"message {receipt.message_id}")
-    if receipt.repeated:
+    typer.echo(f"{'known already' if answer.repeated else 'accepted'}: job {answer.job_id}")
+    if answer.message_id is not None:
+        typer.echo(f"message {answer.message_id}")
+    if answer.repeated:
         say("nothing new is sent: the key was used for the same notification before")
-    say(f"what happens to it: {called_as()} explain {receipt.job_id}")
+    say(f"what happens to it: {called_as()} explain {answer.job_id}")
 
 
 def cancel(
@@ -104,26 +104,26 @@ def cancel(
     """Cancel a notification: what was not sent yet never is."""
     named = job_or_message(job)
 
-    async def work(desk: Desk) -> wire.Canceled:
+    async def work(session: Session) -> wire.Canceled:
         with hint_on_conflict(f"`clarion explain {named}` tells its end"):
-            canceled = await desk.operations.notifications.cancel(desk.tenant_id, named, actor=desk.actor)
+            canceled = await session.operations.notifications.cancel(session.tenant_id, named, actor=session.actor)
             return known(canceled, job)
 
-    canceled = at_desk(work, store=store, tenant=tenant)
+    canceled = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(canceled)
     else:
         typer.echo(f"canceled{' before' if canceled.repeated else ''}: job {canceled.job_id}")
 
 
-async def accept(desk: Desk, command: SendCommand) -> wire.Receipt:
+async def accept(session: Session, command: SendCommand) -> wire.SendAnswer:
     """Send; what is refused is named as it was typed, and where the type is unknown, those that come near."""
     try:
-        return await desk.operations.notifications.send(desk.tenant_id, command)
+        return await session.operations.notifications.send(session.tenant_id, command)
     except InvalidInput as error:
         if error.field != "type":
             raise as_typed(error) from None
-        types = await desk.operations.types.list(desk.tenant_id)
+        types = await session.operations.types.list(session.tenant_id)
         raise unknown_type(command.type, [one.type for one in types.items]) from None
 
 

@@ -13,8 +13,8 @@ import typer
 
 from clarion.bootstrap import Settings, open_platform, run_service
 from clarion.cli import option
-from clarion.cli.desk import settings_with
 from clarion.cli.output import print_json
+from clarion.cli.session import settings_with
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
 
@@ -103,12 +103,12 @@ async def work_on_platform(
     It is given the channels and, where somebody may watch, the URL at which that host and port are served.
     """
     from clarion.api.metrics import Metrics
-    from clarion.cli.process import Server, listen, open_process_bell, run_until_told, served_channels, set_up_logs
+    from clarion.cli.process import Server, listen, open_process_wake_up, run_until_told, served_channels, set_up_logs
     from clarion.workers.supervisor import Supervisor
 
     with ExitStack() as stack:
         opened = watch and stack.enter_context(listen(*watch, host_option="--metrics", port_option="--metrics"))
-        async with open_platform(settings) as platform, open_process_bell(platform) as bell:
+        async with open_platform(settings) as platform, open_process_wake_up(platform) as wake_up:
             served, metrics, server = served_channels(platform, channels), Metrics(), None
             if watch and opened:
                 from clarion.api.app import create_watch
@@ -120,7 +120,9 @@ async def work_on_platform(
             await run_until_told(
                 server=server,
                 sockets=[opened] if opened else None,
-                supervisor=Supervisor(platform, bell=bell, channels=served, slots=slots, observe=metrics.observe_call),
+                supervisor=Supervisor(
+                    platform, wake_up=wake_up, channels=served, slots=slots, observe=metrics.observe_call
+                ),
                 ready=lambda: ready(served, None),
             )
 
@@ -142,23 +144,23 @@ async def serve_platform(
     from clarion.api.server import server_config
     from clarion.cli.process import (
         Server,
-        open_process_bell,
+        open_process_wake_up,
         postmen,
         run_postman,
         run_until_told,
         served_channels,
         set_up_logs,
     )
-    from clarion.workers.bell import Topic
     from clarion.workers.supervisor import Supervisor
+    from clarion.workers.wake_up import Topic
 
-    async with open_platform(settings) as platform, open_process_bell(platform) as bell:
+    async with open_platform(settings) as platform, open_process_wake_up(platform) as wake_up:
         url = _url(host, opened)
         served, metrics = served_channels(platform, channels), Metrics()
         pulse = Pulse(platform.store, clock=platform.clock)
-        app = create_app(platform, ring=lambda topic: bell.ring(Topic(topic)), metrics=metrics, pulse=pulse)
+        app = create_app(platform, wake=lambda topic: wake_up.wake(Topic(topic)), metrics=metrics, pulse=pulse)
         supervisor = Supervisor(
-            platform, bell=bell, channels=served, slots=slots, observe=metrics.observe_call, failed=pulse.note
+            platform, wake_up=wake_up, channels=served, slots=slots, observe=metrics.observe_call, failed=pulse.note
         )
         set_up_logs(platform)
         await run_until_told(

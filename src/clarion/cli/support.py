@@ -7,8 +7,8 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, guid, hint_on_conflict, job_or_message, known, require_reason
 from clarion.cli.output import print_json, print_pairs, print_table, say_more
+from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, require_reason
 from clarion.client import wire
 from clarion.domain.support import DETAILS_BYTES_MAX, SupportStatus
 from clarion.errors import InvalidInput
@@ -31,7 +31,9 @@ def list_cases(
 ) -> None:
     """List the cases that are open."""
     query = wire.SupportCaseQuery(status=None if everything else SupportStatus.OPEN, limit=limit, cursor=after or None)
-    page = at_desk(lambda desk: desk.operations.support.list_cases(desk.tenant_id, query), store=store, tenant=tenant)
+    page = in_session(
+        lambda session: session.operations.support.list_cases(session.tenant_id, query), store=store, tenant=tenant
+    )
     if as_json:
         print_json(page)
         return
@@ -48,10 +50,10 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
     """Show one case with all that is known of it."""
     case_id = _case_id(case)
 
-    async def work(desk: Desk) -> wire.SupportCase:
-        return _known(await desk.operations.support.find_case(desk.tenant_id, case_id), case)
+    async def work(session: Session) -> wire.SupportCase:
+        return _known(await session.operations.support.find_case(session.tenant_id, case_id), case)
 
-    found = at_desk(work, store=store, tenant=tenant)
+    found = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(found)
         return
@@ -90,16 +92,16 @@ def resolve(
 
     case_id = _case_id(case)
 
-    async def work(desk: Desk) -> wire.SupportCase:
+    async def work(session: Session) -> wire.SupportCase:
         with hint_on_conflict("`clarion support list` shows those that are"):
             return _known(
-                await desk.operations.support.resolve_case(
-                    desk.tenant_id, case_id, actor=desk.actor, resolution=resolution
+                await session.operations.support.resolve_case(
+                    session.tenant_id, case_id, actor=session.actor, resolution=resolution
                 ),
                 case,
             )
 
-    found = at_desk(work, store=store, tenant=tenant)
+    found = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(found)
     else:
@@ -119,12 +121,14 @@ def retry(
     require_reason(reason)
     named = job_or_message(job)
 
-    async def work(desk: Desk) -> wire.RetriedNotification:
+    async def work(session: Session) -> wire.RetriedNotification:
         with hint_on_conflict(f"`clarion explain {named}` tells how it stands"):
-            retried = await desk.operations.notifications.retry(desk.tenant_id, named, actor=desk.actor, reason=reason)
+            retried = await session.operations.notifications.retry(
+                session.tenant_id, named, actor=session.actor, reason=reason
+            )
             return known(retried, job)
 
-    retried = at_desk(work, store=store, tenant=tenant)
+    retried = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(retried)
     else:

@@ -3,14 +3,14 @@
     from clarion.client import Client, Recipient
 
     async with Client("http://127.0.0.1:8025", key="clarion_…") as clarion:
-        receipt = await clarion.send("welcome", to=Recipient(address="someone@example.com"), data={"name": "Robin"},
+        sent = await clarion.send("welcome", to=Recipient(address="someone@example.com"), data={"name": "Robin"},
                                      key="signup-42")
-        story = await clarion.timeline(receipt.job_id)
+        timeline = await clarion.timeline(sent.job_id)
 
 `wire` holds the shapes that both sides speak in, `connection` the client itself. It needs nothing of the server.
 """
 
 from clarion.client.connection import ApiError, Client, Unreachable
-from clarion.client.wire import Entity, Receipt, Recipient
+from clarion.client.wire import Entity, Recipient, SendAnswer
 
-__all__ = ["ApiError", "Client", "Entity", "Receipt", "Recipient", "Unreachable"]
+__all__ = ["ApiError", "Client", "Entity", "Recipient", "SendAnswer", "Unreachable"]

@@ -113,7 +113,7 @@ class Client:
         entity: wire.Entity | None = None,
         lane: Lane | None = None,
         not_before_at: datetime | None = None,
-    ) -> wire.Receipt:
+    ) -> wire.SendAnswer:
         """Send a notification; with a key it is sent once, however often it is asked for."""
         if not _is_finite(data):
             raise ValueError("data holds a number that JSON does not have (infinity or NaN): leave it out")
@@ -127,7 +127,7 @@ class Client:
         )
         headers = {} if key is None else {"idempotency-key": key}
         return await self._ask(
-            "POST", "/v1/notifications", wire.Receipt, body=body, headers=headers, again=key is not None
+            "POST", "/v1/notifications", wire.SendAnswer, body=body, headers=headers, again=key is not None
         )
 
     async def notification(self, job_id: UUID) -> wire.Notification:

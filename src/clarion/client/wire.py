@@ -87,7 +87,7 @@ class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     not_before_at: Annotated[datetime, msgspec.Meta(tz=True, description="send no earlier than this")] | None = None
 
 
-class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+class SendAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The notification is stored and will be worked on."""
 
     job_id: UUID
@@ -163,7 +163,7 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole story in order, and how the messages that it is about stand now."""
+    """The whole timeline in order, and how the messages that it is about stand now."""
 
     job_id: UUID
     message_id: UUID | None

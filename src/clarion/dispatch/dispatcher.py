@@ -84,7 +84,7 @@ class DeliveryDispatcher:
     async def ensure_notification_scheduler(
         self, tenant_id: str, requests: Sequence[PendingRequest]
     ) -> list[Ensured[NotificationScheduler]]:
-        """Make sure that these artifacts are pending, through the dispatch guard."""
+        """Make sure that these artifacts are pending, through the dispatch key."""
         rows = [job.pending(checked(request)) for request in requests]
         return await self._store.ensure_notification_schedulers(tenant_id, rows)
 

@@ -107,7 +107,7 @@ def outgoing_item(tenant_id: str, send: Send) -> OutgoingItem:
         messaging_job=send.messaging_job,
         hold=send.hold,
         lane=send.lane,
-        source=send.source,
+        broadcast=send.broadcast,
         route=send.route,
         address_id=send.address_id,
         recipient_id_hash=send.recipient_id_hash,
@@ -119,7 +119,7 @@ def outgoing_item(tenant_id: str, send: Send) -> OutgoingItem:
         ),
         due_at=send.due_at,
         expires_at=send.expires_at,
-        doubt_policy=send.doubt_policy,
+        uncertain_policy=send.uncertain_policy,
     )
 
 

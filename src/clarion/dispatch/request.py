@@ -14,7 +14,7 @@ import msgspec
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import ArtifactType, NotificationJob
-from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.outgoing import UncertainPolicy
 from clarion.domain.recipient import Target
 from clarion.errors import InvalidInput
 
@@ -227,7 +227,7 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     key_version: int
     hold: tuple[int, int] | None = None
     lane: Lane
-    source: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    broadcast: Annotated[str, msgspec.Meta(max_length=512)] = ""
     route: Name
     address_id: int
     recipient_id_hash: str
@@ -235,7 +235,7 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     attempt_no: Annotated[int, msgspec.Meta(ge=2, le=32767)] | None = None
     due_at: Instant | None = None
     expires_at: Instant | None = None
-    doubt_policy: DoubtPolicy = DoubtPolicy.PREFER_LOSS
+    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
 
 
 class PendingRequest(msgspec.Struct, frozen=True, kw_only=True):

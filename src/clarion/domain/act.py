@@ -76,6 +76,6 @@ def cancel(job_guid: UUID, *, actor: str) -> Act:
     return Act(actor=actor, act="cancel", subject=f"job {job_guid}")
 
 
-def gate(source: str, gate: Gate, *, actor: str) -> Act:
-    """Word the opening, pausing or canceling of a source."""
-    return Act(actor=actor, act=_GATE_ACTS[gate], subject=f"source {source}")
+def gate(broadcast: str, gate: Gate, *, actor: str) -> Act:
+    """Word the opening, pausing or canceling of a broadcast."""
+    return Act(actor=actor, act=_GATE_ACTS[gate], subject=f"broadcast {broadcast}")

@@ -14,7 +14,7 @@ from clarion.domain.outgoing import OutgoingStatus
 ATTEMPTS_MAX: Final = 8
 """With the waits below the last attempt comes about an hour after the first: longer than most outages."""
 
-ATTEMPTS_IN_DOUBT_MAX: Final = 20
+ATTEMPTS_UNCERTAIN_MAX: Final = 20
 """Of a row whose workers are lost in the middle of its calls: perhaps it is the row that ends them."""
 
 NOT_CALLED_MAX: Final = 10
@@ -51,7 +51,7 @@ def delay_after(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
 
 def is_last(message: ClaimedMessage, outcome: CallOutcome) -> bool:
     """Tell whether a deferred message has had all its attempts; it has more if some were lost with their workers."""
-    attempts_max = ATTEMPTS_MAX if message.unproven_for is None else ATTEMPTS_IN_DOUBT_MAX
+    attempts_max = ATTEMPTS_MAX if message.unknown_for is None else ATTEMPTS_UNCERTAIN_MAX
     return isinstance(outcome, Deferred) and message.attempts >= attempts_max
 
 

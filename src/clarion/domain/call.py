@@ -84,18 +84,18 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an account may be asked again after an unknown outcome (I-10).
 
     `dedupe_window` is how long the provider de-duplicates by our key; `replaces` means that a second one takes the
-    first one's place on the device. With neither, a doubtful message is not sent again by itself.
+    first one's place on the device. With neither, an uncertain message is not sent again by itself.
     """
 
     dedupe_window: timedelta | None = None
     replaces: bool = False
 
-    def allows(self, *, unproven_for: timedelta) -> bool:
+    def allows(self, *, unknown_for: timedelta) -> bool:
         """Tell whether a replay is harmless so long after the first call of which nobody knows."""
         if self.replaces:
             return True
         window = self.dedupe_window
-        return window is not None and window >= WINDOW_MIN and unproven_for < window - MARGIN
+        return window is not None and window >= WINDOW_MIN and unknown_for < window - MARGIN
 
 
 WINDOW_MIN: Final = timedelta(minutes=15)

@@ -15,14 +15,14 @@ from clarion.domain import reply
 from clarion.domain.call import Accepted, CallOutcome
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
-from clarion.domain.outgoing import DoubtPolicy, OutgoingStatus
+from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
 
 SOON: Final = timedelta(seconds=60)
 """How near an earlier row's retry must be for later ones of its order key to wait for it."""
 
 
 class Gate(StrEnum):
-    """Whether a source's rows may be claimed."""
+    """Whether a broadcast's rows may be claimed."""
 
     OPEN = "Open"
     PAUSED = "Paused"
@@ -57,7 +57,7 @@ class FlowHead(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str
     lane: Lane
     route: str
-    source: str
+    broadcast: str
     account: str
 
 
@@ -90,7 +90,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
     address version). `was_due_at` and `id` make the flow's next low mark.
     `not_called` says how often it was claimed before and never called.
-    `unproven_for` is how long ago, by the store's clock when it was claimed, the first call was made of which nobody
+    `unknown_for` is how long ago, by the store's clock when it was claimed, the first call was made of which nobody
     knows; None where there is none such.
     The order of the fields is that of the columns in PostgreSQL's claim: it makes these by the thousand.
     """
@@ -108,7 +108,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     was_due_at: datetime
     content_hash: str | None
     replay_authorised: bool
-    unproven_for: timedelta | None
+    unknown_for: timedelta | None
     correlation_id: str
     traceparent: str | None
     recipient_id_hash: str
@@ -157,7 +157,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     status: OutgoingStatus | None
 
 
-class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+class UncertainSend(msgspec.Struct, frozen=True, kw_only=True):
     """A row in `Uncertain` that nobody has decided about yet."""
 
     id: int
@@ -169,14 +169,14 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     attempts: int
     unanswered: int  # of the attempts, those that waited for an answer in vain; the others were lost with their worker
-    doubt_policy: DoubtPolicy
+    uncertain_policy: UncertainPolicy
     replays: int
-    unproven_for: timedelta
+    unknown_for: timedelta
     is_over: bool  # canceled, or out of time
 
 
-class DoubtVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of a doubt: replayed through the same account, or left to rest with the decision on its timeline."""
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of an uncertain send: replayed through the same account, or left to rest with the decision on its timeline."""
 
     id: int
     bucket: int
@@ -188,5 +188,5 @@ class DoubtVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def to(self) -> OutgoingStatus:
-        """The state that it moves the row to; to stay in doubt is a move too, so that the decision has its line."""
+        """The state that it moves the row to; to stay uncertain is a move too, so that the decision has its line."""
         return OutgoingStatus.RETRY_READY if self.replay else OutgoingStatus.UNCERTAIN

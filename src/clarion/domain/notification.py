@@ -129,7 +129,7 @@ class ArtifactType(StrEnum):
 
 
 class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):
-    """One pending job. Its key is the dispatch guard: one row for an artifact and an event type, ever."""
+    """One pending job. Its key is the dispatch key: one row for an artifact and an event type, ever."""
 
     GIVEN: ClassVar[tuple[str, ...]] = ()
 

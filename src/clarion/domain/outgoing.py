@@ -36,7 +36,7 @@ class OutgoingStatus(StrEnum):
     CANCELED = "Canceled"
 
 
-class DoubtPolicy(StrEnum):
+class UncertainPolicy(StrEnum):
     """What to do with a send of which nobody can know whether it arrived, where the provider does not de-duplicate."""
 
     PREFER_LOSS = "prefer_loss"
@@ -129,16 +129,16 @@ class Ending(NamedTuple):
     reason: str
 
 
-def called_off(*, is_unproven: bool) -> Ending:
+def called_off(*, may_have_arrived: bool) -> Ending:
     """End a row that was canceled; of one with a call of which nobody knows, nobody can say that it was not sent."""
-    if is_unproven:
+    if may_have_arrived:
         return Ending(OutgoingStatus.UNCERTAIN, "canceled, and an earlier call may have arrived")
     return Ending(OutgoingStatus.CANCELED, "canceled before it was sent")
 
 
-def out_of_time(*, is_unproven: bool) -> Ending:
+def out_of_time(*, may_have_arrived: bool) -> Ending:
     """End a row whose time ran out, with the same care."""
-    if is_unproven:
+    if may_have_arrived:
         return Ending(OutgoingStatus.UNCERTAIN, "its time ran out, and an earlier call may have arrived")
     return Ending(OutgoingStatus.EXPIRED, "its time ran out before it was sent")
 
@@ -165,7 +165,7 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     messaging_job: UUID | None = None
     hold: tuple[int, int] | None = None
     lane: Lane
-    source: str = ""
+    broadcast: str = ""
     route: str
     address_id: int
     recipient_id_hash: str
@@ -175,7 +175,7 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     order_key: str | None = None
     due_at: datetime | None = None
     expires_at: datetime | None = None
-    doubt_policy: DoubtPolicy = DoubtPolicy.PREFER_LOSS
+    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
 
     @property
     def pk(self) -> str:

@@ -8,41 +8,41 @@ the decision on its timeline. Evidence that comes later still settles it; absenc
 
 from datetime import timedelta
 
-from clarion.domain.backoff import ATTEMPTS_IN_DOUBT_MAX, ATTEMPTS_MAX, retry_delay
+from clarion.domain.backoff import ATTEMPTS_MAX, ATTEMPTS_UNCERTAIN_MAX, retry_delay
 from clarion.domain.call import Replay
-from clarion.domain.claim import Doubt, DoubtVerdict
-from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.claim import Settlement, UncertainSend
+from clarion.domain.outgoing import UncertainPolicy
 
 
-def settlement(doubt: Doubt, replay: Replay) -> DoubtVerdict:
+def settlement(send: UncertainSend, replay: Replay) -> Settlement:
     """Decide about one of them; `replay` is what its provider promises about a second call."""
-    if doubt.is_over:
-        return _settled(doubt, replay=False, reason="left as it is: it was canceled, or its time has run out")
-    if doubt.unanswered >= ATTEMPTS_MAX or doubt.attempts >= ATTEMPTS_IN_DOUBT_MAX:
+    if send.is_over:
+        return _settled(send, replay=False, reason="left as it is: it was canceled, or its time has run out")
+    if send.unanswered >= ATTEMPTS_MAX or send.attempts >= ATTEMPTS_UNCERTAIN_MAX:
         return _settled(
-            doubt, replay=False, reason=f"left as it is: of {doubt.attempts} calls none was answered for good"
+            send, replay=False, reason=f"left as it is: of {send.attempts} calls none was answered for good"
         )
-    if replay.allows(unproven_for=doubt.unproven_for):
-        return _settled(doubt, replay=True, reason="replayed: the provider makes a second one harmless")
-    if doubt.doubt_policy is DoubtPolicy.PREFER_DUPLICATE and doubt.replays == 0:
+    if replay.allows(unknown_for=send.unknown_for):
+        return _settled(send, replay=True, reason="replayed: the provider makes a second one harmless")
+    if send.uncertain_policy is UncertainPolicy.PREFER_DUPLICATE and send.replays == 0:
         return _settled(
-            doubt, replay=True, duplicate=True, reason="replayed once: this type prefers a duplicate to a loss"
+            send, replay=True, duplicate=True, reason="replayed once: this type prefers a duplicate to a loss"
         )
-    return _settled(doubt, replay=False, reason="left as it is: it may have arrived, and a duplicate would be worse")
+    return _settled(send, replay=False, reason="left as it is: it may have arrived, and a duplicate would be worse")
 
 
-def _settled(doubt: Doubt, *, replay: bool, duplicate: bool = False, reason: str) -> DoubtVerdict:
-    return DoubtVerdict(
-        id=doubt.id,
-        bucket=doubt.bucket,
-        version=doubt.version,
+def _settled(send: UncertainSend, *, replay: bool, duplicate: bool = False, reason: str) -> Settlement:
+    return Settlement(
+        id=send.id,
+        bucket=send.bucket,
+        version=send.version,
         replay=replay,
         counts_as_duplicate=duplicate,
         reason=reason,
-        delay=_pause(doubt) if replay else timedelta(),
+        delay=_pause(send) if replay else timedelta(),
     )
 
 
-def _pause(doubt: Doubt) -> timedelta:
+def _pause(send: UncertainSend) -> timedelta:
     """Wait longer after each call that the provider did not answer; a worker that was lost is no fault of its own."""
-    return retry_delay(key=f"{doubt.message_id}:{doubt.channel}", attempt=max(doubt.unanswered, 1))
+    return retry_delay(key=f"{send.message_id}:{send.channel}", attempt=max(send.unanswered, 1))

@@ -8,7 +8,7 @@ from uuid import UUID
 from clarion.bootstrap import Platform
 from clarion.client import wire
 from clarion.domain import key
-from clarion.domain.story import JobStory, is_canceled, timeline
+from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
 from clarion.operations.shape import as_wire
@@ -26,29 +26,29 @@ class Notifications:
         self._keyring = platform.keyring
         self._wake = wake
 
-    async def send(self, tenant_id: str, command: SendCommand) -> wire.Receipt:
+    async def send(self, tenant_id: str, command: SendCommand) -> wire.SendAnswer:
         """Accept a notification: it is stored when this returns (I-24), and the workers send it."""
         accepted = await self._sends.send(tenant_id, command)
         if not accepted.repeated:
             self._wake("stages")
-        return as_wire(accepted, wire.Receipt)
+        return as_wire(accepted, wire.SendAnswer)
 
     async def find(self, tenant_id: str, named: UUID) -> wire.Notification | None:
         """Say how a notification stands, with each of its messages."""
-        story, _ = await self._find(tenant_id, named)
-        return None if story is None else _notification(story)
+        timeline, _ = await self._find(tenant_id, named)
+        return None if timeline is None else _notification(timeline)
 
     async def find_timeline(self, tenant_id: str, named: UUID) -> wire.Timeline | None:
         """Tell what happened in order: to the whole notification, or to the message that is named."""
-        story, message_id = await self._find(tenant_id, named)
-        if story is None:
+        timeline, message_id = await self._find(tenant_id, named)
+        if timeline is None:
             return None
         return wire.Timeline(
-            job_id=story.job.guid,
+            job_id=timeline.job.guid,
             message_id=message_id,
-            type=story.job.event_type,
-            lines=tuple(as_wire(line, wire.TimelineLine) for line in timeline(story, message_id=message_id)),
-            messages=_messages(story, message_id),
+            type=timeline.job.event_type,
+            lines=tuple(as_wire(line, wire.TimelineLine) for line in timeline_lines(timeline, message_id=message_id)),
+            messages=_messages(timeline, message_id),
         )
 
     async def cancel(self, tenant_id: str, named: UUID, *, actor: str) -> wire.Canceled | None:
@@ -56,10 +56,10 @@ class Notifications:
         job_id = await self._job_of(tenant_id, named)
         if await self._store.cancel_job(tenant_id, job_id, actor=actor):
             return wire.Canceled(job_id=job_id, repeated=False)
-        story = await self._store.find_job_story(tenant_id, job_id)
-        if story is None:
+        timeline = await self._store.find_job_timeline(tenant_id, job_id)
+        if timeline is None:
             return None
-        if not is_canceled(story):
+        if not is_canceled(timeline):
             raise Conflict("nothing of it is left to cancel", hint="its timeline tells how it ended")
         return wire.Canceled(job_id=job_id, repeated=True)
 
@@ -67,7 +67,7 @@ class Notifications:
         """Try a notification that failed again, where it failed."""
         job_id = await self._job_of(tenant_id, named)
         if not await self._store.retry_job(tenant_id, job_id, actor=actor, reason=reason):
-            if await self._store.find_job_story(tenant_id, job_id) is None:
+            if await self._store.find_job_timeline(tenant_id, job_id) is None:
                 return None
             raise Conflict("the notification has not failed", hint="its timeline tells how it stands")
         self._wake("stages")
@@ -91,11 +91,11 @@ class Notifications:
             next_cursor=following,
         )
 
-    async def _find(self, tenant_id: str, named: UUID) -> tuple[JobStory | None, UUID | None]:
+    async def _find(self, tenant_id: str, named: UUID) -> tuple[JobTimeline | None, UUID | None]:
         """Return what is stored about a notification and, if one of its messages was named, that message's id."""
         job_id = await self._store.find_job_of_message(tenant_id, named)
-        story = await self._store.find_job_story(tenant_id, job_id or named)
-        return story, None if job_id is None else named
+        timeline = await self._store.find_job_timeline(tenant_id, job_id or named)
+        return timeline, None if job_id is None else named
 
     async def _job_of(self, tenant_id: str, named: UUID) -> UUID:
         """Return the job of a message; an id that is no message's is taken for a job's."""
@@ -113,9 +113,9 @@ class Notifications:
         )
 
 
-def _notification(story: JobStory) -> wire.Notification:
+def _notification(timeline: JobTimeline) -> wire.Notification:
     """Give what is stored as a caller may see it: nothing that is sealed, hashed or a key."""
-    job, scheduler = story.job, story.scheduler
+    job, scheduler = timeline.job, timeline.scheduler
     about = None
     if job.source_type is not None and job.source is not None:
         about = wire.Entity(type=job.source_type, guid=UUID(job.source))
@@ -126,8 +126,8 @@ def _notification(story: JobStory) -> wire.Notification:
         type=job.event_type,
         entity=about,
         accepted_at=job.source_at,
-        messages=_messages(story),
-        inbox=tuple(wire.InboxLine(message_id=row.message_id, created_at=at) for at, row in story.inbox),
+        messages=_messages(timeline),
+        inbox=tuple(wire.InboxLine(message_id=row.message_id, created_at=at) for at, row in timeline.inbox),
         **{
             name: None if scheduler is None else getattr(scheduler, name)
             for name in ("lane", "stage", "status", "reason", "due_at")
@@ -135,6 +135,6 @@ def _notification(story: JobStory) -> wire.Notification:
     )
 
 
-def _messages(story: JobStory, message_id: UUID | None = None) -> tuple[wire.Message, ...]:
+def _messages(timeline: JobTimeline, message_id: UUID | None = None) -> tuple[wire.Message, ...]:
     """Say how the messages stand, all of them or the one that is named."""
-    return tuple(as_wire(row, wire.Message) for row in story.outgoing if message_id in (None, row.message_id))
+    return tuple(as_wire(row, wire.Message) for row in timeline.outgoing if message_id in (None, row.message_id))

@@ -25,7 +25,7 @@ class Support:
     async def list_uncertain(self, tenant_id: str, query: wire.PageQuery) -> wire.UncertainPage:
         """List the messages of which nobody knows whether they arrived, with the version that a retry asks for."""
         after = page.read(UNCERTAIN, query.cursor, start=0)
-        found = await self._store.list_doubts(tenant_id, after=after, limit=query.limit + 1)
+        found = await self._store.list_uncertain(tenant_id, after=after, limit=query.limit + 1)
         lines, following = page.cut(UNCERTAIN, found, query.limit, lambda line: line.id)
         items = tuple(as_wire(line, wire.UncertainLine) for line in lines)
         return wire.UncertainPage(items=items, next_cursor=following)
@@ -37,7 +37,7 @@ class Support:
         if await self._store.retry_outgoing(tenant_id, outgoing_id, version=version, actor=actor, reason=reason):
             self._wake("outgoing")
             return wire.Retried(id=outgoing_id)
-        found = await self._store.list_doubts(tenant_id, after=max(outgoing_id - 1, 0), limit=1)
+        found = await self._store.list_uncertain(tenant_id, after=max(outgoing_id - 1, 0), limit=1)
         if found and found[0].id == outgoing_id:
             raise Conflict(
                 f"the message was canceled, is out of time, or has moved on (its version is {found[0].version})",

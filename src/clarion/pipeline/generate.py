@@ -271,7 +271,7 @@ def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
             key_version=claim.job.key_version,
             hold=plan.hold,
             lane=claim.scheduler.lane,
-            doubt_policy=definition.doubt_policy,
+            uncertain_policy=definition.uncertain_policy,
             address_id=decision.address_id,
             recipient_id_hash=one.recipient_id_hash,
             channel=decision.channel,

@@ -15,7 +15,7 @@ BATCH: Final = 200
 
 
 class Settle:
-    """The stage for doubts."""
+    """The stage for uncertain sends."""
 
     def __init__(self, *, queue: QueueStore, providers: Mapping[str, Provider]) -> None:
         """Work on this queue; `providers` by account."""
@@ -23,9 +23,9 @@ class Settle:
         self._providers = providers
 
     async def step(self) -> int:
-        """Decide about a batch of doubts; return how many."""
-        doubts = await self._queue.find_doubts(accounts=tuple(self._providers), limit=BATCH)
-        if doubts:
-            verdicts = [settlement(doubt, self._providers[doubt.account].replay) for doubt in doubts]
-            await self._queue.settle_doubts(verdicts, actor="settle")
-        return len(doubts)
+        """Decide about a batch of uncertain sends; return how many."""
+        uncertain = await self._queue.find_uncertain(accounts=tuple(self._providers), limit=BATCH)
+        if uncertain:
+            settlements = [settlement(send, self._providers[send.account].replay) for send in uncertain]
+            await self._queue.settle_uncertain(settlements, actor="settle")
+        return len(uncertain)

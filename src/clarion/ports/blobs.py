@@ -8,7 +8,7 @@ every implementation shares, and touches nothing itself.
 import re
 from typing import Final, Protocol
 
-from clarion.errors import BlobMissing, InvalidInput, InvalidKey, Misconfigured
+from clarion.errors import BadConfiguration, BlobMissing, InvalidInput, InvalidKey
 
 CONTENT_BYTES_MAX: Final = 32 * 1024 * 1024
 """A blob is held in memory whole. A page of 5,000 recipients takes 1 to 2 MB; a report with its charts has room."""
@@ -70,7 +70,7 @@ def check_content(content: bytes) -> None:
 def check_stored_size(path: str, size: int) -> None:
     """Refuse to load a blob that is larger than any that Clarion writes."""
     if size > CONTENT_BYTES_MAX:
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the blob {path!r} has {size} bytes, more than the {CONTENT_BYTES_MAX} that Clarion ever writes",
             hint="find out what else writes to this blob store and give Clarion a place of its own",
         )

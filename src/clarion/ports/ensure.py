@@ -75,7 +75,7 @@ class EnsureStore(Protocol):
         """Insert guards, jobs and scheduler rows that are missing, together or not at all.
 
         A guard with another payload is a conflict and a retired one is gone; neither makes a job. A job that is there
-        without its scheduler row gets it through the dispatch guard.
+        without its scheduler row gets it through the dispatch key.
         """
         ...
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.identity import Channel
-from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
+from clarion.domain.timeline import JobTimeline
 
 PAGE_MAX: Final = 200
 """A page that a person reads and a response that stays small."""
@@ -26,7 +26,7 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     scheduler_status: str | None
 
 
-class DoubtLine(msgspec.Struct, frozen=True, kw_only=True):
+class UncertainLine(msgspec.Struct, frozen=True, kw_only=True):
     """A message of which nobody knows whether it arrived."""
 
     id: int
@@ -57,7 +57,7 @@ class InsightStore(Protocol):
         """List the tenants in the order of their ids, behind `after`."""
         ...
 
-    async def find_job_story(self, tenant_id: str, guid: UUID) -> JobStory | None:
+    async def find_job_timeline(self, tenant_id: str, guid: UUID) -> JobTimeline | None:
         """Return everything about a job by its guid, or None."""
         ...
 
@@ -71,7 +71,7 @@ class InsightStore(Protocol):
         """List a partition's jobs in the order of their row keys (newest first for direct ones), behind `after`."""
         ...
 
-    async def list_doubts(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[DoubtLine]:
+    async def list_uncertain(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[UncertainLine]:
         """List rows in `Uncertain` in the order of their ids, behind `after`."""
         ...
 

@@ -14,14 +14,14 @@ from clarion.domain.claim import (
     CallResult,
     ClaimedMessage,
     Discovery,
-    Doubt,
-    DoubtVerdict,
     FlowQuota,
     Gate,
     LowMark,
     Recorded,
+    Settlement,
     StageClaim,
     StageResult,
+    UncertainSend,
 )
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
@@ -75,7 +75,7 @@ class QueueStore(Protocol):
 
         Accepted → SentToProvider (or stays where evidence already put it) · Deferred, Misconfigured → RetryReady after
         the delay, FailedFinal if `final` · Refused → FailedFinal · Unknown → Uncertain with `settle_at` now and
-        `first_unproven_at` kept · NotCalled → RetryReady, the attempt not counted, the tenth FailedFinal. A row already
+        `first_unknown_at` kept · NotCalled → RetryReady, the attempt not counted, the tenth FailedFinal. A row already
         rescued to Uncertain is settled by its own token's late reply; an Accepted under an older token is evidence and
         is merged by rank. After Unknown the row moves to the flow pinned to its account. Closing a row makes the next
         of its order key due. Misconfigured opens a support case for the account. Of what a provider said, what can be
@@ -87,11 +87,11 @@ class QueueStore(Protocol):
         """Turn `Sending` rows whose lease ran out into `Uncertain`, each with an attempt of unknown outcome."""
         ...
 
-    async def find_doubts(self, *, accounts: Collection[str], limit: int) -> list[Doubt]:
+    async def find_uncertain(self, *, accounts: Collection[str], limit: int) -> list[UncertainSend]:
         """Return rows in `Uncertain`, last sent through one of these accounts, that wait for a decision."""
         ...
 
-    async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
+    async def settle_uncertain(self, settlements: Sequence[Settlement], *, actor: str) -> set[int]:
         """Replay (→ RetryReady) or let rest (stays, `settle_at` cleared, reason kept), by version.
 
         A replay that may make a duplicate is authorised for one claim (I-10) and counted apart. What is let rest opens
@@ -99,22 +99,22 @@ class QueueStore(Protocol):
         """
         ...
 
-    async def set_gate(self, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
-        """Open, pause or cancel a source: one update, after which no claim of its rows begins.
+    async def set_gate(self, tenant_id: str, broadcast: str, gate: Gate, *, actor: str) -> bool:
+        """Open, pause or cancel a broadcast: one update, after which no claim of its rows begins.
 
-        Audited; False where its gate stands so already. A source that nobody has touched is open.
+        Audited; False where its gate stands so already. A broadcast that nobody has touched is open.
         """
         ...
 
     async def sweep_canceled(self, *, limit: int) -> int:
-        """End waiting rows of canceled sources, and waiting rows with `cancel_at`, in chunks."""
+        """End waiting rows of canceled broadcasts, and waiting rows with `cancel_at`, in chunks."""
         ...
 
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
         """Cancel a direct job: its scheduler row unless finished, and `cancel_at` on every row that is not final.
 
         Audited, and the actor stands on the transition lines too; False where there is nothing left to cancel. A row
-        that is with its provider, or in doubt, is left to cancel as long as nobody has called it off.
+        that is with its provider, or uncertain, is left to cancel as long as nobody has called it off.
         """
         ...
 

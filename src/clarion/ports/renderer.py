@@ -12,7 +12,7 @@ import msgspec
 
 from clarion.domain.content import Content
 from clarion.domain.identity import Channel, Lane
-from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.outgoing import UncertainPolicy
 from clarion.errors import InvalidInput
 
 FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
@@ -34,7 +34,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     category: str = "general"
     channels: tuple[Channel, ...]
     lane: Lane = Lane.NORMAL
-    doubt_policy: DoubtPolicy = DoubtPolicy.PREFER_LOSS
+    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
     ttl_seconds: int | None = None
     required: tuple[str, ...] = ()
     sample: dict[str, object] = {}

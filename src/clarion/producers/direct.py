@@ -68,7 +68,7 @@ class SendCommand(msgspec.Struct, frozen=True, kw_only=True):
     trace: Trace
 
 
-class SendReceipt(msgspec.Struct, frozen=True, kw_only=True):
+class SendAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller gets: the job's id and, for a single recipient that is no group, the message's."""
 
     job_id: UUID
@@ -98,7 +98,7 @@ class DirectSends:
         self._clock = clock
         self._ids = ids
 
-    async def send(self, tenant_id: str, command: SendCommand) -> SendReceipt:
+    async def send(self, tenant_id: str, command: SendCommand) -> SendAnswer:
         """Accept a notification, once for its key; raise Conflict, Gone or InvalidInput where it cannot be."""
         now = self._clock.now()
         _check_time(command.not_before_at, now=now)
@@ -132,7 +132,7 @@ class DirectSends:
             trace=command.trace,
         )
         (answer,) = await self._dispatcher.ensure_notification_job(tenant_id, [request])
-        return _receipt(keys, request, answer)
+        return _send_answer(keys, request, answer)
 
     def _check_template(self, bundle: Bundle, to: tuple[Target, ...], command: SendCommand) -> None:
         """Refuse data that lacks a variable of the templates, and an address on a channel that they do not have."""
@@ -218,7 +218,7 @@ def _check_channels(to: tuple[Target, ...], bundle: Bundle) -> None:
             )
 
 
-def _receipt(keys: TenantKeys, request: JobRequest, answer: Ensured[NotificationJob]) -> SendReceipt:
+def _send_answer(keys: TenantKeys, request: JobRequest, answer: Ensured[NotificationJob]) -> SendAnswer:
     """Turn the answer of an ensure into what a caller gets."""
     job = answer.record
     match answer.outcome:
@@ -242,7 +242,7 @@ def _receipt(keys: TenantKeys, request: JobRequest, answer: Ensured[Notification
         message_id = derived_id.message_id(
             tenant_id=keys.tenant_id, pk=key.outgoing_pk(job_rk=job.row_key), recipient_id_hash=recipient
         )
-    return SendReceipt(
+    return SendAnswer(
         job_id=job.guid,
         message_id=message_id,
         accepted_at=job.source_at,

@@ -35,7 +35,7 @@ import msgspec
 
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, Refused, Unknown
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.errors import Misconfigured as MisconfiguredError
+from clarion.errors import BadConfiguration
 
 
 class Fault(StrEnum):
@@ -99,7 +99,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, query: str) -> Self:
-        """Read the options of a URL, or raise Misconfigured."""
+        """Read the options of a URL, or raise BadConfiguration."""
         given = dict(parse_qsl(query, keep_blank_values=True))
         shares = {Fault(name): _share(name, given.pop(name)) for name in list(given) if name in _NAMES}
         if unknown := sorted(set(given) - {"dedupe", "latency", "seed"}):
@@ -168,7 +168,7 @@ def parse_span(text: str) -> timedelta:
 
 
 def span_option(text: str) -> timedelta:
-    """Read a length of time in an account's URL, or raise Misconfigured."""
+    """Read a length of time in an account's URL, or raise BadConfiguration."""
     try:
         return parse_span(text)
     except ValueError as error:
@@ -189,9 +189,9 @@ def _share(name: str, text: str) -> float:
     return share
 
 
-def _unusable(why: str) -> MisconfiguredError:
+def _unusable(why: str) -> BadConfiguration:
     """Make the error for a URL that cannot be used."""
-    return MisconfiguredError(
+    return BadConfiguration(
         f"the sandbox account's URL cannot be used: {why}",
         hint="write sandbox:///folder/sandbox.db?dedupe=24h&defer=0.1, or leave the options out",
     )

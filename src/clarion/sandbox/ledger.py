@@ -26,7 +26,7 @@ from clarion.domain.call import Call
 from clarion.domain.content import Content
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.errors import Misconfigured
+from clarion.errors import BadConfiguration
 
 BUSY_TIMEOUT: Final = timedelta(seconds=5)
 """For another process to end its transaction, which is one insert."""
@@ -200,7 +200,7 @@ class Ledger:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._connection = _connect(path, busy_timeout)
         except (OSError, sqlite3.Error) as error:
-            raise Misconfigured(
+            raise BadConfiguration(
                 f"the sandbox's file {path} cannot be used ({error})",
                 hint="name a file that this user may write, on a disk with space",
             ) from None

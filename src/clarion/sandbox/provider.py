@@ -27,7 +27,7 @@ from clarion.domain import signature
 from clarion.domain.call import Call, CallOutcome, Deferred, Replay, Unknown
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.errors import Misconfigured
+from clarion.errors import BadConfiguration
 from clarion.ports.clock import Clock
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.track import ProviderEvent
@@ -126,11 +126,11 @@ class SandboxProvider:
         await self._run(partial(self._ledger.end_receipts, ids, now=self._clock.now()))
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """Work on the file, or raise Misconfigured where it fails."""
+        """Work on the file, or raise BadConfiguration where it fails."""
         try:
             return await self._runner.run(work)
         except sqlite3.Error as error:
-            raise Misconfigured(
+            raise BadConfiguration(
                 f"the sandbox's file failed ({error})", hint="let this user write it, on a disk with space"
             ) from None
 
@@ -210,7 +210,7 @@ def _parse(url: str) -> tuple[Path, Options]:
     parts = urlsplit(url)
     path = unquote(parts.path)
     if parts.netloc or parts.fragment or not path.startswith("/") or path.endswith("/") or "\0" in path:
-        raise Misconfigured(
+        raise BadConfiguration(
             "the sandbox account's URL does not name a file by its whole path",
             hint="write sandbox: and three slashes, as in sandbox:///var/lib/clarion/sandbox.db",
         )

@@ -69,7 +69,7 @@ async def open_provider(url: str, *, clock: Clock) -> RemoteSandbox:  # noqa: AR
     except ValueError:
         parts, port = urlsplit(""), None
     if not parts.hostname or port is None or parts.path not in ("", "/") or parts.username or parts.fragment:
-        raise errors.Misconfigured(
+        raise errors.BadConfiguration(
             "the sandbox account's URL does not name a host and a port",
             hint="write sandbox+http://127.0.0.1:8026, with the port that the server printed when it started",
         )

@@ -58,7 +58,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     times: int | None = None
 
 
-class Desk:
+class SandboxServer:
     """Takes calls, writes them down, and answers."""
 
     def __init__(self, ledger: Ledger | None, options: Options, *, behaviour: Behaviour) -> None:
@@ -204,23 +204,23 @@ class Desk:
 
 
 @asynccontextmanager
-async def listening(desk: Desk, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
+async def listening(sandbox: SandboxServer, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
     """Answer on a port, any that is free for 0, until the block ends; the block is told which."""
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(desk), host, port, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(sandbox), host, port, backlog=1024)
     try:
         yield int(server.sockets[0].getsockname()[1])
     finally:
         server.close()
-        desk.close_connections()
+        sandbox.close_connections()
         await server.wait_closed()
 
 
-async def serve(desk: Desk, *, host: str, port: int) -> None:
+async def serve(sandbox: SandboxServer, *, host: str, port: int) -> None:
     """Serve until the process is told to stop."""
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with listening(desk, host=host, port=port) as bound:
+    async with listening(sandbox, host=host, port=port) as bound:
         sys.stdout.write(json.dumps({"port": bound}) + "\n")
         sys.stdout.flush()
         await stopped.wait()
@@ -245,8 +245,8 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error("--file is needed")
         behaviour = Behaviour(hold_seconds=given.hold.total_seconds())
         with nullcontext() if given.sink else closing(Ledger(given.file)) as ledger:
-            desk = Desk(ledger, Options(dedupe=given.dedupe), behaviour=behaviour)
-            asyncio.run(serve(desk, host=given.host, port=given.port))
+            sandbox = SandboxServer(ledger, Options(dedupe=given.dedupe), behaviour=behaviour)
+            asyncio.run(serve(sandbox, host=given.host, port=given.port))
     except (ClarionError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

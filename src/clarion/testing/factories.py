@@ -240,7 +240,7 @@ def user_message(n: int = 1, /, **fields: object) -> UserMessage:
 
 
 def outgoing_item(parent: NotificationJob | MessagingJob, address: AddressVersion, /, **fields: object) -> OutgoingItem:
-    """Make the item of a parent for a stored address; a campaign's rows are bulk and have the campaign as source."""
+    """Make the item of a parent for a stored address; a campaign's rows are bulk and have the campaign as broadcast."""
     if address.id is None:
         raise ValueError("ensure the address first: an item refers to it by its id")
     campaign = isinstance(parent, MessagingJob)
@@ -249,7 +249,7 @@ def outgoing_item(parent: NotificationJob | MessagingJob, address: AddressVersio
         notification_job=None if campaign else pk,
         messaging_job=parent.guid if campaign else None,
         lane=Lane.BULK if campaign else Lane.NORMAL,
-        source=pk if campaign else "",
+        broadcast=pk if campaign else "",
         route=f"{address.channel}:default",
         address_id=address.id,
         recipient_id_hash=address.recipient_id_hash,

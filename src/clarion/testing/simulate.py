@@ -1,11 +1,11 @@
-"""The door of the seeded simulation: many seeds and one JSON object, or one seed and its story.
+"""The door of the seeded simulation: many seeds and one JSON object, or one seed and its timeline.
 
     python -m clarion.testing.simulate --seeds 5000 [--first 0] [--jobs 2] [--json]
     python -m clarion.testing.simulate --seed 42 [--trace] [--json]
 
 It ends with 1 where a promise was broken: something lost, delivered twice or invented, an invariant violated, a seed
 that gave two different runs, or, over 5,000 runs and more, something expected that was never met. A failing seed is
-shown with its options, the faults that it needs, and the end of its story. `kills` counts how often a process was made
+shown with its options, the faults that it needs, and the end of its timeline. `kills` counts how often a process was made
 to vanish.
 """
 
@@ -40,8 +40,8 @@ KILLS: Final = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.KILL, Fault.POISON)
 SHOWN_MAX: Final = 3
 """Failing seeds that are shown in full; of the others only the number is."""
 
-STORY_MAX: Final = 60
-"""Lines of a story that are shown without --trace: the last ones."""
+TIMELINE_MAX: Final = 60
+"""Lines of a timeline that are shown without --trace: the last ones."""
 
 
 class Summary(msgspec.Struct, kw_only=True):
@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes to use")
     parser.add_argument("--seed", type=int, help="one seed only")
-    parser.add_argument("--trace", action="store_true", help="with --seed: tell its whole story")
+    parser.add_argument("--trace", action="store_true", help="with --seed: tell its whole timeline")
     parser.add_argument("--digest", action="store_true", help="with --seed: print what two runs of it have in common")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
@@ -124,12 +124,12 @@ def simulate(seeds: range, *, jobs: int, as_json: bool) -> int:
 
 
 def replay(seed: int, *, whole: bool, as_json: bool) -> int:
-    """Run one seed and tell its story."""
+    """Run one seed and tell its timeline."""
     options = Options.of(seed)
-    report = run(options, with_story=True)
-    lines = report.story if whole else report.story[-STORY_MAX:]
+    report = run(options, with_timeline=True)
+    lines = report.timeline if whole else report.timeline[-TIMELINE_MAX:]
     if as_json:
-        say(msgspec.json.encode(msgspec.structs.replace(report, story=tuple(lines) if whole else ())).decode())
+        say(msgspec.json.encode(msgspec.structs.replace(report, timeline=tuple(lines) if whole else ())).decode())
     else:
         say("\n".join([_shown(options), *lines, *report.violations, str(msgspec.to_builtins(report.tally))]))
     return int(report.failed)
@@ -139,13 +139,13 @@ def explain(seed: int) -> str:
     """Show a failing seed: its options, what it needs to fail, and how it went with only that."""
     options = Options.of(seed)
     fewer = shrink(options)
-    report = run(fewer, with_story=True)
+    report = run(fewer, with_timeline=True)
     return "\n".join(
         [
             f"seed {seed} fails; replay it with: python -m clarion.testing.simulate --seed {seed} --trace",
             f"its options: {_shown(options)}",
             f"it still fails with only: {', '.join(fewer.rates) or 'no fault at all'}",
-            *report.story[-STORY_MAX:],
+            *report.timeline[-TIMELINE_MAX:],
             *report.violations,
         ]
     )

@@ -29,7 +29,7 @@ import msgspec
 from clarion.bootstrap import Platform, Settings, open_platform, prepare
 from clarion.dispatch.request import Trace
 from clarion.domain.identity import Channel
-from clarion.domain.story import JobStory
+from clarion.domain.timeline import JobTimeline
 from clarion.errors import ClarionError
 from clarion.ports.renderer import Definition
 from clarion.producers.direct import Recipient, SendCommand
@@ -181,8 +181,8 @@ class Soak:
         """Have messages accepted until there are so many."""
         while len(self._jobs) < count:
             number = len(self._jobs)
-            receipt = await platform.sends.send(TENANT, _command(number))
-            self._jobs.append(receipt.job_id)
+            answer = await platform.sends.send(TENANT, _command(number))
+            self._jobs.append(answer.job_id)
 
     async def _kill_one(self, platform: Platform) -> None:
         """Kill the first worker that has a call open, a moment after it was seen, and start the next in its place."""
@@ -221,8 +221,8 @@ class Soak:
 
     async def _is_settled(self, platform: Platform, job: UUID) -> bool:
         """Tell whether a message has come to rest."""
-        story = await platform.store.find_job_story(TENANT, job)
-        return is_settled(story, dedupes=self._leg.dedupe is not None)
+        timeline = await platform.store.find_job_timeline(TENANT, job)
+        return is_settled(timeline, dedupes=self._leg.dedupe is not None)
 
     async def _stop_workers(self) -> None:
         """Stop the workers as an operator would."""
@@ -233,10 +233,12 @@ class Soak:
             await worker.wait()
 
     async def _judge(self, platform: Platform) -> Verdict:
-        """Read every story and hold it against the ledger."""
-        stories: list[JobStory | None] = [await platform.store.find_job_story(TENANT, job) for job in self._jobs]
+        """Read every timeline and hold it against the ledger."""
+        timelines: list[JobTimeline | None] = [
+            await platform.store.find_job_timeline(TENANT, job) for job in self._jobs
+        ]
         return judge(
-            stories,
+            timelines,
             deliveries=counted_by_message(await self._ledgers[0].get("/deliveries")),
             kills=self._kills,
             slots=self._leg.slots,

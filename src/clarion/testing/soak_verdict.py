@@ -2,7 +2,7 @@
 
 The rules of docs/explanation/proof.md: whatever became `Uncertain` was in flight when somebody was killed, no kill
 left more behind than its worker had call slots, a provider that de-duplicates leaves nothing uncertain, and at least
-nine in ten messages arrived. Pure: stories and counts in, a verdict out.
+nine in ten messages arrived. Pure: timelines and counts in, a verdict out.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ import msgspec
 
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import FINAL, RANK, OutgoingStatus
-from clarion.domain.story import JobStory, OutgoingStory
+from clarion.domain.timeline import JobTimeline, OutgoingTimeline
 
 CLOCKS_APART: Final = timedelta(milliseconds=250)
 """Between the store's clock and ours, on one machine under load."""
@@ -50,50 +50,52 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(
-    stories: Sequence[JobStory | None],
+    timelines: Sequence[JobTimeline | None],
     *,
     deliveries: Mapping[str, int],
     kills: Sequence[Kill],
     slots: int,
     dedupes: bool,
 ) -> Verdict:
-    """Judge the stories of everything that was acknowledged; `deliveries` has every message that was ever called."""
-    rows = [row for story in stories if story is not None for row in story.outgoing]
-    doubts = [(row, *doubt) for row in rows for doubt in _doubts(row)]
-    unexplained = _unexplained([(claimed_at, doubted_at) for _, claimed_at, doubted_at in doubts], kills, slots=slots)
+    """Judge the timelines of everything that was acknowledged; `deliveries` has every message that was ever called."""
+    rows = [row for timeline in timelines if timeline is not None for row in timeline.outgoing]
+    were_uncertain = [(row, *send) for row in rows for send in _uncertain_times(row)]
+    unexplained = _unexplained(
+        [(claimed_at, uncertain_at) for _, claimed_at, uncertain_at in were_uncertain], kills, slots=slots
+    )
     in_flight = sum(_was_sending(row, kill.at) for row in rows for kill in kills)
     delivered = sum(deliveries.get(str(row.message_id), 0) > 0 for row in rows)
     uncertain = sum(row.status is OutgoingStatus.UNCERTAIN for row in rows)
     return Verdict(
-        messages=len(stories),
+        messages=len(timelines),
         kills=len(kills),
-        lost=sum(_is_lost(story, deliveries) for story in stories),
+        lost=sum(_is_lost(timeline, deliveries) for timeline in timelines),
         duplicate=sum(max(0, count - 1) for count in deliveries.values()),
         phantom=sum(row.status in RANK and deliveries.get(str(row.message_id), 0) == 0 for row in rows),
         uncertain=uncertain,
         delivered=delivered,
         in_flight=in_flight,
-        was_uncertain=len(doubts),
-        without_call=sum(str(row.message_id) not in deliveries for row, _, _ in doubts),
+        was_uncertain=len(were_uncertain),
+        without_call=sum(str(row.message_id) not in deliveries for row, _, _ in were_uncertain),
         violations=tuple(
             _violations(
                 unexplained=unexplained,
-                doubts=len(doubts),
+                were_uncertain=len(were_uncertain),
                 in_flight=in_flight,
                 uncertain=uncertain if dedupes else 0,
-                share=delivered / max(1, len(stories)),
+                share=delivered / max(1, len(timelines)),
                 open_calls=[kill.open_calls for kill in kills],
             )
         ),
     )
 
 
-def is_settled(story: JobStory | None, *, dedupes: bool) -> bool:
-    """Tell whether nothing more will happen to a message by itself; one in doubt is replayed where that is harmless."""
-    if story is None or story.scheduler is None or story.scheduler.status in _UNFINISHED:
+def is_settled(timeline: JobTimeline | None, *, dedupes: bool) -> bool:
+    """Tell whether nothing more will happen to a message by itself; an uncertain one is replayed where that is harmless."""
+    if timeline is None or timeline.scheduler is None or timeline.scheduler.status in _UNFINISHED:
         return False
     resting = _RESTING - {OutgoingStatus.UNCERTAIN} if dedupes else _RESTING
-    return all(row.status in resting for row in story.outgoing)
+    return all(row.status in resting for row in timeline.outgoing)
 
 
 def counted_by_message(by_key: Mapping[str, int]) -> dict[str, int]:
@@ -105,12 +107,12 @@ def counted_by_message(by_key: Mapping[str, int]) -> dict[str, int]:
 
 
 def _violations(
-    *, unexplained: int, doubts: int, in_flight: int, uncertain: int, share: float, open_calls: Iterable[int]
+    *, unexplained: int, were_uncertain: int, in_flight: int, uncertain: int, share: float, open_calls: Iterable[int]
 ) -> Iterator[str]:
     if unexplained:
         yield f"I-12, I-14: {unexplained} times a message became Uncertain and no killed worker's call slots explain it"
-    if doubts > in_flight:
-        yield f"I-12: {doubts} times a message became Uncertain and only {in_flight} times was one in flight at a kill"
+    if were_uncertain > in_flight:
+        yield f"I-12: {were_uncertain} times a message became Uncertain and only {in_flight} times was one in flight at a kill"
     if uncertain:
         yield f"I-10: {uncertain} messages rest in Uncertain though the provider de-duplicates"
     if share < DELIVERED_MIN:
@@ -119,7 +121,7 @@ def _violations(
         yield "every kill must meet an open call: one did not wait for it"
 
 
-def _doubts(row: OutgoingStory) -> Iterator[tuple[datetime, datetime]]:
+def _uncertain_times(row: OutgoingTimeline) -> Iterator[tuple[datetime, datetime]]:
     """Yield, for each time that a row became Uncertain, when it had been claimed and when it was given up."""
     claimed_at = row.created_at
     for line in row.transitions:
@@ -129,12 +131,12 @@ def _doubts(row: OutgoingStory) -> Iterator[tuple[datetime, datetime]]:
             yield claimed_at, line.at
 
 
-def _unexplained(doubts: Sequence[tuple[datetime, datetime]], kills: Sequence[Kill], *, slots: int) -> int:
-    """Match doubts to kills between their claim and their end, at most `slots` to a kill; count those left over.
+def _unexplained(were_uncertain: Sequence[tuple[datetime, datetime]], kills: Sequence[Kill], *, slots: int) -> int:
+    """Match uncertain sends to kills between their claim and their end, at most `slots` to a kill; count those left over.
 
-    The doubt that ends first is matched first, which finds a complete matching wherever there is one.
+    The uncertain send that ends first is matched first, which finds a complete matching wherever there is one.
     """
-    left = sorted(doubts, key=lambda doubt: doubt[1])
+    left = sorted(were_uncertain, key=lambda send: send[1])
     for kill in sorted(kills, key=lambda kill: kill.at):
         hit = [one for one in left if one[0] - CLOCKS_APART <= kill.at <= one[1] + CLOCKS_APART]
         for one in hit[:slots]:
@@ -142,7 +144,7 @@ def _unexplained(doubts: Sequence[tuple[datetime, datetime]], kills: Sequence[Ki
     return len(left)
 
 
-def _was_sending(row: OutgoingStory, at: datetime) -> bool:
+def _was_sending(row: OutgoingTimeline, at: datetime) -> bool:
     """Tell whether a row was in flight at an instant."""
     since: datetime | None = None
     for line in row.transitions:
@@ -152,16 +154,16 @@ def _was_sending(row: OutgoingStory, at: datetime) -> bool:
     return since is not None and since - CLOCKS_APART <= at
 
 
-def _is_lost(story: JobStory | None, deliveries: Mapping[str, int]) -> bool:
+def _is_lost(timeline: JobTimeline | None, deliveries: Mapping[str, int]) -> bool:
     """Tell whether a message was acknowledged and is neither accepted, ended with a reason, nor uncertain."""
-    if story is None:
+    if timeline is None:
         return True
-    if not story.outgoing:
-        return story.scheduler is None or story.scheduler.reason is None
-    return not all(_is_accounted(row, deliveries) for row in story.outgoing)
+    if not timeline.outgoing:
+        return timeline.scheduler is None or timeline.scheduler.reason is None
+    return not all(_is_accounted(row, deliveries) for row in timeline.outgoing)
 
 
-def _is_accounted(row: OutgoingStory, deliveries: Mapping[str, int]) -> bool:
+def _is_accounted(row: OutgoingTimeline, deliveries: Mapping[str, int]) -> bool:
     if deliveries.get(str(row.message_id), 0) > 0 or row.status is OutgoingStatus.UNCERTAIN:
         return True
     return row.status in FINAL and row.status not in RANK and row.reason is not None

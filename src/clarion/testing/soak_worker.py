@@ -15,20 +15,20 @@ from datetime import timedelta
 from clarion.bootstrap import load_settings, open_platform, run_service
 from clarion.domain.call_times import CallTimes
 from clarion.domain.identity import Channel
-from clarion.workers.bell import Bell
-from clarion.workers.pace import Pace
 from clarion.workers.supervisor import Supervisor
+from clarion.workers.timings import Timings
+from clarion.workers.wake_up import WakeUp
 
 
 async def work(*, slots: int, lease: timedelta) -> None:
     """Work until told to stop; a call may take half of its lease, and its record a quarter."""
-    pace = Pace(
+    timings = Timings(
         calls=CallTimes(timeout=lease / 2, record_max=lease / 4, lease=lease),
         stage_lease=lease,
-        poll=0.1,  # seconds: several processes share a store and nobody carries rings between them
+        poll=0.1,  # seconds: several processes share a store and nobody carries wake-ups between them
     )
     async with open_platform(load_settings()) as platform:
-        supervisor = Supervisor(platform, bell=Bell(), channels=(Channel.EMAIL,), slots=slots, pace=pace)
+        supervisor = Supervisor(platform, wake_up=WakeUp(), channels=(Channel.EMAIL,), slots=slots, timings=timings)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
         await supervisor.run()
 

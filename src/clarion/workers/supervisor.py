@@ -20,10 +20,10 @@ from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
-from clarion.workers.bell import Bell, Topic
 from clarion.workers.janitor import Janitor
 from clarion.workers.loop import run
-from clarion.workers.pace import PACE, Pace
+from clarion.workers.timings import TIMINGS, Timings
+from clarion.workers.wake_up import Topic, WakeUp
 
 log = structlog.get_logger("clarion.workers")
 
@@ -35,24 +35,24 @@ class Supervisor:
         self,
         platform: Platform,
         *,
-        bell: Bell,
+        wake_up: WakeUp,
         channels: tuple[Channel, ...],
         slots: int,
-        pace: Pace = PACE,
+        timings: Timings = TIMINGS,
         observe: CallObserver = lambda _message, _outcome, _took: None,
         failed: Callable[[OperatorError], None] = lambda _error: None,
     ) -> None:
-        """Serve these channels with so many call slots each; jobs, receipts and doubts of all.
+        """Serve these channels with so many call slots each; jobs, receipts and uncertain sends of all.
 
         `observe` hears of every outcome of a call, `failed` of every error that the installation causes.
         """
         self._observe = observe
         self._failed = failed
         self._platform = platform
-        self._bell = bell
+        self._wake_up = wake_up
         self._channels = channels
         self._slots = slots
-        self._pace = pace
+        self._timings = timings
         self._stop = asyncio.Event()
         self._accounts = Accounts(platform.providers, clock=platform.clock)
 
@@ -60,11 +60,11 @@ class Supervisor:
         """Ask the workers to stop; `run` returns when they have."""
         self._stop.set()
         for topic in Topic:
-            self._bell.hear(topic)
+            self._wake_up.hear(topic)
 
     async def run(self) -> None:
         """Work until stopped."""
-        e, lease = self._platform, self._pace.stage_lease
+        e, lease = self._platform, self._timings.stage_lease
         generate = Generate(
             queue=e.store,
             facts=e.store,
@@ -75,23 +75,23 @@ class Supervisor:
             lease=lease,
         )
         async with asyncio.TaskGroup() as tasks:
-            for name, step, hears, rings in (
+            for name, step, hears, wakes in (
                 ("schedule", Schedule(queue=e.store, facts=e.store, lease=lease).step, Topic.STAGES, Topic.STAGES),
                 ("generate", generate.step, Topic.STAGES, Topic.OUTGOING),
                 ("track", Track(events=e.store).step, Topic.EVENTS, Topic.OUTGOING),
-                ("settle", Settle(queue=e.store, providers=e.providers).step, Topic.DOUBTS, Topic.OUTGOING),
-                ("janitor", Janitor(queue=e.store).step, Topic.JANITOR, Topic.DOUBTS),
+                ("settle", Settle(queue=e.store, providers=e.providers).step, Topic.UNCERTAIN, Topic.OUTGOING),
+                ("janitor", Janitor(queue=e.store).step, Topic.JANITOR, Topic.UNCERTAIN),
             ):
-                tasks.create_task(self._loop(name, step, hears=hears, rings=rings))
+                tasks.create_task(self._loop(name, step, hears=hears, wakes=wakes))
             for channel in self._channels:
                 tasks.create_task(self._pump(channel, tasks))
 
-    async def _loop(self, name: str, step: Callable[[], Awaitable[int]], *, hears: Topic, rings: Topic) -> None:
+    async def _loop(self, name: str, step: Callable[[], Awaitable[int]], *, hears: Topic, wakes: Topic) -> None:
         """Run one step until stopped."""
         wake = asyncio.Event()
-        self._bell.listen(hears, wake.set)
-        worked = partial(self._bell.ring, rings)
-        await run(name, step, wake=wake, stop=self._stop, worked=worked, failed=self._failed, poll=self._pace.poll)
+        self._wake_up.listen(hears, wake.set)
+        worked = partial(self._wake_up.wake, wakes)
+        await run(name, step, wake=wake, stop=self._stop, worked=worked, failed=self._failed, poll=self._timings.poll)
 
     async def _pump(self, channel: Channel, tasks: asyncio.TaskGroup) -> None:
         """Run one channel's pump until stopped and its open calls are recorded."""
@@ -102,11 +102,11 @@ class Supervisor:
             spawn=lambda call: tasks.create_task(guarded(call)),
             clock=e.clock,
             wake=wake,
-            timeout=self._pace.calls.timeout,
+            timeout=self._timings.calls.timeout,
             observe=self._observe,
         )
-        pump = open_pump(e, channel, calls=calls, lease=self._pace.calls.lease)
-        self._bell.listen(Topic.OUTGOING, pump.hint)
+        pump = open_pump(e, channel, calls=calls, lease=self._timings.calls.lease)
+        self._wake_up.listen(Topic.OUTGOING, pump.hint)
 
         async def step() -> int:
             if self._stop.is_set():
@@ -124,7 +124,7 @@ class Supervisor:
             stop=drained,
             rest=lambda: pump.rest,
             failed=self._failed,
-            poll=self._pace.poll,
+            poll=self._timings.poll,
         )
 
 

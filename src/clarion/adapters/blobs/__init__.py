@@ -13,7 +13,7 @@ from obstore.store import MemoryStore, from_url
 
 from clarion.adapters.blobs.files import open_files
 from clarion.adapters.blobs.objects import RETRIES, ObjectBlobs
-from clarion.errors import Misconfigured
+from clarion.errors import BadConfiguration
 from clarion.ports.blobs import Blobs
 
 
@@ -29,7 +29,7 @@ def open_blobs(url: str) -> Blobs:
             return _open_remote(url)
         case _:
             # Only the scheme is repeated: the rest of a URL may hold a credential.
-            raise Misconfigured(
+            raise BadConfiguration(
                 f"no blob store is known for URLs of the form {scheme or '(none)'}:",
                 hint="use file:///folder, memory://, s3://, az:// or gs://",
             )
@@ -40,7 +40,7 @@ def _folder(url: str) -> str:
     parts = urlsplit(url)
     folder = unquote(parts.path)
     if parts.netloc or parts.query or parts.fragment or not folder.startswith("/") or "\0" in folder:
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the blob URL {url!r} does not name an absolute folder of this machine",
             hint="write file: and three slashes, as in file:///var/lib/clarion/blobs",
         )
@@ -53,7 +53,7 @@ def _open_remote(url: str) -> Blobs:
         return ObjectBlobs(from_url(url, retry_config=RETRIES))
     except (BaseError, ValueError) as error:
         # The vendor's text stays in the cause: it may repeat the URL.
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the {urlsplit(url).scheme} blob store cannot be opened ({type(error).__name__})",
             hint="check bucket or container, and the account and credentials in the environment",
         ) from error

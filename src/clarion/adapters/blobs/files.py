@@ -17,7 +17,7 @@ from obstore.store import LocalStore
 
 from clarion.adapters.blobs.objects import ObjectBlobs
 from clarion.adapters.durable import create_durably, sync_folder
-from clarion.errors import InvalidKey, Misconfigured, OperatorError, StoreFull, StoreReadOnly, StoreUnreachable
+from clarion.errors import BadConfiguration, InvalidKey, OperatorError, StoreFull, StoreReadOnly, StoreUnreachable
 from clarion.ports.blobs import check_content, check_path
 
 # EFBIG is a limit on file size set for this process, EDQUOT one on what this user may store: as full as a full disk.
@@ -79,7 +79,7 @@ def open_files(folder: str) -> FileBlobs:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_folder(root.parent)
     except (FileExistsError, NotADirectoryError) as error:
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the blob folder {root} or one above it is a file", hint="name a folder, or one that does not exist yet"
         ) from error
     except OSError as error:

@@ -15,7 +15,7 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 
-from clarion.errors import Misconfigured, StoreUnreachable
+from clarion.errors import BadConfiguration, StoreUnreachable
 from clarion.ports.blobs import check_content, check_path, check_stored_size, missing
 
 if TYPE_CHECKING:  # these two names exist for type checkers only
@@ -72,7 +72,7 @@ class ObjectBlobs:
 def _refuse(error: BaseError) -> NoReturn:
     """Say what a failure of the store means; the vendor's text stays in the cause, as it may hold a signed URL."""
     if isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
-        raise Misconfigured(
+        raise BadConfiguration(
             "the blob store refused our credentials",
             hint="check that they are current and may read and create objects below the configured prefix",
         ) from error

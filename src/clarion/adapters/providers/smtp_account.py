@@ -1,7 +1,7 @@
 """Where an SMTP account is, read from its URL.
 
 The options stand at the top of `smtp`. Reads a file of certificates if one is named; a URL that cannot be used raises
-`Misconfigured`, which never repeats it: it may hold a password.
+`BadConfiguration`, which never repeats it: it may hold a password.
 """
 
 import ssl
@@ -15,7 +15,7 @@ import msgspec
 from clarion.adapters.providers.mail import Mailbox, check_header
 from clarion.domain.destination import normalise
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, Misconfigured
+from clarion.errors import BadConfiguration, InvalidInput
 
 TIMEOUT: Final = timedelta(seconds=9)
 """Twice: for all that comes before the content, and for the reply to it. A server that greylists or scans answers
@@ -44,7 +44,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read a URL, or raise Misconfigured that does not repeat it."""
+        """Read a URL, or raise BadConfiguration that does not repeat it."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -114,9 +114,9 @@ def _timeout(text: str | None) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def _unusable(why: str) -> Misconfigured:
+def _unusable(why: str) -> BadConfiguration:
     """Make the error for a URL that cannot be used."""
-    return Misconfigured(
+    return BadConfiguration(
         f"the SMTP account's URL cannot be used: {why}",
         hint="write smtp://user:password@host:587?from=school@example.com&tls=starttls",
     )

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from clarion.adapters.durable import create_durably
 from clarion.domain.seal import KEY_BYTES, NONCE_BYTES
-from clarion.errors import BrokenInvariant, Misconfigured, SealBroken
+from clarion.errors import BadConfiguration, BrokenInvariant, SealBroken
 from clarion.ports.vault import Randomness
 
 _FORMAT: Final = 1
@@ -38,7 +38,7 @@ class LocalVault:
         """Take the current master key, those that may still be needed to unwrap, and where chance comes from."""
         for key in (master_key, *older_keys):
             if len(key) != KEY_BYTES:
-                raise Misconfigured(
+                raise BadConfiguration(
                     f"a master key has {len(key)} bytes", hint=f"give one of exactly {KEY_BYTES} bytes, as generated"
                 )
         self._randomness = randomness
@@ -114,7 +114,7 @@ def _files(url: str) -> tuple[Path, list[Path]]:
     query = parse_qs(parts.query)
     paths = [unquote(parts.path), *query.pop("older", [])]
     if parts.scheme != "file" or parts.netloc or query or not all(path.startswith("/") for path in paths):
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the vault URL {url!r} does not name an absolute file of this machine",
             hint="write file: and three slashes, as in file:///var/lib/clarion/master.key",
         )
@@ -132,19 +132,19 @@ def _read(path: Path) -> bytes:
             # A little more than a key: enough to see that something else follows, whatever the file's size.
             text = file.read(4 * KEY_BYTES)
     except FileNotFoundError:
-        raise Misconfigured(
+        raise BadConfiguration(
             f"there is no master key at {path}",
             hint="restore it from backup; for a new installation, `clarion migrate` makes it",
         ) from None
     except OSError as error:
         raise _unusable(path, error) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise Misconfigured(f"the master key file {path} is open to other users", hint=f"run: chmod 600 {path}")
+        raise BadConfiguration(f"the master key file {path} is open to other users", hint=f"run: chmod 600 {path}")
     return _parse(text, path=path)
 
 
-def _unusable(path: Path, error: OSError) -> Misconfigured:
-    return Misconfigured(
+def _unusable(path: Path, error: OSError) -> BadConfiguration:
+    return BadConfiguration(
         f"the master key file {path} cannot be used ({error.strerror})",
         hint="name a file that this user can read, in a folder that exists and is writable the first time",
     )
@@ -157,7 +157,7 @@ def _parse(text: bytes, *, path: Path) -> bytes:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the master key file {path} does not hold a key",
             hint=f"restore it from backup: it is one line of {2 * KEY_BYTES} hexadecimal digits",
         )

@@ -125,12 +125,12 @@ class Preparation:
 
     def _may_call(self, message: ClaimedMessage, asked_at: float) -> bool:
         """Tell whether no earlier call may have arrived, or whether a second one would do no harm."""
-        if message.unproven_for is None or message.replay_authorised:
+        if message.unknown_for is None or message.replay_authorised:
             return True
         # The store's clock, and what has passed since the claim was asked for: this host's wall clock may be wrong.
         since_claim = timedelta(seconds=self._clock.monotonic() - asked_at)
         replay = self._accounts.providers[message.account].replay
-        return replay.allows(unproven_for=message.unproven_for + since_claim)
+        return replay.allows(unknown_for=message.unknown_for + since_claim)
 
 
 def _data(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:

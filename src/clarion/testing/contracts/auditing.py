@@ -147,23 +147,23 @@ def _cancel(harness: StoreHarness, job_guid: UUID) -> Do:
 
 
 async def pausing(harness: StoreHarness) -> Deed:
-    """Pause a source."""
-    return Deed(_set_gate(harness, "spring", Gate.PAUSED), "pause", "source spring")
+    """Pause a broadcast."""
+    return Deed(_set_gate(harness, "spring", Gate.PAUSED), "pause", "broadcast spring")
 
 
 async def opening(harness: StoreHarness) -> Deed:
-    """Open a source again."""
+    """Open a broadcast again."""
     await _set_gate(harness, "summer", Gate.PAUSED)(harness.store, "ada")
-    return Deed(_set_gate(harness, "summer", Gate.OPEN), "open", "source summer")
+    return Deed(_set_gate(harness, "summer", Gate.OPEN), "open", "broadcast summer")
 
 
 async def closing(harness: StoreHarness) -> Deed:
-    """Cancel a source, whatever its name."""
-    return Deed(_set_gate(harness, TEXT, Gate.CANCELED), "cancel", f"source {TEXT}")
+    """Cancel a broadcast, whatever its name."""
+    return Deed(_set_gate(harness, TEXT, Gate.CANCELED), "cancel", f"broadcast {TEXT}")
 
 
-def _set_gate(harness: StoreHarness, source: str, gate: Gate) -> Do:
-    return lambda store, actor: store.set_gate(harness.tenant_id, source, gate, actor=actor)
+def _set_gate(harness: StoreHarness, broadcast: str, gate: Gate) -> Do:
+    return lambda store, actor: store.set_gate(harness.tenant_id, broadcast, gate, actor=actor)
 
 
 Arrange = Callable[[StoreHarness], Awaitable[Deed]]
@@ -238,14 +238,14 @@ async def job_of_nobody(harness: StoreHarness) -> Do:
     return _cancel(harness, guid(99))
 
 
-async def source_that_is_open(harness: StoreHarness) -> Do:
-    """Open a source that nobody has paused."""
-    await Pump(harness, source="spring").message(1)
+async def broadcast_that_is_open(harness: StoreHarness) -> Do:
+    """Open a broadcast that nobody has paused."""
+    await Pump(harness, broadcast="spring").message(1)
     return _set_gate(harness, "spring", Gate.OPEN)
 
 
-async def source_of_nobody(harness: StoreHarness) -> Do:
-    """Open a source that never was."""
+async def broadcast_of_nobody(harness: StoreHarness) -> Do:
+    """Open a broadcast that never was."""
     return _set_gate(harness, "spring", Gate.OPEN)
 
 
@@ -259,8 +259,8 @@ IN_VAIN: Final[tuple[Callable[[StoreHarness], Awaitable[Do]], ...]] = (
     message_on_its_way,
     job_that_was_sent,
     job_of_nobody,
-    source_that_is_open,
-    source_of_nobody,
+    broadcast_that_is_open,
+    broadcast_of_nobody,
 )
 """Acts that find nothing to do."""
 

@@ -1,4 +1,4 @@
-"""Calling off: a gate closes a whole source, a cancel one direct job; both strict, no claim begins after either."""
+"""Calling off: a gate closes a whole broadcast, a cancel one direct job; both strict, no claim begins after either."""
 
 import asyncio
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Unknown
-from clarion.domain.claim import DoubtVerdict, FlowQuota, Gate
+from clarion.domain.claim import FlowQuota, Gate, Settlement
 from clarion.domain.ensured import Outcome
 from clarion.domain.notification import NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import FINAL, OutgoingMessage, OutgoingStatus
@@ -30,48 +30,48 @@ async def sweep(harness: StoreHarness, pump: Pump) -> None:
 
 
 class GateContract:
-    """Sources that are paused and canceled."""
+    """Broadcasts that are paused and canceled."""
 
-    async def test_a_paused_source_yields_nothing_and_goes_on_when_it_is_opened(self, harness: StoreHarness) -> None:
+    async def test_a_paused_broadcast_yields_nothing_and_goes_on_when_it_is_opened(self, harness: StoreHarness) -> None:
         """One update; what is in flight goes on to its end."""
         pump = Pump(harness)
         messages = await pump.campaign(3)
-        source = messages[0].pk
+        broadcast = messages[0].pk
         (claimed,) = await pump.claim(quota=1)
         (head,) = await pump.heads()
-        await harness.store.set_gate(harness.tenant_id, source, Gate.PAUSED, actor=ACTOR)
+        await harness.store.set_gate(harness.tenant_id, broadcast, Gate.PAUSED, actor=ACTOR)
         found = await harness.store.discover_flows(routes=(ROUTE,), lows={})
         assert found.heads == ()
         assert await pump.take([FlowQuota(flow_id=head.flow_id, quota=9, account=ACCOUNT)]) == []
         assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
         assert await harness.store.sweep_canceled(limit=10) == 0
-        await harness.store.set_gate(harness.tenant_id, source, Gate.OPEN, actor=ACTOR)
+        await harness.store.set_gate(harness.tenant_id, broadcast, Gate.OPEN, actor=ACTOR)
         assert len(await pump.claim()) == 2
 
-    async def test_a_gate_is_its_tenants_and_its_sources_alone(self, harness: StoreHarness) -> None:
-        """Others go on, rows without a source too."""
+    async def test_a_gate_is_its_tenants_and_its_broadcasts_alone(self, harness: StoreHarness) -> None:
+        """Others go on, rows without a broadcast too."""
         pump = Pump(harness)
         await pump.campaign(1, n=1)
         await pump.campaign(1, n=2)
         await pump.message(5)
-        first = min(head.source for head in await pump.heads() if head.source)
+        first = min(head.broadcast for head in await pump.heads() if head.broadcast)
         await harness.store.set_gate(f"{harness.tenant_id}-2", first, Gate.PAUSED, actor=ACTOR)
         assert len(await pump.heads()) == 3
         await harness.store.set_gate(harness.tenant_id, first, Gate.PAUSED, actor=ACTOR)
-        assert first not in [head.source for head in await pump.heads()]
+        assert first not in [head.broadcast for head in await pump.heads()]
         assert len(await pump.claim()) == 2
 
     async def test_a_gate_also_holds_rows_that_are_made_after_it(self, harness: StoreHarness) -> None:
         """Those of flows that did not exist when it closed."""
         pump = Pump(harness)
-        await harness.store.set_gate(harness.tenant_id, "a source", Gate.PAUSED, actor=ACTOR)
-        await pump.message(1, source="a source")
-        await pump.message(2, source="a source", route="email:other")
+        await harness.store.set_gate(harness.tenant_id, "a broadcast", Gate.PAUSED, actor=ACTOR)
+        await pump.message(1, broadcast="a broadcast")
+        await pump.message(2, broadcast="a broadcast", route="email:other")
         assert await pump.heads(ROUTE, "email:other") == []
-        await harness.store.set_gate(harness.tenant_id, "a source", Gate.OPEN, actor=ACTOR)
+        await harness.store.set_gate(harness.tenant_id, "a broadcast", Gate.OPEN, actor=ACTOR)
         assert len(await pump.heads(ROUTE, "email:other")) == 2
 
-    async def test_rows_of_a_canceled_source_are_canceled_in_chunks(self, harness: StoreHarness) -> None:
+    async def test_rows_of_a_canceled_broadcast_are_canceled_in_chunks(self, harness: StoreHarness) -> None:
         """F-11: those that wait; the counters follow at every chunk."""
         pump = Pump(harness)
         messages = await pump.campaign(6)
@@ -148,10 +148,10 @@ class CancelContract:
         assert await cancel(harness, pump)
         assert await pump.status(message) is OutgoingStatus.SENDING
         await pump.record(outcome, claimed)
-        for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=10):
-            verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="x")
-            assert doubt.is_over
-            await harness.store.settle_doubts([verdict], actor="settle")
+        for send in await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10):
+            settlement = Settlement(id=send.id, bucket=send.bucket, version=send.version, replay=True, reason="x")
+            assert send.is_over
+            await harness.store.settle_uncertain([settlement], actor="settle")
         assert await pump.claim() == []
         await sweep(harness, pump)
         seen = await pump.seen(message.id)
@@ -163,18 +163,18 @@ class CancelContract:
         )
 
     @pytest.mark.parametrize("how", ["sweep", "cancel", "claim"])
-    async def test_what_waits_for_a_replay_and_is_canceled_stays_in_doubt(
+    async def test_what_waits_for_a_replay_and_is_canceled_stays_uncertain(
         self, harness: StoreHarness, how: str
     ) -> None:
         """Nobody can say that it was not sent, so nothing may say `Canceled`."""
         pump = Pump(harness)
         (message,) = await pump.campaign(1) if how == "sweep" else (await pump.message(),)
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
         if how == "claim":
             await cancel(harness, pump)
-        verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="x")
-        await harness.store.settle_doubts([verdict], actor="settle")
+        settlement = Settlement(id=send.id, bucket=send.bucket, version=send.version, replay=True, reason="x")
+        await harness.store.settle_uncertain([settlement], actor="settle")
         if how == "sweep":
             await harness.store.set_gate(harness.tenant_id, message.pk, Gate.CANCELED, actor=ACTOR)
             await sweep(harness, pump)
@@ -198,8 +198,8 @@ class CancelContract:
         await sweep(harness, pump)
         assert await pump.status(message) is OutgoingStatus.SENT_TO_PROVIDER
 
-    async def test_a_doubtful_row_of_a_canceled_job_is_still_settled_by_evidence(self, harness: StoreHarness) -> None:
-        """It stays in doubt until then."""
+    async def test_an_uncertain_row_of_a_canceled_job_is_still_settled_by_evidence(self, harness: StoreHarness) -> None:
+        """It stays uncertain until then."""
         pump = Pump(harness)
         message = await pump.message()
         claimed = await pump.claim_one()

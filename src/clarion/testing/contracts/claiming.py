@@ -12,7 +12,7 @@ import pytest
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.call import Accepted, Deferred, NotCalled, Unknown
-from clarion.domain.claim import ClaimedMessage, DoubtVerdict, FlowHead, FlowQuota, LowMark
+from clarion.domain.claim import ClaimedMessage, FlowHead, FlowQuota, LowMark, Settlement
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
@@ -82,7 +82,7 @@ class ClaimContract:
             payload=PAYLOAD,
             content_hash=None,
             replay_authorised=False,
-            unproven_for=None,
+            unknown_for=None,
             correlation_id=job.correlation_id,
             traceparent="00-trace",
         )
@@ -112,10 +112,10 @@ class ClaimContract:
             tenant_id=harness.tenant_id,
             lane=Lane.CRITICAL,
             route=ROUTE,
-            source="",
+            broadcast="",
             account="",
         )
-        assert (campaign.lane, campaign.source) == (Lane.BULK, sent.pk)
+        assert (campaign.lane, campaign.broadcast) == (Lane.BULK, sent.pk)
         assert [head.route for head in await pump.heads("sms:default", "push:default")] == ["sms:default"]
         assert len(await pump.heads(ROUTE, "sms:default")) == 3
         assert (await harness.store.discover_flows(routes=(), lows={})).heads == ()
@@ -235,14 +235,14 @@ class ClaimContract:
         assert (seen.lines[-1].actor, bool(seen.lines[-1].reason)) == ("worker-1", True)
         assert await pump.heads() == []
 
-    async def test_an_expired_row_that_waits_for_a_replay_stays_in_doubt(self, harness: StoreHarness) -> None:
+    async def test_an_expired_row_that_waits_for_a_replay_stays_uncertain(self, harness: StoreHarness) -> None:
         """Nobody can say that it was not sent, so nothing may say `Expired`."""
         pump = Pump(harness)
         message = await pump.message(expires_at=await harness.now() + HOUR)
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again")
-        await harness.store.settle_doubts([verdict], actor="settle")
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        settlement = Settlement(id=send.id, bucket=send.bucket, version=send.version, replay=True, reason="again")
+        await harness.store.settle_uncertain([settlement], actor="settle")
         await harness.elapse(2 * HOUR)
         assert await pump.claim() == []
         seen = await pump.seen(message.id)

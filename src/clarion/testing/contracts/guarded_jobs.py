@@ -289,7 +289,7 @@ class GuardedJobContract:
 
 
 class NotificationSchedulerContract:
-    """The dispatch guard: one pending row for an artifact and an event type, ever."""
+    """The dispatch key: one pending row for an artifact and an event type, ever."""
 
     @pytest.mark.parametrize("through_the_job", [True, False])
     @pytest.mark.parametrize("status", NotificationStatus)

@@ -7,12 +7,12 @@ import pytest
 
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
-from clarion.domain.claim import ClaimedMessage, DoubtVerdict
+from clarion.domain.claim import ClaimedMessage, Settlement
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import ACCOUNTS, SOURCE, Pump, near
+from clarion.testing.contracts.pump import ACCOUNTS, BROADCAST, Pump, near
 
-# What a reply that proves that nothing was sent makes of a row in doubt.
+# What a reply that proves that nothing was sent makes of an uncertain row.
 PROVEN: Final[tuple[tuple[CallOutcome, bool, OutgoingStatus], ...]] = (
     (Refused(reason="no"), False, OutgoingStatus.FAILED_FINAL),
     (Deferred(reason="later"), False, OutgoingStatus.RETRY_READY),
@@ -33,12 +33,12 @@ NO_EVIDENCE: Final[tuple[CallOutcome, ...]] = (
 
 
 async def replay(harness: StoreHarness, message: OutgoingMessage) -> None:
-    """Let a doubtful row be sent again."""
-    (doubt,) = [
-        doubt for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) if doubt.id == message.id
+    """Let an uncertain row be sent again."""
+    (send,) = [
+        send for send in await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10) if send.id == message.id
     ]
-    verdict = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again")
-    assert await harness.store.settle_doubts([verdict], actor="settle") == {doubt.id}
+    settlement = Settlement(id=send.id, bucket=send.bucket, version=send.version, replay=True, reason="again")
+    assert await harness.store.settle_uncertain([settlement], actor="settle") == {send.id}
 
 
 async def make_overtaken(harness: StoreHarness, pump: Pump) -> tuple[OutgoingMessage, ClaimedMessage, ClaimedMessage]:
@@ -54,9 +54,9 @@ class LateReplyContract:
     """Replies that find their row elsewhere."""
 
     @pytest.mark.parametrize("rescued", [False, True], ids=["unknown", "rescued"])
-    async def test_a_late_acceptance_settles_the_doubt(self, harness: StoreHarness, rescued: bool) -> None:
+    async def test_a_late_acceptance_settles_the_uncertain_send(self, harness: StoreHarness, rescued: bool) -> None:
         """Unknown and then accepted under one token: the row is sent, its attempt accepted."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         if rescued:
@@ -74,14 +74,14 @@ class LateReplyContract:
             "p-1",
             70_000,
         )
-        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
+        assert await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10) == []
 
     @each_proof
-    async def test_a_late_reply_that_proves_that_nothing_was_sent_ends_the_doubt(
+    async def test_a_late_reply_that_proves_that_nothing_was_sent_ends_the_uncertain_send(
         self, harness: StoreHarness, outcome: CallOutcome, final: bool, status: OutgoingStatus
     ) -> None:
-        """Rescued too early, or only slow: no attempt stays unknown, and no doubt remains."""
-        pump = Pump(harness, source=SOURCE)
+        """Rescued too early, or only slow: no attempt stays unknown, and no uncertain send remains."""
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         await pump.rescue()
@@ -89,27 +89,27 @@ class LateReplyContract:
         seen = await pump.seen(message.id)
         assert (seen.status, seen.entry.settle_at, seen.entry.reason) == (status, None, outcome.reason)  # type: ignore[union-attr]  # each of them has one
         assert AttemptStatus.UNKNOWN not in [one.status for one in seen.attempts]
-        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
+        assert await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10) == []
 
     @pytest.mark.parametrize("outcome", [Deferred(reason="later"), NotCalled(reason="x")], ids=["deferred", "not"])
-    async def test_a_row_that_was_proven_unsent_is_sent_as_if_it_had_never_been_in_doubt(
+    async def test_a_row_that_was_proven_unsent_is_sent_as_if_it_had_never_been_uncertain(
         self, harness: StoreHarness, outcome: CallOutcome
     ) -> None:
         """F-28: a refused attempt opens no window; the next one is accepted under a number of its own."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         await pump.rescue()
         await pump.record(outcome, claimed)
         again = await pump.claim_one()
-        assert (again.id, again.unproven_for) == (message.id, None)
+        assert (again.id, again.unknown_for) == (message.id, None)
         assert await pump.record(Accepted(), again) == [OutgoingStatus.SENT_TO_PROVIDER]
         seen = await pump.seen(message.id)
         assert [one.status for one in seen.attempts if one.claim_token == again.claim_token] == [AttemptStatus.ACCEPTED]
 
     async def test_an_unknown_outcome_after_the_rescue_changes_nothing(self, harness: StoreHarness) -> None:
-        """The row is in doubt already."""
-        pump = Pump(harness, source=SOURCE)
+        """The row is uncertain already."""
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         await pump.rescue()
@@ -121,7 +121,7 @@ class LateReplyContract:
 
     async def test_an_acceptance_under_an_older_token_is_evidence(self, harness: StoreHarness) -> None:
         """The row is sent though another claim holds it, whose token stays; its own attempt is the one settled."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message, lost, present = await make_overtaken(harness, pump)
         assert await pump.record(Accepted(provider_message_id="p-1"), lost) == [OutgoingStatus.SENT_TO_PROVIDER]
         seen = await pump.seen(message.id)
@@ -133,7 +133,7 @@ class LateReplyContract:
         self, harness: StoreHarness, outcome: CallOutcome
     ) -> None:
         """Whatever it was; the row does not go back, and what was sent first stays its proof."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message, lost, present = await make_overtaken(harness, pump)
         await pump.record(Accepted(provider_message_id="p-1"), lost)
         await pump.record(outcome, present, latency_ms=5)
@@ -151,7 +151,7 @@ class LateReplyContract:
         self, harness: StoreHarness, outcome: CallOutcome
     ) -> None:
         """F-37: the claim that stands is not disturbed."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message, lost, present = await make_overtaken(harness, pump)
         before = await pump.seen(message.id)
         assert await pump.record(outcome, lost) == [None]
@@ -166,7 +166,7 @@ class LateReplyContract:
         self, harness: StoreHarness
     ) -> None:
         """I-09: then it is not sent again."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         lost = await pump.claim_one()
         await pump.rescue()
@@ -177,8 +177,8 @@ class LateReplyContract:
     async def test_an_acceptance_under_the_first_of_many_tokens_settles_its_own_attempt(
         self, harness: StoreHarness
     ) -> None:
-        """Two doubtful attempts, of which one is proven."""
-        pump = Pump(harness, source=SOURCE)
+        """Two uncertain attempts, of which one is proven."""
+        pump = Pump(harness, broadcast=BROADCAST)
         message, lost, present = await make_overtaken(harness, pump)
         await pump.record(Unknown(reason="lost again"), present)
         await pump.record(Accepted(), lost)
@@ -189,26 +189,26 @@ class LateReplyContract:
             (2, AttemptStatus.UNKNOWN),
         ]
 
-    async def test_a_refusal_of_one_of_two_doubtful_attempts_leaves_the_other_in_doubt(
+    async def test_a_refusal_of_one_of_two_uncertain_attempts_leaves_the_other_uncertain(
         self, harness: StoreHarness
     ) -> None:
         """Its window is still counted from the first attempt that is not proven refused."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message, _, present = await make_overtaken(harness, pump)
-        first_unproven_at = (await pump.seen(message.id)).entry.first_unproven_at
+        first_unknown_at = (await pump.seen(message.id)).entry.first_unknown_at
         await pump.record(Deferred(reason="later"), present)
         again = await pump.claim_one()
         assert (again.id, again.account) == (message.id, present.account)
-        assert again.unproven_for is not None
-        assert near(first_unproven_at, await harness.now() - again.unproven_for)
-        assert (await pump.seen(message.id)).entry.first_unproven_at == first_unproven_at
+        assert again.unknown_for is not None
+        assert near(first_unknown_at, await harness.now() - again.unknown_for)
+        assert (await pump.seen(message.id)).entry.first_unknown_at == first_unknown_at
 
     @pytest.mark.parametrize("outcome", [Accepted(), *NO_EVIDENCE], ids=repr)
     async def test_a_canceled_row_that_was_never_sent_is_moved_by_no_reply(
         self, harness: StoreHarness, outcome: CallOutcome
     ) -> None:
         """A row without an attempt has nothing that a reply could be about."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         await pump.message(1)
         claimed = await pump.claim_one()
         other = await pump.message(2)

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, NotCalled, Refused, Unknown
-from clarion.domain.claim import DoubtVerdict, FlowQuota, Gate
+from clarion.domain.claim import FlowQuota, Gate, Settlement
 from clarion.domain.identity import Lane
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
@@ -74,7 +74,7 @@ class OrderContract:
         assert await ids(pump) == [third.id]
 
     async def test_an_expired_lease_lets_the_next_go(self, harness: StoreHarness) -> None:
-        """The first is in doubt then, and nobody knows how long."""
+        """The first is uncertain then, and nobody knows how long."""
         pump = Pump(harness)
         _, second = await make_two(pump)
         await pump.claim()
@@ -176,28 +176,28 @@ class OrderContract:
         (flow,) = await pump.heads()
         (claimed,) = await pump.claim()
         await pump.record(Unknown(reason="lost"), claimed)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        verdict = DoubtVerdict(
-            id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason="again", delay=delay
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        settlement = Settlement(
+            id=send.id, bucket=send.bucket, version=send.version, replay=True, reason="again", delay=delay
         )
-        assert await harness.store.settle_doubts([verdict], actor="settle") == {first.id}
+        assert await harness.store.settle_uncertain([settlement], actor="settle") == {first.id}
         taken = await pump.take([FlowQuota(flow_id=flow.flow_id, quota=9, account="another")])
         assert [one.id for one in taken] == [second.id]
 
     async def test_a_row_behind_a_closed_gate_blocks_nobody(self, harness: StoreHarness) -> None:
-        """A paused source holds up its own rows only."""
+        """A paused broadcast holds up its own rows only."""
         pump = Pump(harness)
-        await pump.message(1, to=1, order_key=ORDER_KEY, source="paused")
+        await pump.message(1, to=1, order_key=ORDER_KEY, broadcast="paused")
         second = await pump.message(2, to=1, order_key=ORDER_KEY)
         await harness.store.set_gate(harness.tenant_id, "paused", Gate.PAUSED, actor="sam")
         assert await ids(pump) == [second.id]
 
-    async def test_an_earlier_row_on_another_route_or_of_another_source_is_waited_for(
+    async def test_an_earlier_row_on_another_route_or_of_another_broadcast_is_waited_for(
         self, harness: StoreHarness
     ) -> None:
         """Order is the recipient's, not the flow's."""
         pump = Pump(harness)
-        first = await pump.message(1, to=1, order_key=ORDER_KEY, route="email:other", source="a source")
+        first = await pump.message(1, to=1, order_key=ORDER_KEY, route="email:other", broadcast="a broadcast")
         second = await pump.message(2, to=1, order_key=ORDER_KEY)
         assert await ids(pump) == []
         (claimed,) = await pump.claim(routes=("email:other",))

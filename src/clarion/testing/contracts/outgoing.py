@@ -14,7 +14,7 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob
-from clarion.domain.outgoing import DoubtPolicy, OutgoingItem, OutgoingMessage, OutgoingStatus
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus, UncertainPolicy
 from clarion.errors import InvalidInput
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.testing.contracts.harness import StoreHarness, by_key, everything, without_cases
@@ -114,8 +114,12 @@ class OutgoingContract:
     async def test_a_row_waits_in_the_queue_that_its_item_names(self, harness: StoreHarness) -> None:
         """Only its trace is the parent's; nothing has happened to it yet."""
         job, addresses = await make_job(harness), await make_addresses(harness, 2)
-        where = {"lane": Lane.CRITICAL, "source": "a source", "due_at": AT}
-        first = {"route": "email:marketing", "order_key": "a" * 32, "doubt_policy": DoubtPolicy.PREFER_DUPLICATE}
+        where = {"lane": Lane.CRITICAL, "broadcast": "a broadcast", "due_at": AT}
+        first = {
+            "route": "email:marketing",
+            "order_key": "a" * 32,
+            "uncertain_policy": UncertainPolicy.PREFER_DUPLICATE,
+        }
         items = [
             outgoing_item(job, addresses[0], **where, **first),
             outgoing_item(job, addresses[1], **where, expires_at=AT + timedelta(days=1)),
@@ -128,11 +132,11 @@ class OutgoingContract:
                 rk=answer.record.rk,
                 lane=Lane.CRITICAL,
                 route=item.route,
-                source="a source",
+                broadcast="a broadcast",
                 order_key=item.order_key,
                 due_at=AT,
                 expires_at=item.expires_at,
-                doubt_policy=item.doubt_policy,
+                uncertain_policy=item.uncertain_policy,
                 traceparent="00-trace",
             )
             for item, answer in zip(items, answers, strict=True)
@@ -164,8 +168,8 @@ class OutgoingContract:
         job, addresses = await make_job(harness), await make_addresses(harness, 3)
         created = await ensure(harness, outgoing_items(job, addresses))
         before = await everything(harness)
-        another = {"lane": Lane.HIGH, "source": "another", "route": "another", "order_key": "b" * 32}
-        policy = {"doubt_policy": DoubtPolicy.PREFER_DUPLICATE}
+        another = {"lane": Lane.HIGH, "broadcast": "another", "route": "another", "order_key": "b" * 32}
+        policy = {"uncertain_policy": UncertainPolicy.PREFER_DUPLICATE}
         items = outgoing_items(job, addresses[::-1], due_at=AT, expires_at=AT, **another, **policy)
         found = await ensure(harness, items)
         assert found == [Ensured(outcome=Outcome.FOUND, record=answer.record) for answer in created[::-1]]

@@ -74,8 +74,10 @@ class ManyParentsContract:
         items[1] = msgspec.structs.replace(items[1], **wrong)
         await assert_refused(harness, items, field="address_id")
 
-    async def test_rows_of_a_source_are_counted_when_they_are_made_and_never_again(self, harness: StoreHarness) -> None:
-        """I-41; what has no source is not counted."""
+    async def test_rows_of_a_broadcast_are_counted_when_they_are_made_and_never_again(
+        self, harness: StoreHarness
+    ) -> None:
+        """I-41; what has no broadcast is not counted."""
         campaign, job, addresses = (
             await make_campaign(harness),
             await make_job(harness),
@@ -86,6 +88,6 @@ class ManyParentsContract:
         for _ in range(2):
             await ensure(harness, items)
         counts = await harness.rows(harness.tenant_id, FlowCount)
-        assert [(one.source, one.status, one.reason_class, one.n) for one in counts] == [
+        assert [(one.broadcast, one.status, one.reason_class, one.n) for one in counts] == [
             (str(campaign.guid), OutgoingStatus.CREATED, "", 3)
         ]

@@ -33,7 +33,7 @@ class PartialFailureContract:
     """Whatever was done before a crash is used, what is missing is made, what does not fit stops."""
 
     @pytest.mark.parametrize("guarded", [True, False])
-    async def test_a_job_whose_scheduler_row_is_missing_gets_it_through_the_dispatch_guard(
+    async def test_a_job_whose_scheduler_row_is_missing_gets_it_through_the_dispatch_key(
         self, harness: StoreHarness, guarded: bool
     ) -> None:
         """F-02: one job, one scheduler row, ready for work."""

@@ -12,7 +12,6 @@ from clarion.testing.contracts.auditing import ActContract, AuditContract
 from clarion.testing.contracts.canceling import CancelContract, GateContract
 from clarion.testing.contracts.catalog import FactContract, KeyContract, TemplateContract
 from clarion.testing.contracts.claiming import ClaimContract
-from clarion.testing.contracts.doubts import DoubtContract, RetryContract
 from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import LateReplyContract
@@ -21,7 +20,8 @@ from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
-from clarion.testing.contracts.stories import GaugeContract, HistoryContract, StoryContract
+from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
+from clarion.testing.contracts.uncertain import RetryContract, UncertainContract
 
 
 class PipelineContract(
@@ -33,7 +33,7 @@ class PipelineContract(
     RecordContract,
     LateReplyContract,
     RudeReplyContract,
-    DoubtContract,
+    UncertainContract,
     RetryContract,
     GateContract,
     CancelContract,
@@ -43,7 +43,7 @@ class PipelineContract(
     KeyContract,
     AuditContract,
     ActContract,
-    StoryContract,
+    TimelineContract,
     HistoryContract,
     GaugeContract,
     ABC,

@@ -1,7 +1,7 @@
 """A worker that a test moves by hand: it makes messages, claims and records them, and looks at what is stored.
 
 After everything it does, it holds the store to what is true at every commit: states, due times and leases agree,
-every change of state has left its line, and the counters of a source are the sum of its rows.
+every change of state has left its line, and the counters of a broadcast are the sum of its rows.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ LEASE: Final = timedelta(seconds=60)
 ROUTE: Final = "email:default"
 ACCOUNT: Final = "main"
 ACCOUNTS: Final = (ACCOUNT, "other", "mail-1", "mail-2")
-SOURCE: Final = "a source"
+BROADCAST: Final = "a broadcast"
 """What makes a row's states count: a test that gives it to its pump holds the counters to every step."""
 
 ORDER_KEY: Final = "0123456789abcdef" * 2
@@ -60,17 +60,17 @@ class Pump:
     """One worker, one step at a time."""
 
     def __init__(
-        self, harness: StoreHarness, *, actor: str = "worker-1", source: str = "", tenant_id: str | None = None
+        self, harness: StoreHarness, *, actor: str = "worker-1", broadcast: str = "", tenant_id: str | None = None
     ) -> None:
-        """Work on the store under test, for its tenant or another; messages have this source unless told otherwise."""
+        """Work on the store under test, for its tenant or another; messages have this broadcast unless told otherwise."""
         self._harness = harness
         self._actor = actor
-        self._source = source
+        self._source = broadcast
         self._tenant_id = tenant_id or harness.tenant_id
 
     async def message(self, job: int = 1, to: int | None = None, **fields: object) -> OutgoingMessage:
         """Store the message of a job to a person, the person of the same number unless told otherwise."""
-        return await self._send(await self.job(job), job if to is None else to, {"source": self._source, **fields})
+        return await self._send(await self.job(job), job if to is None else to, {"broadcast": self._source, **fields})
 
     async def campaign(self, people: int, n: int = 1, **fields: object) -> list[OutgoingMessage]:
         """Store a campaign's messages to so many people."""
@@ -179,16 +179,16 @@ class Pump:
         await self._check_counts(rows, entries)
 
     async def _check_counts(self, rows: Sequence[OutgoingMessage], entries: dict[tuple[str, str], QueueEntry]) -> None:
-        """I-41: of every flow with a source, and of no other, the counters are the sum of its rows' states."""
+        """I-41: of every flow with a broadcast, and of no other, the counters are the sum of its rows' states."""
         expected: Counter[tuple[str, ...]] = Counter()
         for row in rows:
             entry = entries[row.pk, row.rk]
-            if entry.source:
-                expected[entry.lane, entry.route, entry.source, entry.pinned, row.status] += 1
+            if entry.broadcast:
+                expected[entry.lane, entry.route, entry.broadcast, entry.pinned, row.status] += 1
         stored: Counter[tuple[str, ...]] = Counter()
         for one in await self._harness.rows(self._tenant_id, FlowCount):
             assert one.n >= 0, one
-            stored[one.lane, one.route, one.source, one.pinned, one.status] += one.n
+            stored[one.lane, one.route, one.broadcast, one.pinned, one.status] += one.n
         assert +stored == +expected
 
 

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
-from clarion.domain.claim import ClaimedMessage, DoubtVerdict, FlowQuota, Gate
+from clarion.domain.claim import ClaimedMessage, FlowQuota, Gate, Settlement
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingMessage, OutgoingStatus
@@ -33,7 +33,7 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
     NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL),
     NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN),
 )
-SOURCE: Final = "campaign"
+BROADCAST: Final = "campaign"
 
 
 class Side:
@@ -69,7 +69,7 @@ class Send(msgspec.Struct, frozen=True):
 
     job: int
     to: int
-    sourced: bool
+    in_broadcast: bool
     ordered: bool
     due_in: int
     expires_in: int | None
@@ -83,7 +83,7 @@ class Send(msgspec.Struct, frozen=True):
         item = outgoing_item(
             job,
             address.record,
-            source=SOURCE if self.sourced else "",
+            broadcast=BROADCAST if self.in_broadcast else "",
             lane=Lane.NORMAL,
             order_key=guid(self.to, "order").hex if self.ordered else None,
             due_at=now + timedelta(seconds=self.due_in),
@@ -111,7 +111,7 @@ class Claim(msgspec.Struct, frozen=True):
         claimed = await side.store.claim_outgoing(quotas, token=token, lease=LEASE, actor="worker")
         claimed.sort(key=lambda one: (one.message_id, one.key_hash, one.attempt_no or 0))
         side.claims += claimed
-        heads = sorted((head.lane, head.source, head.account) for head in found.heads)
+        heads = sorted((head.lane, head.broadcast, head.account) for head in found.heads)
         return heads, found.next_due_in, [_without_ids(one) for one in claimed]
 
 
@@ -145,17 +145,17 @@ class Rescue(msgspec.Struct, frozen=True):
 
 
 class Settle(msgspec.Struct, frozen=True):
-    """Decide about every doubt in the same way."""
+    """Decide about every uncertain send in the same way."""
 
     replay: bool
     duplicate: bool
 
     async def run(self, side: Side) -> object:
-        """Find the doubts and settle them."""
+        """Find the uncertain sends and settle them."""
         names = await side.names()
-        doubts = sorted(await side.store.find_doubts(accounts=ACCOUNTS, limit=100), key=lambda one: names[one.id])
-        verdicts = [
-            DoubtVerdict(
+        uncertain = sorted(await side.store.find_uncertain(accounts=ACCOUNTS, limit=100), key=lambda one: names[one.id])
+        settlements = [
+            Settlement(
                 id=one.id,
                 bucket=one.bucket,
                 version=one.version,
@@ -163,10 +163,10 @@ class Settle(msgspec.Struct, frozen=True):
                 counts_as_duplicate=self.replay and self.duplicate,
                 reason="decided",
             )
-            for one in doubts
+            for one in uncertain
         ]
-        settled = await side.store.settle_doubts(verdicts, actor="settle")
-        return [_without_ids(one) for one in doubts], sorted(names[one] for one in settled)
+        settled = await side.store.settle_uncertain(settlements, actor="settle")
+        return [_without_ids(one) for one in uncertain], sorted(names[one] for one in settled)
 
 
 class Receive(msgspec.Struct, frozen=True):
@@ -205,13 +205,13 @@ class Apply(msgspec.Struct, frozen=True):
 
 
 class SetGate(msgspec.Struct, frozen=True):
-    """Open, pause or cancel the one source."""
+    """Open, pause or cancel the one broadcast."""
 
     gate: Gate
 
     async def run(self, side: Side) -> object:
         """Set its gate."""
-        return await side.store.set_gate(side.tenant_id, SOURCE, self.gate, actor="sam")
+        return await side.store.set_gate(side.tenant_id, BROADCAST, self.gate, actor="sam")
 
 
 class Sweep(msgspec.Struct, frozen=True):
@@ -266,7 +266,7 @@ def _without_ids(found: msgspec.Struct) -> dict[str, object]:
     return {name: value for name, value in msgspec.structs.asdict(found).items() if name not in ("id", "flow_id")}
 
 
-# How often each is drawn: claims and results make the story, the rest is only interesting around them, and a cancel
+# How often each is drawn: claims and results make the timeline, the rest is only interesting around them, and a cancel
 # ends it.
 _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[QueueOperation]], ...]] = (
     (
@@ -291,7 +291,7 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[QueueOperation]], ...]] = (
             Send,
             job=st.integers(1, 4),
             to=st.integers(1, 3),
-            sourced=st.booleans(),
+            in_broadcast=st.booleans(),
             ordered=st.sampled_from((True, True, False)),
             due_in=st.sampled_from((0, 0, 0, 45)),
             expires_in=st.sampled_from((None, None, None, 70)),

@@ -24,8 +24,8 @@ from clarion.testing.memory import DeliveryAttempt, FlowCount, QueueEntry, Trans
 _TENANTS: Final = count(1)
 
 _START: Final = (
-    Send(job=1, to=1, sourced=False, ordered=True, due_in=0, expires_in=None),
-    Send(job=2, to=1, sourced=True, ordered=True, due_in=0, expires_in=None),
+    Send(job=1, to=1, in_broadcast=False, ordered=True, due_in=0, expires_in=None),
+    Send(job=2, to=1, in_broadcast=True, ordered=True, due_in=0, expires_in=None),
 )
 """Two rows that wait for each other, so that the first claim finds something to rule about."""
 

@@ -16,7 +16,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.outgoing import EVIDENCE_ORDER, RANK, OutgoingMessage, OutgoingStatus
 from clarion.ports.track import ProviderEvent
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, ORDER_KEY, SOURCE, Pump
+from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, BROADCAST, ORDER_KEY, Pump
 from clarion.testing.factories import TEXT
 from clarion.testing.memory import WebhookEvent
 
@@ -74,7 +74,7 @@ class ReceiptContract:
 
     async def test_an_event_by_our_key_moves_its_row_up(self, harness: StoreHarness) -> None:
         """With the tracker's name on the line, and the event marked as applied."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump)
         assert await track(harness, pump, event(message, OutgoingStatus.DELIVERED)) == 1
         seen = await pump.seen(message.id)
@@ -85,7 +85,7 @@ class ReceiptContract:
 
     async def test_an_event_by_the_providers_id_finds_its_row(self, harness: StoreHarness) -> None:
         """At that account only: ids of two providers may be the same."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump, provider_message_id="p-1")
         by_id = event(None, OutgoingStatus.OPENED, provider_message_id="p-1")
         elsewhere = event(None, OutgoingStatus.BOUNCED, provider_message_id="p-1", account="other")
@@ -94,7 +94,7 @@ class ReceiptContract:
 
     async def test_an_event_of_another_tenant_moves_nothing_of_ours(self, harness: StoreHarness) -> None:
         """Whatever it names."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump, provider_message_id="p-1")
         theirs = f"{harness.tenant_id}-2"
         stranger = event(message, OutgoingStatus.BOUNCED, provider_message_id="p-1")
@@ -105,7 +105,7 @@ class ReceiptContract:
     @pytest.mark.parametrize("status", EVIDENCE_ORDER)
     async def test_a_receipt_never_moves_a_row_back(self, harness: StoreHarness, status: OutgoingStatus) -> None:
         """It is kept and counts as applied; the state stays, and no line is written."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump)
         await track(harness, pump, event(message, status))
         before = await pump.seen(message.id)
@@ -116,7 +116,7 @@ class ReceiptContract:
 
     async def test_an_event_before_its_row_exists_is_applied_when_it_does(self, harness: StoreHarness) -> None:
         """I-32: kept, never dropped; a row that was not sent yet is not moved by it either."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message(2)
         (claimed,) = await pump.claim()
         await pump.record(Accepted(), claimed)
@@ -134,7 +134,7 @@ class ReceiptContract:
 
     async def test_an_event_before_the_providers_id_is_known_is_applied_when_it_is(self, harness: StoreHarness) -> None:
         """F-38: the webhook was faster than the record."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         assert await track(harness, pump, event(None, OutgoingStatus.DELIVERED, provider_message_id="p-1")) == 0
@@ -144,7 +144,7 @@ class ReceiptContract:
 
     async def test_an_event_for_a_row_that_is_yet_to_be_called_waits_for_its_call(self, harness: StoreHarness) -> None:
         """It was claimed and not called, so nothing can have been received yet."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(NotCalled(reason="not ready"), await pump.claim_one())
         assert await track(harness, pump, event(message, OutgoingStatus.DELIVERED)) == 0
@@ -157,7 +157,7 @@ class ReceiptContract:
         self, harness: StoreHarness
     ) -> None:
         """I-11: it is put aside, since nothing will ever come of it."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await harness.store.cancel_job(harness.tenant_id, (await pump.job()).guid, actor="sam")
         await harness.store.sweep_canceled(limit=10)
@@ -166,7 +166,7 @@ class ReceiptContract:
 
     async def test_events_that_wait_hold_up_nobody(self, harness: StoreHarness) -> None:
         """F-49: a page full of events without a row is passed."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump)
         waiting = [event(None, OutgoingStatus.DELIVERED, provider_message_id=f"none-{n}") for n in range(5)]
         await harness.store.keep_events(harness.tenant_id, waiting)
@@ -177,7 +177,7 @@ class ReceiptContract:
 
     async def test_no_more_events_are_applied_than_asked(self, harness: StoreHarness) -> None:
         """The rest the next time."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         messages = await pump.campaign(5)
         await pump.record(Accepted(), *await pump.claim())
         await harness.store.keep_events(harness.tenant_id, [event(one, OutgoingStatus.OPENED) for one in messages])
@@ -189,9 +189,11 @@ class ReceiptContract:
         assert [await pump.status(one) for one in messages] == [OutgoingStatus.OPENED] * 5
 
     @pytest.mark.parametrize("rescued", [True, False], ids=["rescued", "unknown"])
-    async def test_a_receipt_settles_a_doubt_and_its_attempt(self, harness: StoreHarness, rescued: bool) -> None:
+    async def test_a_receipt_settles_an_uncertain_send_and_its_attempt(
+        self, harness: StoreHarness, rescued: bool
+    ) -> None:
         """I-33: it shows that the provider took it; nothing is called for it."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         if rescued:
@@ -203,14 +205,14 @@ class ReceiptContract:
         seen = await pump.seen(message.id)
         assert seen.way[-2:] == [OutgoingStatus.UNCERTAIN, OutgoingStatus.DELIVERED]
         assert [one.status for one in seen.attempts] == [AttemptStatus.ACCEPTED]
-        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
+        assert await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10) == []
         assert await pump.claim() == []
 
     async def test_a_receipt_for_a_row_in_flight_moves_it_and_leaves_the_claim_its_token(
         self, harness: StoreHarness
     ) -> None:
         """I-17: the result that comes after it still stores provider id, attempt and latency."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         await track(harness, pump, event(message, OutgoingStatus.OPENED))
@@ -235,8 +237,8 @@ class ReceiptContract:
     async def test_a_result_that_finds_its_row_advanced_never_moves_it_back(
         self, harness: StoreHarness, outcome: CallOutcome
     ) -> None:
-        """I-17: and nothing that the receipt has proven stays in doubt."""
-        pump = Pump(harness, source=SOURCE)
+        """I-17: and nothing that the receipt has proven stays uncertain."""
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         await track(harness, pump, event(message, OutgoingStatus.DELIVERED))
@@ -249,7 +251,7 @@ class ReceiptContract:
 
     async def test_a_receipt_lets_the_next_of_its_order_key_go(self, harness: StoreHarness) -> None:
         """It closes the row as a record does."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message(1, to=1, order_key=ORDER_KEY)
         second = await pump.message(2, to=1, order_key=ORDER_KEY)
         await pump.claim()
@@ -260,7 +262,7 @@ class ReceiptContract:
         self, harness: StoreHarness
     ) -> None:
         """Any state with an attempt: it was sent after all, and is not sent again."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         messages = [await pump.message(1), await pump.message(2)]
         first, second = await pump.claim()
         await pump.record(Refused(reason="no"), first)
@@ -271,7 +273,7 @@ class ReceiptContract:
 
     async def test_two_trackers_at_once_apply_each_event_once(self, harness: StoreHarness) -> None:
         """And every row has one line for its move."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         messages = await pump.campaign(10)
         await pump.record(Accepted(), *await pump.claim())
         await harness.store.keep_events(harness.tenant_id, [event(one, OutgoingStatus.OPENED) for one in messages])
@@ -295,7 +297,7 @@ class ReceiptContract:
         self, harness: StoreHarness, receipts: list[OutgoingStatus], orders: Sequence[object]
     ) -> None:
         """I-31: one row gets them in one order and one by one, another in another order, twice and at once."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         jobs = [next(_NUMBERS) + 1000 for _ in range(2)]
         one, other = [await make_sent(pump, job) for job in jobs]
         for status in _shuffled(receipts, orders[0]):

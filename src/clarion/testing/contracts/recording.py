@@ -16,7 +16,7 @@ from clarion.domain.outgoing import OutgoingStatus, ReasonClass
 from clarion.domain.support import SupportCase, SupportKind, SupportStatus
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import replay
-from clarion.testing.contracts.pump import ACCOUNTS, LEASE, SOURCE, Pump, near, other_token, result
+from clarion.testing.contracts.pump import ACCOUNTS, BROADCAST, LEASE, Pump, near, other_token, result
 from clarion.testing.factories import TEXT, guid
 from clarion.testing.memory import FlowCount
 
@@ -91,7 +91,7 @@ class RecordContract:
     @each_case
     async def test_an_outcome_leads_to_its_state(self, harness: StoreHarness, case: Case) -> None:
         """With the reason that the provider gave, on the row and on its line."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         assert await pump.record(case.outcome, claimed, delay=DELAY, final=case.final) == [case.status]
@@ -111,7 +111,7 @@ class RecordContract:
     @each_case
     async def test_an_outcome_leaves_its_attempt(self, harness: StoreHarness, case: Case) -> None:
         """All of what is known about the call; a call that was never made leaves none."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one(account="mail-1")
         details = {"content_hash": HASH, "latency_ms": LATENCY_MS} if case.attempt else {}
@@ -138,7 +138,7 @@ class RecordContract:
     @each_case
     async def test_recording_the_same_result_again_changes_nothing(self, harness: StoreHarness, case: Case) -> None:
         """The commit stood and its answer was lost: the worker asks again."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
         how = {"delay": DELAY, "final": case.final, "content_hash": HASH}
@@ -154,7 +154,7 @@ class RecordContract:
         self, harness: StoreHarness, case: Case
     ) -> None:
         """And is nobody's case: a token never given out for a row that was never claimed, an id that does not exist."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         waiting = await pump.message(2, due_at=await harness.now() + timedelta(hours=1))
         await pump.message(1)
         claimed = await pump.claim_one()
@@ -175,7 +175,7 @@ class RecordContract:
         self, harness: StoreHarness
     ) -> None:
         """F-32: some give no id, and it is accepted all the same."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         messages = [await pump.message(1), await pump.message(2)]
         first, second = await pump.claim()
         await pump.record(Accepted(provider_message_id="p-1"), first, content_hash=HASH)
@@ -186,7 +186,7 @@ class RecordContract:
     @pytest.mark.parametrize("case", [CASES[1], CASES[3], CASES[7]], ids=str)
     async def test_a_row_that_comes_back_waits_for_its_delay(self, harness: StoreHarness, case: Case) -> None:
         """And is claimed again after it, by any worker."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(case.outcome, await pump.claim_one(), delay=DELAY)
         assert near((await pump.seen(message.id)).entry.due_at, await harness.now() + DELAY)
@@ -198,7 +198,7 @@ class RecordContract:
 
     async def test_a_retry_carries_the_hash_of_what_was_sent_first(self, harness: StoreHarness) -> None:
         """I-15: the same bytes or nothing; the first one stands."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         await pump.message()
         await pump.record(Deferred(reason="busy"), await pump.claim_one(), content_hash=HASH)
         again = await pump.claim_one()
@@ -208,7 +208,7 @@ class RecordContract:
 
     async def test_an_attempt_that_was_not_called_is_not_counted(self, harness: StoreHarness) -> None:
         """However often; the attempts that were made are numbered without a gap."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         for outcome in (NotCalled(reason="a"), Deferred(reason="b"), NotCalled(reason="c"), Accepted()):
             await pump.record(outcome, await pump.claim_one())
@@ -221,7 +221,7 @@ class RecordContract:
 
     async def test_a_row_that_is_never_called_opens_a_case(self, harness: StoreHarness) -> None:
         """Which says what message it is. How often is enough is not for the store; a person's retry starts from 0."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         for times in range(NOT_CALLED_MAX + 1):
             claimed = await pump.claim_one()
@@ -245,7 +245,7 @@ class RecordContract:
 
     async def test_what_can_never_be_called_with_ends_without_an_attempt(self, harness: StoreHarness) -> None:
         """No call was made, so none is written; the job's messages are one case."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         messages = await pump.campaign(2)
         outcome = NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL)
         assert await pump.record(outcome, *await pump.claim()) == [OutgoingStatus.FAILED_FINAL] * 2
@@ -260,7 +260,7 @@ class RecordContract:
         self, harness: StoreHarness
     ) -> None:
         """A dead letter: somebody should look at the account, or send them again."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         messages = await pump.campaign(2)
         claims = await pump.claim(account="mail-1")
         assert await pump.record(Deferred(reason="busy"), *claims, final=True) == [OutgoingStatus.FAILED_FINAL] * 2
@@ -274,14 +274,14 @@ class RecordContract:
         self, harness: StoreHarness, outcome: CallOutcome
     ) -> None:
         """`final` says that no attempt is left. A call that was accepted, refused or lost would not be repeated."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         await pump.message()
         await pump.record(outcome, await pump.claim_one(), final=True)
         assert list(await harness.store.list_support_cases(harness.tenant_id)) == []
 
-    async def test_a_refusal_of_a_replay_leaves_the_first_call_in_doubt(self, harness: StoreHarness) -> None:
+    async def test_a_refusal_of_a_replay_leaves_the_first_call_uncertain(self, harness: StoreHarness) -> None:
         """It speaks of the second call; a provider may refuse it because it took the first."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
         await replay(harness, message)
@@ -292,9 +292,9 @@ class RecordContract:
         assert [one.status for one in seen.attempts] == [AttemptStatus.UNKNOWN, AttemptStatus.REFUSED]
         await pump.check()
 
-    async def test_a_row_with_a_doubtful_call_that_is_given_up_rests_in_doubt(self, harness: StoreHarness) -> None:
+    async def test_a_row_with_an_uncertain_call_that_is_given_up_rests_uncertain(self, harness: StoreHarness) -> None:
         """Nobody can say that it was not sent, so nothing may say `FailedFinal`; nobody replays it by itself either."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
         await replay(harness, message)
@@ -304,9 +304,9 @@ class RecordContract:
         assert (seen.entry.settle_at, seen.entry.attempts, len(seen.attempts)) == (None, 1, 1)
         await pump.check()
 
-    async def test_a_deferral_that_is_the_last_leaves_a_doubtful_call_in_doubt(self, harness: StoreHarness) -> None:
+    async def test_a_deferral_that_is_the_last_leaves_an_uncertain_call_uncertain(self, harness: StoreHarness) -> None:
         """The same where attempts are used up."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
         await replay(harness, message)
@@ -315,9 +315,11 @@ class RecordContract:
         ]
         assert (await pump.seen(message.id)).entry.settle_at is None
 
-    async def test_a_replay_that_came_too_late_is_a_doubt_again_without_an_attempt(self, harness: StoreHarness) -> None:
+    async def test_a_replay_that_came_too_late_is_an_uncertain_send_again_without_an_attempt(
+        self, harness: StoreHarness
+    ) -> None:
         """I-10: no call was made, and the row is judged once more."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
         await replay(harness, message)
@@ -325,13 +327,13 @@ class RecordContract:
         assert await pump.record(outcome, await pump.claim_one()) == [OutgoingStatus.UNCERTAIN]
         seen = await pump.seen(message.id)
         assert (seen.entry.attempts, len(seen.attempts), seen.entry.reason) == (1, 1, "too late")
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        assert (doubt.id, doubt.attempts) == (message.id, 1)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        assert (send.id, send.attempts) == (message.id, 1)
         await pump.check()
 
     async def test_a_faulty_account_is_one_case_however_many_rows_find_it(self, harness: StoreHarness) -> None:
         """It is the account's, so it is seen again and not opened again; another account has its own."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         await pump.campaign(3)
         claims = await pump.claim(account="mail-1")
         await pump.record(Misconfigured(reason="bad password"), *claims, delay=timedelta(0))
@@ -345,7 +347,7 @@ class RecordContract:
 
     async def test_results_of_many_rows_are_recorded_together(self, harness: StoreHarness) -> None:
         """Each to its own state, whatever their order; the same answer for each."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         messages = await pump.campaign(len(CASES))
         claims = {one.id: one for one in await pump.claim()}
         results = [
@@ -362,7 +364,7 @@ class RecordContract:
 
     async def test_reasons_that_are_told_apart_are_counted_apart(self, harness: StoreHarness) -> None:
         """Throttled while it waits, recipient not found for ever."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         await pump.campaign(3)
         first, second, third = await pump.claim()
         await pump.record(Deferred(reason="429", throttled=True), first, delay=DELAY)
@@ -382,7 +384,7 @@ class RecordContract:
 
     async def test_a_result_under_an_unknown_token_does_not_end_a_claim(self, harness: StoreHarness) -> None:
         """Nor is anything but an acceptance taken for evidence."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         await pump.message()
         claimed = await pump.claim_one()
         stranger = other_token(claimed, guid(1, "stranger"))

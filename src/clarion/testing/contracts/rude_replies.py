@@ -8,7 +8,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.reply import PROVIDER_ID_BYTES_MAX, RAW_BYTES_MAX, REASON_BYTES_MAX
 from clarion.testing.contracts.harness import StoreHarness
-from clarion.testing.contracts.pump import SOURCE, Pump, result
+from clarion.testing.contracts.pump import BROADCAST, Pump, result
 from clarion.testing.contracts.receipts import event, make_sent, track
 from clarion.testing.memory import WebhookEvent
 
@@ -50,7 +50,7 @@ class RudeReplyContract:
         kept: str,
     ) -> None:
         """On the row, on its line and on its attempt."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         rude = await _record_among_others(harness, pump, kind(reason=said), ends=ENDS[kind])
         seen = await pump.seen(rude)
         assert [seen.entry.reason, seen.lines[-1].reason, seen.attempts[-1].reason] == [kept] * 3
@@ -60,7 +60,7 @@ class RudeReplyContract:
         self, harness: StoreHarness, said: str, kept: str | None
     ) -> None:
         """On the row and on its attempt; one of which nothing is left is none."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         outcome = Accepted(provider_message_id=said)
         rude = await _record_among_others(harness, pump, outcome, ends=OutgoingStatus.SENT_TO_PROVIDER)
         seen = await pump.seen(rude)
@@ -71,7 +71,7 @@ class RudeReplyContract:
         self, harness: StoreHarness, said: str, kept: str
     ) -> None:
         """Its details are bounded, and JSON may write a byte as six."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         never = NotCalled(reason=said, leads_to=OutgoingStatus.FAILED_FINAL)
         await pump.record(never, await pump.claim_one())
@@ -83,7 +83,7 @@ class RudeReplyContract:
         self, harness: StoreHarness, said: str, kept: str | None
     ) -> None:
         """By the same id as the call was answered with; by none, no message is found."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump, provider_message_id=said)
         told = event(None, OutgoingStatus.DELIVERED, provider_message_id=said)
         assert await track(harness, pump, told) == (0 if kept is None else 1)
@@ -91,11 +91,11 @@ class RudeReplyContract:
         assert await pump.status(message) is expected
 
     @each_id
-    async def test_an_event_about_a_doubt_leaves_an_id_that_can_be_stored(
+    async def test_an_event_about_an_uncertain_send_leaves_an_id_that_can_be_stored(
         self, harness: StoreHarness, said: str, kept: str | None
     ) -> None:
         """The attempt takes the id of the event that proves it, and the text of the event is kept in part."""
-        pump = Pump(harness, source=SOURCE)
+        pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
         raw = "\0\ud83d" + "x" * RAW_BYTES_MAX

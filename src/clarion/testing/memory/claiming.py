@@ -34,7 +34,7 @@ def discover_flows(tables: Tables, *, routes: Collection[str], lows: Mapping[int
                 tenant_id=flow.tenant_id,
                 lane=flow.lane,
                 route=flow.route,
-                source=flow.source,
+                broadcast=flow.broadcast,
                 account=flow.account,
             )
         )
@@ -90,11 +90,11 @@ def _pick(tables: Tables, quota: FlowQuota) -> list[Row]:
 
 def _rule(tables: Tables, row: Row) -> tuple[OutgoingStatus, str | None]:
     """Decide what becomes of a picked row, and why if it ends; one that must wait for its order stays where it is."""
-    is_unproven = row.entry.first_unproven_at is not None
+    may_have_arrived = row.entry.first_unknown_at is not None
     if row.entry.cancel_at is not None:
-        return called_off(is_unproven=is_unproven)
+        return called_off(may_have_arrived=may_have_arrived)
     if row.entry.expires_at is not None and row.entry.expires_at <= tables.now():
-        return out_of_time(is_unproven=is_unproven)
+        return out_of_time(may_have_arrived=may_have_arrived)
     return row.status if _is_blocked(tables, row) else OutgoingStatus.SENDING, None
 
 
@@ -155,7 +155,7 @@ def _claimed(tables: Tables, *, before: Row, after: Row) -> ClaimedMessage:
         payload=parent.payload if isinstance(parent, NotificationJob) else None,
         content_hash=entry.content_hash,
         replay_authorised=before.entry.replay_authorised,
-        unproven_for=None if entry.first_unproven_at is None else tables.now() - entry.first_unproven_at,
+        unknown_for=None if entry.first_unknown_at is None else tables.now() - entry.first_unknown_at,
         correlation_id=message.correlation_id,
         traceparent=entry.traceparent,
     )

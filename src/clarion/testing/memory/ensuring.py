@@ -147,17 +147,17 @@ def _holds(tables: Tables, tenant_id: str, hold: Hold | None) -> bool:
 
 def _enqueue(tables: Tables, tenant_id: str, item: OutgoingItem, row: OutgoingMessage, traceparent: str | None) -> None:
     """Let a new row wait in its flow."""
-    flow = tables.flow(tenant_id, lane=item.lane, route=item.route, source=item.source)
+    flow = tables.flow(tenant_id, lane=item.lane, route=item.route, broadcast=item.broadcast)
     entry = QueueEntry(
         pk=row.pk,
         rk=row.rk,
         lane=item.lane,
         route=item.route,
-        source=item.source,
+        broadcast=item.broadcast,
         order_key=item.order_key,
         due_at=item.due_at or tables.now(),
         expires_at=item.expires_at,
-        doubt_policy=item.doubt_policy,
+        uncertain_policy=item.uncertain_policy,
         traceparent=traceparent,
     )
     tables.of(tenant_id, QueueEntry)[entry.key] = entry

@@ -1,20 +1,20 @@
-"""The read side, in plain dicts: stories, histories, doubts, cases and how much work waits."""
+"""The read side, in plain dicts: timelines, histories, uncertain sends, cases and how much work waits."""
 
 from uuid import UUID
 
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import DUE, OutgoingMessage, OutgoingStatus
-from clarion.domain.story import AttemptLine, EventLine, JobStory, OutgoingStory, TransitionLine
 from clarion.domain.support import SupportCase, SupportStatus
-from clarion.ports.insights import DoubtLine, Gauge, JobLine
+from clarion.domain.timeline import AttemptLine, EventLine, JobTimeline, OutgoingTimeline, TransitionLine
+from clarion.ports.insights import Gauge, JobLine, UncertainLine
 from clarion.testing.memory import moving, tracking
 from clarion.testing.memory.moving import Row
 from clarion.testing.memory.record import Transition, WebhookEvent
 from clarion.testing.memory.tables import Tables
 
 
-def find_job_story(tables: Tables, tenant_id: str, guid: UUID) -> JobStory | None:
+def find_job_timeline(tables: Tables, tenant_id: str, guid: UUID) -> JobTimeline | None:
     """Return everything about a job by its guid, or None."""
     job = next((job for job in tables.of(tenant_id, NotificationJob).values() if job.guid == guid), None)
     if job is None:
@@ -22,7 +22,7 @@ def find_job_story(tables: Tables, tenant_id: str, guid: UUID) -> JobStory | Non
     scheduler = _scheduler(tables, tenant_id, job)
     inbox = [row for row in tables.of(tenant_id, UserMessage).values() if row.job_row_key == job.row_key]
     sent = [row for row in moving.rows(tables) if row.tenant_id == tenant_id and row.message.pk == job.row_key]
-    return JobStory(
+    return JobTimeline(
         job=job,
         created_at=tables.created_at(tenant_id, NotificationJob, job.key),
         scheduler=scheduler,
@@ -30,7 +30,7 @@ def find_job_story(tables: Tables, tenant_id: str, guid: UUID) -> JobStory | Non
         scheduled_at=tables.scheduled.get(scheduler.id or 0) if scheduler else None,
         moved_at=tables.moved.get(scheduler.id or 0) if scheduler else None,
         inbox=tuple((tables.created_at(tenant_id, UserMessage, row.key), row) for row in inbox),
-        outgoing=tuple(_outgoing_story(tables, row) for row in sent),
+        outgoing=tuple(_outgoing_timeline(tables, row) for row in sent),
     )
 
 
@@ -65,15 +65,15 @@ def list_jobs(tables: Tables, tenant_id: str, partition_key: str, *, after: str,
     return lines
 
 
-def list_doubts(tables: Tables, tenant_id: str, *, after: int, limit: int) -> list[DoubtLine]:
+def list_uncertain(tables: Tables, tenant_id: str, *, after: int, limit: int) -> list[UncertainLine]:
     """List rows in `Uncertain` in the order of their ids, behind `after`."""
-    doubts = [
+    uncertain = [
         row
         for row in moving.rows(tables)
         if row.tenant_id == tenant_id and row.status is OutgoingStatus.UNCERTAIN and row.id > after
     ]
     return [
-        DoubtLine(
+        UncertainLine(
             id=row.id,
             message_id=row.message.message_id,
             channel=row.message.channel,
@@ -82,7 +82,7 @@ def list_doubts(tables: Tables, tenant_id: str, *, after: int, limit: int) -> li
             reason=row.entry.reason,
             since_at=[line.at for line in _lines(tables, row) if line.from_status is not OutgoingStatus.UNCERTAIN][-1],
         )
-        for row in doubts[:limit]
+        for row in uncertain[:limit]
     ]
 
 
@@ -121,14 +121,14 @@ def _scheduler(tables: Tables, tenant_id: str, job: NotificationJob) -> Notifica
     return next((row for row in schedulers if row.artifact_rk == job.row_key), None)
 
 
-def _outgoing_story(tables: Tables, row: Row) -> OutgoingStory:
+def _outgoing_timeline(tables: Tables, row: Row) -> OutgoingTimeline:
     """Gather what happened to one row."""
     events = [
         event
         for event in tables.of(row.tenant_id, WebhookEvent).values()
         if (found := tracking.row_of(tables, row.tenant_id, event)) and found.id == row.id
     ]
-    return OutgoingStory(
+    return OutgoingTimeline(
         id=row.id,
         bucket=row.message.bucket,
         pk=row.message.pk,

@@ -23,7 +23,7 @@ from clarion.domain.outgoing import (
 from clarion.testing.memory.record import DeliveryAttempt, Flow, QueueEntry, Transition
 from clarion.testing.memory.tables import Tables
 
-# A row is due, in line, leased, in doubt or authorised only until it moves; a move that keeps or sets one says so.
+# A row is due, in line, leased, uncertain or authorised only until it moves; a move that keeps or sets one says so.
 _OF_A_STATE: Final = {
     "due_at": None,
     "in_line": False,
@@ -75,12 +75,14 @@ def find(tables: Tables, outgoing_id: int) -> Row | None:
 def flow_of(tables: Tables, row: Row) -> Flow:
     """Return the flow that a row waits in."""
     entry = row.entry
-    return tables.flow(row.tenant_id, lane=entry.lane, route=entry.route, source=entry.source, account=entry.pinned)
+    return tables.flow(
+        row.tenant_id, lane=entry.lane, route=entry.route, broadcast=entry.broadcast, account=entry.pinned
+    )
 
 
 def is_open(tables: Tables, row: Row) -> bool:
-    """Tell whether the gate of a row's source is open."""
-    return tables.gate(row.tenant_id, row.entry.source) is Gate.OPEN
+    """Tell whether the gate of a row's broadcast is open."""
+    return tables.gate(row.tenant_id, row.entry.broadcast) is Gate.OPEN
 
 
 def change(tables: Tables, row: Row, **changes: object) -> Row:

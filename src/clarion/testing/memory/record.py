@@ -10,7 +10,7 @@ import msgspec
 
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.identity import Lane
-from clarion.domain.outgoing import DoubtPolicy, OutgoingStatus
+from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
 
 Key = tuple[str, ...]
 
@@ -26,7 +26,7 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
     rk: str
     lane: Lane
     route: str
-    source: str
+    broadcast: str
     pinned: str = ""
     order_key: str | None
     due_at: datetime | None
@@ -39,14 +39,14 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
     not_called: int = 0
     replays: int = 0
     replay_authorised: bool = False
-    first_unproven_at: datetime | None = None
+    first_unknown_at: datetime | None = None
     settle_at: datetime | None = None
     provider_message_id: str | None = None
     content_hash: str | None = None
     reason: str | None = None
     reason_class: str = ""
     in_line: bool = False
-    doubt_policy: DoubtPolicy = DoubtPolicy.PREFER_LOSS
+    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
     traceparent: str | None
 
     @property
@@ -115,22 +115,22 @@ class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True):
-    """What claiming shares out: the rows of a tenant with the same lane, route, source and pinned account."""
+    """What claiming shares out: the rows of a tenant with the same lane, route, broadcast and pinned account."""
 
     id: int
     tenant_id: str
     lane: Lane
     route: str
-    source: str
+    broadcast: str
     account: str
 
 
 class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many rows of a flow with a source stand where; `reason_class` is '' where no reason is told apart."""
+    """How many rows of a flow with a broadcast stand where; `reason_class` is '' where no reason is told apart."""
 
     lane: Lane
     route: str
-    source: str
+    broadcast: str
     pinned: str
     status: OutgoingStatus
     reason_class: str
@@ -139,4 +139,4 @@ class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> Key:
         """What is unique within the tenant."""
-        return (self.lane, self.route, self.source, self.pinned, self.status, self.reason_class)
+        return (self.lane, self.route, self.broadcast, self.pinned, self.status, self.reason_class)

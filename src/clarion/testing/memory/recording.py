@@ -48,7 +48,7 @@ def _record(tables: Tables, result: CallResult, *, actor: str) -> OutgoingStatus
 
 
 def _return(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
-    """Move a row that is in flight, or in doubt, to where its outcome leads."""
+    """Move a row that is in flight, or uncertain, to where its outcome leads."""
     match result.outcome:
         case Accepted():
             changes = _proof(row, result)
@@ -63,7 +63,7 @@ def _return(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
             changes = _proof(row, result)
             return _end(tables, row, actor=actor, reason=reason, reason_class=reason_class, changes=changes)
         case Unknown(reason=reason):
-            return doubt(tables, moving.change(tables, row, **_proof(row, result)), actor=actor, reason=reason)
+            return make_uncertain(tables, moving.change(tables, row, **_proof(row, result)), actor=actor, reason=reason)
         case NotCalled():
             return _take_back(tables, row, result, result.outcome, actor=actor)
         case _:
@@ -91,7 +91,7 @@ def _take_back(tables: Tables, row: Row, result: CallResult, outcome: NotCalled,
     """Take back a claim that came to no call."""
     counts = {"attempts": row.entry.attempts - 1, "not_called": row.entry.not_called + 1}
     to, reason = outcome.leads_to, outcome.reason
-    if to is OutgoingStatus.UNCERTAIN and row.entry.first_unproven_at is not None:
+    if to is OutgoingStatus.UNCERTAIN and row.entry.first_unknown_at is not None:
         changes = {**counts, "settle_at": tables.now()}
         return moving.move(tables, row, to, actor=actor, reason=reason, changes=changes)
     if to is OutgoingStatus.FAILED_FINAL:
@@ -112,22 +112,22 @@ def _end(
     changes: Mapping[str, object],
 ) -> Row:
     """End a row that is not taken; of one with a call of which nobody knows, nobody can say that it failed."""
-    to = OutgoingStatus.FAILED_FINAL if row.entry.first_unproven_at is None else OutgoingStatus.UNCERTAIN
+    to = OutgoingStatus.FAILED_FINAL if row.entry.first_unknown_at is None else OutgoingStatus.UNCERTAIN
     return moving.move(tables, row, to, actor=actor, reason=reason, reason_class=reason_class, changes=changes)
 
 
-def doubt(tables: Tables, row: Row, *, actor: str, reason: str) -> Row:
+def make_uncertain(tables: Tables, row: Row, *, actor: str, reason: str) -> Row:
     """Move a row in flight to `Uncertain`, into the flow that is pinned to its account."""
     changes = {
         "settle_at": tables.now(),
-        "first_unproven_at": row.entry.first_unproven_at or moving.claimed_at(tables, row),
+        "first_unknown_at": row.entry.first_unknown_at or moving.claimed_at(tables, row),
         "pinned": row.entry.account or "",
     }
     return moving.move(tables, row, OutgoingStatus.UNCERTAIN, actor=actor, reason=reason, changes=changes)
 
 
 def _settle(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
-    """Settle a row in doubt by the late reply of its own claim; what it proves refused is in doubt no more."""
+    """Settle an uncertain row by the late reply of its own claim; what it proves refused is uncertain no more."""
     _write_attempt(tables, row, result)
     if isinstance(result.outcome, Unknown):
         return row
@@ -144,7 +144,7 @@ def _settle(tables: Tables, row: Row, result: CallResult, *, actor: str) -> Row:
 def _unpin(tables: Tables, row: Row) -> Row:
     """Let a row go back to its flow: every attempt of it is proven refused, so any account may try again."""
     tables.count(moving.flow_of(tables, row), row.status, row.entry.reason_class, by=-1)
-    row = moving.change(tables, row, pinned="", first_unproven_at=None)
+    row = moving.change(tables, row, pinned="", first_unknown_at=None)
     tables.count(moving.flow_of(tables, row), row.status, row.entry.reason_class, by=1)
     return row
 

@@ -1,4 +1,4 @@
-"""Settling: rows whose worker is gone, doubts and their verdicts, gates, cancels and a person's retry."""
+"""Settling: rows whose worker is gone, uncertain sends and their decisions, gates, cancels and a person's retry."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from clarion.domain import act, trouble
 from clarion.domain.attempt import AttemptStatus
-from clarion.domain.claim import Doubt, DoubtVerdict, Gate
+from clarion.domain.claim import Gate, Settlement, UncertainSend
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import DUE, FINAL, OutgoingStatus, called_off
 from clarion.testing.memory import moving, recording, stages
@@ -18,7 +18,7 @@ _CANCELED_BY_A_PERSON: Final = (NotificationStatus.READY, NotificationStatus.PRO
 
 
 def rescue_outgoing(tables: Tables, *, limit: int) -> int:
-    """Turn rows whose lease ran out into doubts, each with an attempt of unknown outcome."""
+    """Turn rows whose lease ran out into uncertain sends, each with an attempt of unknown outcome."""
     now = tables.now()
     expired = [
         (row.entry.lease_until, row.id, row)
@@ -28,11 +28,11 @@ def rescue_outgoing(tables: Tables, *, limit: int) -> int:
     rescued = sorted(expired, key=lambda one: one[:2])[:limit]
     for *_, row in rescued:
         recording.new_attempt(tables, row, AttemptStatus.UNKNOWN, number=row.entry.attempts)
-        recording.doubt(tables, row, actor="rescue", reason="the lease ran out before an outcome was recorded")
+        recording.make_uncertain(tables, row, actor="rescue", reason="the lease ran out before an outcome was recorded")
     return len(rescued)
 
 
-def find_doubts(tables: Tables, *, accounts: Collection[str], limit: int) -> list[Doubt]:
+def find_uncertain(tables: Tables, *, accounts: Collection[str], limit: int) -> list[UncertainSend]:
     """Return rows in `Uncertain` that wait for a decision, the oldest first."""
     waiting = [
         (row.entry.settle_at, row.id, row)
@@ -40,7 +40,7 @@ def find_doubts(tables: Tables, *, accounts: Collection[str], limit: int) -> lis
         if row.entry.settle_at is not None and row.entry.account in accounts
     ]
     return [
-        Doubt(
+        UncertainSend(
             id=row.id,
             bucket=row.message.bucket,
             tenant_id=row.tenant_id,
@@ -53,9 +53,9 @@ def find_doubts(tables: Tables, *, accounts: Collection[str], limit: int) -> lis
                 one.status is AttemptStatus.UNKNOWN and one.latency_ms is not None
                 for one in moving.attempts(tables, row)
             ),
-            doubt_policy=row.entry.doubt_policy,
+            uncertain_policy=row.entry.uncertain_policy,
             replays=row.entry.replays,
-            unproven_for=tables.now() - (row.entry.first_unproven_at or settle_at),
+            unknown_for=tables.now() - (row.entry.first_unknown_at or settle_at),
             is_over=_is_over(tables, row),
         )
         for settle_at, _, row in sorted(waiting, key=lambda one: one[:2])[:limit]
@@ -63,43 +63,43 @@ def find_doubts(tables: Tables, *, accounts: Collection[str], limit: int) -> lis
     ]
 
 
-def settle_doubts(tables: Tables, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
-    """Replay doubts or let them rest, where nothing has happened to them since they were read."""
+def settle_uncertain(tables: Tables, settlements: Sequence[Settlement], *, actor: str) -> set[int]:
+    """Replay uncertain sends or let them rest, where nothing has happened to them since they were read."""
     settled: set[int] = set()
-    for verdict in verdicts:
-        row = moving.find(tables, verdict.id)
-        if row is None or row.entry.settle_at is None or row.message.version != verdict.version:
+    for settlement in settlements:
+        row = moving.find(tables, settlement.id)
+        if row is None or row.entry.settle_at is None or row.message.version != settlement.version:
             continue
         settled.add(row.id)
         changes: dict[str, object] = (
             {}
-            if not verdict.replay
+            if not settlement.replay
             else {
-                "due_at": tables.now() + verdict.delay,
-                "replay_authorised": verdict.counts_as_duplicate,  # a window is looked at again right before the call
-                "replays": row.entry.replays + verdict.counts_as_duplicate,
+                "due_at": tables.now() + settlement.delay,
+                "replay_authorised": settlement.counts_as_duplicate,  # a window is looked at again right before the call
+                "replays": row.entry.replays + settlement.counts_as_duplicate,
             }
         )
-        moving.move(tables, row, verdict.to, actor=actor, reason=verdict.reason, changes=changes)
-        if not verdict.replay:
-            recording.report(tables, row, trouble.left_uncertain, verdict.reason, account=row.entry.account or "")
+        moving.move(tables, row, settlement.to, actor=actor, reason=settlement.reason, changes=changes)
+        if not settlement.replay:
+            recording.report(tables, row, trouble.left_uncertain, settlement.reason, account=row.entry.account or "")
     return settled
 
 
-def set_gate(tables: Tables, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
-    """Open, pause or cancel a source; audited."""
-    if tables.gate(tenant_id, source) is gate:
+def set_gate(tables: Tables, tenant_id: str, broadcast: str, gate: Gate, *, actor: str) -> bool:
+    """Open, pause or cancel a broadcast; audited."""
+    if tables.gate(tenant_id, broadcast) is gate:
         return False
-    append_audit(tables, tenant_id, act.gate(source, gate, actor=actor))
-    tables.gates[tenant_id, source] = gate
+    append_audit(tables, tenant_id, act.gate(broadcast, gate, actor=actor))
+    tables.gates[tenant_id, broadcast] = gate
     return True
 
 
 def sweep_canceled(tables: Tables, *, limit: int) -> int:
-    """End waiting rows of canceled sources, and waiting rows that were called off."""
+    """End waiting rows of canceled broadcasts, and waiting rows that were called off."""
     waiting = [row for row in moving.rows(tables) if row.status in DUE and _is_called_off(tables, row)]
     for row in waiting[:limit]:
-        to, reason = called_off(is_unproven=row.entry.first_unproven_at is not None)
+        to, reason = called_off(may_have_arrived=row.entry.first_unknown_at is not None)
         moving.move(tables, row, to, actor="sweep", reason=reason)
     return len(waiting[:limit])
 
@@ -127,7 +127,7 @@ def cancel_job(tables: Tables, tenant_id: str, job_guid: UUID, *, actor: str) ->
 
 
 def retry_outgoing(tables: Tables, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
-    """Return a failed or doubtful row to `RetryReady` on a person's word; audited."""
+    """Return a failed or uncertain row to `RetryReady` on a person's word; audited."""
     row = moving.find(tables, outgoing_id)
     if row is None or row.tenant_id != tenant_id or row.message.version != version:
         return False
@@ -140,11 +140,11 @@ def retry_outgoing(tables: Tables, tenant_id: str, outgoing_id: int, *, version:
 
 
 def _call_off(tables: Tables, row: Row, *, actor: str) -> None:
-    """Mark a row as called off; one that waits is canceled at once, one in flight or in doubt when it comes back."""
+    """Mark a row as called off; one that waits is canceled at once, one in flight or uncertain when it comes back."""
     tables.cancelers[row.id] = actor
     row = moving.change(tables, row, cancel_at=tables.now())
     if row.status in DUE:
-        to, reason = called_off(is_unproven=row.entry.first_unproven_at is not None)
+        to, reason = called_off(may_have_arrived=row.entry.first_unknown_at is not None)
         moving.move(tables, row, to, actor=actor, reason=reason)
 
 
@@ -155,4 +155,4 @@ def _is_over(tables: Tables, row: Row) -> bool:
 
 
 def _is_called_off(tables: Tables, row: Row) -> bool:
-    return row.entry.cancel_at is not None or tables.gate(row.tenant_id, row.entry.source) is Gate.CANCELED
+    return row.entry.cancel_at is not None or tables.gate(row.tenant_id, row.entry.broadcast) is Gate.CANCELED

@@ -12,14 +12,14 @@ from clarion.domain.claim import (
     CallResult,
     ClaimedMessage,
     Discovery,
-    Doubt,
-    DoubtVerdict,
     FlowQuota,
     Gate,
     LowMark,
     Recorded,
+    Settlement,
     StageClaim,
     StageResult,
+    UncertainSend,
 )
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import IdempotencyGuard, JobEntry
@@ -29,13 +29,13 @@ from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler, Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.recipient import RecipientFacts
-from clarion.domain.story import JobStory
 from clarion.domain.support import SupportCase, SupportStatus
+from clarion.domain.timeline import JobTimeline
 from clarion.ports.catalog import ApiKey, AuditEntry, Person
 from clarion.ports.clock import Clock
 from clarion.ports.ensure import NO_HOLDS, Holds, WrappedKeys, bounded
 from clarion.ports.facts import TemplateRow
-from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
+from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, UncertainLine
 from clarion.ports.track import ProviderEvent
 from clarion.testing.memory import catalog, claiming, ensuring, insights, recording, settling, stages, tracking
 from clarion.testing.memory.record import FlowCount, Key
@@ -161,20 +161,20 @@ class MemoryStore:
         return recording.record_outgoing(self._tables, results, actor=actor)
 
     async def rescue_outgoing(self, *, limit: int) -> int:
-        """Turn rows whose lease ran out into doubts."""
+        """Turn rows whose lease ran out into uncertain sends."""
         return settling.rescue_outgoing(self._tables, limit=limit)
 
-    async def find_doubts(self, *, accounts: Collection[str], limit: int) -> list[Doubt]:
+    async def find_uncertain(self, *, accounts: Collection[str], limit: int) -> list[UncertainSend]:
         """Return rows in `Uncertain` that wait for a decision."""
-        return settling.find_doubts(self._tables, accounts=accounts, limit=limit)
+        return settling.find_uncertain(self._tables, accounts=accounts, limit=limit)
 
-    async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
-        """Replay doubts or let them rest, by version."""
-        return settling.settle_doubts(self._tables, verdicts, actor=actor)
+    async def settle_uncertain(self, settlements: Sequence[Settlement], *, actor: str) -> set[int]:
+        """Replay uncertain sends or let them rest, by version."""
+        return settling.settle_uncertain(self._tables, settlements, actor=actor)
 
-    async def set_gate(self, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
-        """Open, pause or cancel a source."""
-        return settling.set_gate(self._tables, tenant_id, source, gate, actor=actor)
+    async def set_gate(self, tenant_id: str, broadcast: str, gate: Gate, *, actor: str) -> bool:
+        """Open, pause or cancel a broadcast."""
+        return settling.set_gate(self._tables, tenant_id, broadcast, gate, actor=actor)
 
     async def sweep_canceled(self, *, limit: int) -> int:
         """End waiting rows that were called off."""
@@ -189,7 +189,7 @@ class MemoryStore:
         return stages.retry_job(self._tables, tenant_id, job_guid, actor=actor, reason=reason)
 
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
-        """Return a failed or doubtful row to `RetryReady` on a person's word."""
+        """Return a failed or uncertain row to `RetryReady` on a person's word."""
         return settling.retry_outgoing(
             self._tables, tenant_id, outgoing_id, version=version, actor=actor, reason=reason
         )
@@ -272,9 +272,9 @@ class MemoryStore:
         """List the tenants in the order of their ids."""
         return [tenant_id for tenant_id in sorted(self._tables.keys) if tenant_id > after][: _page(limit)]
 
-    async def find_job_story(self, tenant_id: str, guid: UUID) -> JobStory | None:
+    async def find_job_timeline(self, tenant_id: str, guid: UUID) -> JobTimeline | None:
         """Return everything about a job by its guid."""
-        return insights.find_job_story(self._tables, tenant_id, guid)
+        return insights.find_job_timeline(self._tables, tenant_id, guid)
 
     async def find_job_of_message(self, tenant_id: str, message_id: UUID) -> UUID | None:
         """Return the guid of the job that a message belongs to."""
@@ -286,9 +286,9 @@ class MemoryStore:
         """List a partition's jobs in the order of their row keys."""
         return insights.list_jobs(self._tables, tenant_id, partition_key, after=after, limit=_page(limit))
 
-    async def list_doubts(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[DoubtLine]:
+    async def list_uncertain(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[UncertainLine]:
         """List rows in `Uncertain` in the order of their ids."""
-        return insights.list_doubts(self._tables, tenant_id, after=after, limit=_page(limit))
+        return insights.list_uncertain(self._tables, tenant_id, after=after, limit=_page(limit))
 
     async def list_support_cases(
         self, tenant_id: str, *, status: SupportStatus | None = None, after: UUID | None = None, limit: int = 50

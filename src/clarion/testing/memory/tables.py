@@ -63,12 +63,12 @@ class Tables:
         """Tell when a row was made."""
         return self._created[tenant_id, kind, key]
 
-    def flow(self, tenant_id: str, *, lane: Lane, route: str, source: str, account: str = "") -> Flow:
+    def flow(self, tenant_id: str, *, lane: Lane, route: str, broadcast: str, account: str = "") -> Flow:
         """Find the flow of these names, or make it."""
-        names = (tenant_id, lane, route, source, account)
+        names = (tenant_id, lane, route, broadcast, account)
         if names not in self._flows:
             self._flows[names] = Flow(
-                id=self.next_id(), tenant_id=tenant_id, lane=lane, route=route, source=source, account=account
+                id=self.next_id(), tenant_id=tenant_id, lane=lane, route=route, broadcast=broadcast, account=account
             )
         return self._flows[names]
 
@@ -76,13 +76,13 @@ class Tables:
         """Give all flows in the order of their ids."""
         return list(self._flows.values())
 
-    def gate(self, tenant_id: str, source: str) -> Gate:
-        """Tell whether a source's rows may be claimed; what has no source, and a source never touched, is open."""
-        return self.gates.get((tenant_id, source), Gate.OPEN)
+    def gate(self, tenant_id: str, broadcast: str) -> Gate:
+        """Tell whether a broadcast's rows may be claimed; what has no broadcast, and a broadcast never touched, is open."""
+        return self.gates.get((tenant_id, broadcast), Gate.OPEN)
 
     def count(self, flow: Flow, status: OutgoingStatus, reason_class: str, *, by: int) -> None:
-        """Change a counter of a flow that has a source."""
-        if flow.source:
+        """Change a counter of a flow that has a broadcast."""
+        if flow.broadcast:
             self.counts[flow.id, status, reason_class] += by
 
     def flow_counts(self, tenant_id: str) -> list[FlowCount]:
@@ -92,7 +92,7 @@ class Tables:
             FlowCount(
                 lane=flows[flow_id].lane,
                 route=flows[flow_id].route,
-                source=flows[flow_id].source,
+                broadcast=flows[flow_id].broadcast,
                 pinned=flows[flow_id].account,
                 status=status,
                 reason_class=reason_class,

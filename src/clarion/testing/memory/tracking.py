@@ -65,13 +65,13 @@ def _apply(tables: Tables, event: WebhookEvent, row: Row, *, actor: str) -> None
     tried = moving.attempts(tables, row)
     if row.status is OutgoingStatus.SENDING and not any(one.attempt == row.entry.attempts for one in tried):
         tried = [recording.new_attempt(tables, row, AttemptStatus.UNKNOWN, number=row.entry.attempts)]
-    doubtful = [one for one in tried if one.status is AttemptStatus.UNKNOWN]
-    if doubtful and not any(
+    unknown = [one for one in tried if one.status is AttemptStatus.UNKNOWN]
+    if unknown and not any(
         one.status is AttemptStatus.ACCEPTED
         and is_told_of(accepted_id=one.provider_message_id, told_id=event.provider_message_id)
         for one in tried
     ):
-        settled = moving.settle_attempt(tables, row, doubtful[-1], AttemptStatus.ACCEPTED)
+        settled = moving.settle_attempt(tables, row, unknown[-1], AttemptStatus.ACCEPTED)
         pid = settled.provider_message_id or event.provider_message_id
         attempt = msgspec.structs.replace(settled, provider_message_id=pid)
         tables.of(row.tenant_id, DeliveryAttempt)[attempt.key] = attempt

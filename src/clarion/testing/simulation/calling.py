@@ -7,7 +7,7 @@ still. Looks at the scene and the ledger; changes only the notes on claims.
 from collections.abc import Iterator
 
 from clarion.domain.call import Call
-from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.outgoing import UncertainPolicy
 from clarion.testing.simulation.ledger import LedgerCall, RowName
 from clarion.testing.simulation.loop import Process
 from clarion.testing.simulation.scene import Claim, OutgoingRow
@@ -58,7 +58,7 @@ def delivered(call: LedgerCall, evidence: Evidence) -> Iterator[Violation]:
     got = evidence.ledger.deliveries(call.row)
     if got > evidence.scene.allowed(row):
         yield Violation("I-09", f"row {row.id} was delivered {got} times, {evidence.scene.allowed(row)} are allowed")
-    if got > 1 and row.policy is DoubtPolicy.PREFER_DUPLICATE and not evidence.scene.audited[row.id]:
+    if got > 1 and row.policy is UncertainPolicy.PREFER_DUPLICATE and not evidence.scene.audited[row.id]:
         evidence.coverage.met("I-09: second delivery of a type that prefers it")
 
 

@@ -1,6 +1,6 @@
 """Clients: they ask for notifications at a door, again where no answer came, and remember what they were promised.
 
-What is promised is a receipt: from then on the notification must reach everybody, or end with a reason. The same key
+What is promised is a answer: from then on the notification must reach everybody, or end with a reason. The same key
 always names the same job; another payload under it is refused.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 
 from clarion.dispatch.request import Trace
 from clarion.errors import CallerError, ClarionError, Conflict
-from clarion.producers.direct import Recipient, SendCommand, SendReceipt
+from clarion.producers.direct import Recipient, SendAnswer, SendCommand
 from clarion.testing.simulation import content
 from clarion.testing.simulation.node import POISON, Node
 from clarion.testing.simulation.option import JobPlan
@@ -63,7 +63,7 @@ class Clients:
         lost = False
         for _ in range(TRIES_MAX if plan.keyed else 1):
             try:
-                receipt = await self._world.ask(lambda door: _send(door, command))
+                answer = await self._world.ask(lambda door: _send(door, command))
             except Conflict:
                 self._world.trace(f"client: job {plan.number} ({payload}) is a conflict")
                 break
@@ -71,30 +71,30 @@ class Clients:
                 self._world.fail(Violation("defect", f"a client was told {error.code}: {error}"))
                 break
             except (ClarionError, NoAnswer) as error:
-                self._world.trace(f"client: job {plan.number} ({payload}) gets no receipt: {error}")
+                self._world.trace(f"client: job {plan.number} ({payload}) gets no answer: {error}")
                 lost = True
                 await asyncio.sleep(self._chance.uniform(0.5, 6.0))
             else:
-                if lost and receipt.repeated:
+                if lost and answer.repeated:
                     self._world.coverage.met("I-24: accepted after a lost reply")
-                self._promised(plan, payload, receipt)
+                self._promised(plan, payload, answer)
                 break
         self.busy -= 1
 
-    def _promised(self, plan: JobPlan, payload: str, receipt: SendReceipt) -> None:
-        """Check a receipt against what is stored and against earlier ones, and keep it."""
+    def _promised(self, plan: JobPlan, payload: str, answer: SendAnswer) -> None:
+        """Check a answer against what is stored and against earlier ones, and keep it."""
         world, scene = self._world, self._world.scene
-        world.trace(f"client: job {plan.number} ({payload}) is promised as {receipt.job_id}")
-        job = next((job for job in scene.jobs.values() if job.guid == str(receipt.job_id)), None)
+        world.trace(f"client: job {plan.number} ({payload}) is promised as {answer.job_id}")
+        job = next((job for job in scene.jobs.values() if job.guid == str(answer.job_id)), None)
         if job is None or scene.scheduler_of(job) is None:
-            world.fail(Violation("I-24", f"job {receipt.job_id} was promised before it was committed"))
+            world.fail(Violation("I-24", f"job {answer.job_id} was promised before it was committed"))
         for known in self.promises.values():
             same_key = plan.keyed and known.plan.number == plan.number
-            if same_key and known.job_id != receipt.job_id:
+            if same_key and known.job_id != answer.job_id:
                 world.fail(Violation("I-03", f"the key of job {plan.number} names two jobs"))
             if same_key and known.payload != payload:
                 world.fail(Violation("I-04", f"the key of job {plan.number} was accepted with two payloads"))
-        self.promises[receipt.job_id] = Promise(job_id=receipt.job_id, plan=plan, payload=payload)
+        self.promises[answer.job_id] = Promise(job_id=answer.job_id, plan=plan, payload=payload)
 
     def _command(self, plan: JobPlan, payload: str) -> SendCommand:
         """Write what a client asks for; the same every time."""
@@ -115,7 +115,7 @@ def expected(plan: JobPlan) -> int:
     return content.PEOPLE if plan.by_group else len(plan.to)
 
 
-async def _send(door: Node, command: SendCommand) -> SendReceipt:
+async def _send(door: Node, command: SendCommand) -> SendAnswer:
     return await door.platform.sends.send(content.TENANT, command)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from clarion.adapters.renderers import open_renderer
 from clarion.catalog.people import Contact, GroupEntry, PersonEntry
 from clarion.domain.identity import Channel, Identity, Lane
-from clarion.domain.outgoing import DoubtPolicy
+from clarion.domain.outgoing import UncertainPolicy
 from clarion.ports.facts import TemplateRow
 from clarion.ports.renderer import Definition, Renderer
 
@@ -28,7 +28,7 @@ DEFINITIONS: Final = (
         title="Code",
         channels=(Channel.SMS,),
         lane=Lane.CRITICAL,
-        doubt_policy=DoubtPolicy.PREFER_DUPLICATE,
+        uncertain_policy=UncertainPolicy.PREFER_DUPLICATE,
         ttl_seconds=240,  # longer than a lease and a replay, shorter than most runs
     ),
     Definition(key="letter", title="Letter", channels=(Channel.EMAIL,), lane=Lane.BULK),

@@ -63,7 +63,7 @@ CASES: Final = (
     "I-12: uncertain by an unknown outcome",
     "I-12: uncertain by an expired lease",
     "I-13: left uncertain",
-    "I-13: given up and still in doubt",
+    "I-13: given up and still uncertain",
     "I-15: same bytes again",
     "I-15: same bytes after a new template",
     "I-17: result of an outlived claim",
@@ -75,7 +75,7 @@ CASES: Final = (
     "I-28: job finished with rows of an earlier worker",
     "I-31: receipt that changed nothing",
     "I-32: receipt waits for its row",
-    "I-33: receipt settles a doubt",
+    "I-33: receipt settles an uncertain send",
     "F-54: graceful stop came to its end",
 )
 

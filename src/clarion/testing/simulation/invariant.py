@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final, cast
 
-from clarion.domain.claim import CallResult, DoubtVerdict
-from clarion.domain.outgoing import DUE, OUTGOING_MESSAGE, RANK, DoubtPolicy, OutgoingStatus
+from clarion.domain.claim import CallResult, Settlement
+from clarion.domain.outgoing import DUE, OUTGOING_MESSAGE, RANK, OutgoingStatus, UncertainPolicy
 from clarion.testing.simulation.scene import Change, OutgoingRow, TransitionRow
 from clarion.testing.simulation.verdict import TOLERANCE, Check, Evidence, Violation, lease_violation
 
@@ -113,7 +113,7 @@ def results_count_for_their_own_claim(change: Change, evidence: Evidence) -> Ite
 
 
 def rescues_come_after_the_lease(change: Change, evidence: Evidence) -> Iterator[Violation]:
-    """I-12, I-19, I-22: a row becomes doubtful by its own unknown outcome, or after a lease that had cause to end."""
+    """I-12, I-19, I-22: a row becomes uncertain by its own unknown outcome, or after a lease that had cause to end."""
     for old, new in change.outgoing:
         if old is None or new.state is not OutgoingStatus.UNCERTAIN or old.status == new.status:
             continue
@@ -126,28 +126,28 @@ def rescues_come_after_the_lease(change: Change, evidence: Evidence) -> Iterator
             case "record_outgoing":
                 evidence.coverage.met("I-12: uncertain by an unknown outcome")
                 heard = any(call.heard for call in evidence.ledger.of(new.name) if call.attempt == old.attempts)
-                if heard and old.first_unproven_at is None:
+                if heard and old.first_unknown_at is None:
                     yield Violation("I-12", f"{change.deed} made row {new.id} Uncertain, whose reply had come")
-            case "claim_outgoing" | "cancel_job" | "sweep_canceled" if old.first_unproven_at is not None:
-                evidence.coverage.met("I-13: given up and still in doubt")
+            case "claim_outgoing" | "cancel_job" | "sweep_canceled" if old.first_unknown_at is not None:
+                evidence.coverage.met("I-13: given up and still uncertain")
             case _:
                 yield Violation("I-12", f"{change.deed} made row {new.id} Uncertain")
 
 
-def doubts_are_settled_by_the_rule(change: Change, evidence: Evidence) -> Iterator[Violation]:
-    """I-10, I-13: a doubt ends by evidence, by a provider's promise, by policy once or by a person, never by itself."""
+def uncertain_sends_are_settled_by_the_rule(change: Change, evidence: Evidence) -> Iterator[Violation]:
+    """I-10, I-13: an uncertain send ends by evidence, by a provider's promise, by policy once or by a person, never by itself."""
     for old, new in change.outgoing:
         if old is None or old.state is not OutgoingStatus.UNCERTAIN:
             continue
         match change.deed.method:
-            case "settle_doubts" if old.status == new.status:
+            case "settle_uncertain" if old.status == new.status:
                 evidence.coverage.met("I-13: left uncertain")
-            case "settle_doubts" if new.state is OutgoingStatus.RETRY_READY:
-                verdicts = cast(Sequence[DoubtVerdict], change.deed.given["verdicts"])
-                verdict = next(one for one in verdicts if one.id == new.id)
-                yield from _may_be_replayed(old, verdict, change, evidence)
+            case "settle_uncertain" if new.state is OutgoingStatus.RETRY_READY:
+                settlements = cast(Sequence[Settlement], change.deed.given["settlements"])
+                settlement = next(one for one in settlements if one.id == new.id)
+                yield from _may_be_replayed(old, settlement, change, evidence)
             case "apply_events" if new.state in RANK:
-                evidence.coverage.met("I-33: receipt settles a doubt")
+                evidence.coverage.met("I-33: receipt settles an uncertain send")
             case "record_outgoing" | "retry_outgoing" | "cancel_job":
                 pass  # a late reply, which is judged above; a person; a mark that changes no state
             case _ if old.status != new.status:
@@ -160,7 +160,7 @@ def nothing_denies_what_may_have_arrived(change: Change, _: Evidence) -> Iterato
     """I-13: a row with a call of which nobody knows never shows that it was not sent."""
     for old, new in change.outgoing:
         denies = new.state in (OutgoingStatus.CANCELED, OutgoingStatus.EXPIRED, OutgoingStatus.FAILED_FINAL)
-        if denies and old is not None and old.status != new.status and new.first_unproven_at is not None:
+        if denies and old is not None and old.status != new.status and new.first_unknown_at is not None:
             yield Violation("I-13", f"{change.deed} made row {new.id} {new.status}, which may have arrived")
 
 
@@ -188,7 +188,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     success_is_never_invented,
     results_count_for_their_own_claim,
     rescues_come_after_the_lease,
-    doubts_are_settled_by_the_rule,
+    uncertain_sends_are_settled_by_the_rule,
     nothing_denies_what_may_have_arrived,
     receipts_only_raise,
 )
@@ -217,15 +217,15 @@ def _had_a_reason(old: OutgoingRow, change: Change, evidence: Evidence) -> Itera
 
 
 def _may_be_replayed(
-    old: OutgoingRow, verdict: DoubtVerdict, change: Change, evidence: Evidence
+    old: OutgoingRow, settlement: Settlement, change: Change, evidence: Evidence
 ) -> Iterator[Violation]:
     """I-10: a replay needs the provider's promise, or a policy that takes one duplicate into account."""
-    if verdict.counts_as_duplicate:
+    if settlement.counts_as_duplicate:
         evidence.coverage.met("I-10: replay of a type that prefers a duplicate")
-        if old.policy is not DoubtPolicy.PREFER_DUPLICATE or evidence.scene.duplicates[old.id] > 1:
+        if old.policy is not UncertainPolicy.PREFER_DUPLICATE or evidence.scene.duplicates[old.id] > 1:
             yield Violation("I-10", f"row {old.id} is replayed as a duplicate that its type does not prefer, or again")
         return
     evidence.coverage.met("I-10: replay within the window")
-    unproven_for = timedelta(microseconds=change.at - (old.first_unproven_at or 0))
-    if not evidence.replay(old.account or "").allows(unproven_for=unproven_for):
+    unknown_for = timedelta(microseconds=change.at - (old.first_unknown_at or 0))
+    if not evidence.replay(old.account or "").allows(unknown_for=unknown_for):
         yield Violation("I-10", f"row {old.id} is replayed though its provider makes no promise")

@@ -25,8 +25,8 @@ from clarion.testing.clock import SeededIds
 from clarion.testing.simulation import content
 from clarion.testing.simulation.loop import Process, SimulationLoop
 from clarion.testing.simulation.option import CHANNELS
-from clarion.workers.bell import Bell, Topic
 from clarion.workers.supervisor import Supervisor
+from clarion.workers.wake_up import Topic, WakeUp
 
 POISON: Final = " (poison)"
 """What a text ends with that no worker survives."""
@@ -134,15 +134,15 @@ class Node:
 class Worker(Node):
     """A process that runs the pipeline."""
 
-    def __init__(self, ports: Ports, name: str, *, slots: int, bell: Bell) -> None:
+    def __init__(self, ports: Ports, name: str, *, slots: int, wake_up: WakeUp) -> None:
         """Start the supervisor."""
         super().__init__(ports, name, renderer=Brittle(lambda: ports.poisoned(self.process)))
-        self.bell = bell
+        self.wake_up = wake_up
         self.stopping = False
-        self.supervisor = Supervisor(self.platform, bell=bell, channels=CHANNELS, slots=slots)
+        self.supervisor = Supervisor(self.platform, wake_up=wake_up, channels=CHANNELS, slots=slots)
         self.running: asyncio.Task[None] = ports.loop.spawn(self.process, self.supervisor.run())
 
     def hear(self, topic: Topic) -> None:
-        """Take a ring from another process."""
+        """Take a wake-up from another process."""
         if self.process.alive and not self.running.done():
-            self.bell.hear(topic)
+            self.wake_up.hear(topic)

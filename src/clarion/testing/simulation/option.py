@@ -29,7 +29,7 @@ class Fault(StrEnum):
     OUTAGE = "no worker for a day"
     POISON = "job that kills its workers"
     CLOCK = "wall clock set"
-    RING_LOST = "ring between processes lost"
+    WAKE_UP_LOST = "wake-up between processes lost"
     REFUSE = "provider refuses"
     DEFER = "provider defers"
     MISCONFIGURED = "provider refuses the account"
@@ -122,7 +122,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     dedupe: dict[Channel, timedelta | None]
     workers: int
     slots: int
-    rings: bool
+    wake_ups: bool
     port_share: float
     safety_seconds: float
     provider_seconds: float
@@ -142,7 +142,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             dedupe={channel: chance.choice(DEDUPE_WINDOWS) for channel in CHANNELS},
             workers=chance.choice((1, 2, 2, 3)),
             slots=chance.choice((1, 2, 4, 8)),
-            rings=chance.random() < 0.5,
+            wake_ups=chance.random() < 0.5,
             port_share=chance.choice(PORT_SHARES),
             safety_seconds=chance.uniform(*SAFETY_SECONDS),
             provider_seconds=chance.uniform(*PROVIDER_SECONDS),

@@ -62,7 +62,7 @@ class Host(Protocol):
         ...
 
     def trace(self, line: str) -> None:
-        """Write a line of the story."""
+        """Write a line of the timeline."""
         ...
 
     def call_begins(self, process: Process | None, call: Call) -> None:

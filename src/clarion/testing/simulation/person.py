@@ -67,7 +67,7 @@ class People:
     def _time_to_leave(self, late: bool) -> bool:
         """Let all workers go away late in a run, or while a replay waits, which must not outwait its window."""
         replays = any(
-            row.state is OutgoingStatus.RETRY_READY and row.first_unproven_at is not None
+            row.state is OutgoingStatus.RETRY_READY and row.first_unknown_at is not None
             for row in self._world.scene.outgoing.values()
         )
         likely = Fault.OUTAGE in self._world.options.rates and replays and self._chance.random() < 0.5
@@ -82,7 +82,7 @@ class People:
         await self._ask(lambda door: door.platform.store.cancel_job(content.TENANT, job_id, actor="person"))
 
     async def _retry(self) -> None:
-        """Retry a message that failed or is in doubt, as it looks to the person now."""
+        """Retry a message that failed or is uncertain, as it looks to the person now."""
         failed = (OutgoingStatus.FAILED_FINAL, OutgoingStatus.UNCERTAIN)
         rows = [row for row in self._world.scene.outgoing.values() if row.status in failed]
         if not rows:

@@ -47,7 +47,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     coverage: dict[str, int]
     seconds: float
     digest: str = ""
-    story: tuple[str, ...] = ()
+    timeline: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -58,15 +58,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def run(
     options: Options,
     *,
-    with_story: bool = False,
+    with_timeline: bool = False,
     with_digest: bool = False,
     change_store: StoreChange | None = None,
     change_provider: ProviderChange | None = None,
 ) -> Report:
     """Run one seed's world to its end and judge it."""
     loop = SimulationLoop(f"loop:{options.seed}", steps_max=STEPS_MAX, with_digest=with_digest)
-    story: list[str] | None = [] if with_story else None
-    world = World(options, loop, story=story, change_store=change_store, change_provider=change_provider)
+    timeline: list[str] | None = [] if with_timeline else None
+    world = World(options, loop, timeline=timeline, change_store=change_store, change_provider=change_provider)
     clients = Clients(world)
     with _without_collector(), _hearing(world):
         try:
@@ -87,7 +87,7 @@ def run(
         coverage=dict(world.coverage.counts),
         seconds=seconds,
         digest=digest,
-        story=tuple(story or ()),
+        timeline=tuple(timeline or ()),
     )
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus, Stage
-from clarion.domain.outgoing import DoubtPolicy, OutgoingStatus
+from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
 from clarion.testing.simulation.ledger import RowName
 from clarion.testing.simulation.loop import Process
 
@@ -33,9 +33,9 @@ class OutgoingRow(NamedTuple):
     claim_token: str | None
     account: str | None
     attempts: int
-    first_unproven_at: int | None
+    first_unknown_at: int | None
     reason: str | None
-    doubt_policy: str
+    uncertain_policy: str
     settle_at: int | None
     not_called: int
     replays: int
@@ -58,9 +58,9 @@ class OutgoingRow(NamedTuple):
         return OutgoingStatus(self.status)
 
     @property
-    def policy(self) -> DoubtPolicy:
-        """What its type prefers in doubt."""
-        return DoubtPolicy(self.doubt_policy)
+    def policy(self) -> UncertainPolicy:
+        """What its type prefers uncertain."""
+        return UncertainPolicy(self.uncertain_policy)
 
 
 class SchedulerRow(NamedTuple):

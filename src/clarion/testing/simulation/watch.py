@@ -13,7 +13,7 @@ from typing import Final, cast
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite.session import Session, Transaction
 from clarion.domain.call import NotCalled
-from clarion.domain.claim import CallResult, ClaimedMessage, DoubtVerdict
+from clarion.domain.claim import CallResult, ClaimedMessage, Settlement
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.store import Store
@@ -142,9 +142,9 @@ class Watch:
             if moved and new.status == OutgoingStatus.RETRY_READY and deed.method == "retry_outgoing":
                 scene.audited[new.id] += 1
                 scene.audited_at[new.id] = change.seconds
-            if moved and new.status == OutgoingStatus.RETRY_READY and deed.method == "settle_doubts":
-                verdicts = cast(Sequence[DoubtVerdict], deed.given["verdicts"])
-                scene.duplicates[new.id] += any(one.id == new.id and one.counts_as_duplicate for one in verdicts)
+            if moved and new.status == OutgoingStatus.RETRY_READY and deed.method == "settle_uncertain":
+                settlements = cast(Sequence[Settlement], deed.given["settlements"])
+                scene.duplicates[new.id] += any(one.id == new.id and one.counts_as_duplicate for one in settlements)
         if deed.method == "cancel_job" and deed.answer is True:
             scene.canceled_at[str(deed.given["job_guid"])] = change.seconds
         if deed.method == "record_outgoing":

@@ -25,7 +25,7 @@ POLLS: Final = frozenset(
         "apply_events",
         "claim_stage",
         "discover_flows",
-        "find_doubts",
+        "find_uncertain",
         "rescue_outgoing",
         "rescue_stages",
         "sweep_canceled",

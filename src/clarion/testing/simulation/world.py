@@ -37,7 +37,7 @@ from clarion.testing.simulation.verdict import Evidence, Violation
 from clarion.testing.simulation.watch import Watch
 from clarion.testing.simulation.weather import Sheltered, Weather
 from clarion.testing.vault import SeededVault
-from clarion.workers.bell import Bell, Topic
+from clarion.workers.wake_up import Topic, WakeUp
 
 DOORS: Final = 2
 ANSWER_SECONDS: Final = 15.0
@@ -69,14 +69,14 @@ class World:
         options: Options,
         loop: SimulationLoop,
         *,
-        story: list[str] | None = None,
+        timeline: list[str] | None = None,
         change_store: StoreChange | None = None,
         change_provider: ProviderChange | None = None,
     ) -> None:
-        """Make a world of these options; `story` takes the trace, if one is wanted."""
+        """Make a world of these options; `timeline` takes the trace, if one is wanted."""
         self.options = options
         self.loop = loop
-        self.story = story
+        self.timeline = timeline
         self.violations: list[Violation] = []
         self.ledger = Ledger()
         self.coverage = Coverage()
@@ -143,9 +143,9 @@ class World:
         return START_AT + timedelta(seconds=self.loop.time())
 
     def trace(self, line: str) -> None:
-        """Write a line of the story, if anybody wants it."""
-        if self.story is not None:
-            self.story.append(f"{self.loop.time():10.3f}  {line}")
+        """Write a line of the timeline, if anybody wants it."""
+        if self.timeline is not None:
+            self.timeline.append(f"{self.loop.time():10.3f}  {line}")
 
     def fail(self, violation: Violation) -> None:
         """Note what is wrong, and end the run at the next step."""
@@ -220,7 +220,7 @@ class World:
     def start_worker(self, number: int) -> None:
         """Start a worker, or the next one in its place."""
         name = self._name("worker", number)
-        worker = Worker(self, name, slots=self.options.slots, bell=Bell(partial(self._ring, name)))
+        worker = Worker(self, name, slots=self.options.slots, wake_up=WakeUp(partial(self._wake, name)))
         self._set_clock(worker)
         self.workers[number] = worker
         worker.running.add_done_callback(partial(self._ended, worker))
@@ -243,9 +243,9 @@ class World:
         self._generations += 1
         return f"{role}-{number}.{self._generations}"
 
-    def _ring(self, sender: str, topic: Topic) -> None:
-        """Carry a ring to the other workers, where this installation does that and the ring is not lost."""
-        if not self.options.rings or self.weather.strikes(Fault.RING_LOST):
+    def _wake(self, sender: str, topic: Topic) -> None:
+        """Carry a wake-up to the other workers, where this installation does that and the wake-up is not lost."""
+        if not self.options.wake_ups or self.weather.strikes(Fault.WAKE_UP_LOST):
             return
         for worker in self.workers.values():
             if worker.process.name != sender:

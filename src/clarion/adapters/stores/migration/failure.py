@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import asyncpg
 
 from clarion.errors import (
+    BadConfiguration,
     BrokenInvariant,
     ClarionError,
-    Misconfigured,
     SchemaUnknown,
     StoreBusy,
     StoreFull,
@@ -36,9 +36,13 @@ POSTGRES: dict[str, Row] = {
     "57": UNREACHABLE,
     "53300": (StoreUnreachable, "has no connection left", "raise its max_connections or stop a client, then try again"),
     "3D000": (StoreUnreachable, "has no such database", "create the database, or correct its name"),
-    "28": (Misconfigured, "refuses the user or the password", "correct the credentials of the store"),
-    "42501": (Misconfigured, "forbids it", "grant the role CREATE on the schema, or migrate as the owner"),
-    "3F000": (Misconfigured, "has no schema to create tables in", "create the first schema of the role's search_path"),
+    "28": (BadConfiguration, "refuses the user or the password", "correct the credentials of the store"),
+    "42501": (BadConfiguration, "forbids it", "grant the role CREATE on the schema, or migrate as the owner"),
+    "3F000": (
+        BadConfiguration,
+        "has no schema to create tables in",
+        "create the first schema of the role's search_path",
+    ),
     "25006": (StoreReadOnly, "is read-only", "name the primary server, not a standby"),
     "53100": NO_SPACE,
     "55P03": (StoreBusy, "holds locks for longer than we wait", "end its long transactions, then try again"),
@@ -75,7 +79,7 @@ def postgres_failures(store: str) -> Iterator[None]:
         raise _ours(POSTGRES.get(state) or POSTGRES.get(state[:2]), store, error) from error
     except (OSError, asyncpg.InternalClientError, asyncpg.InterfaceError) as error:
         if isinstance(error, ValueError):  # asyncpg's word for an address or option that it cannot read
-            raise _ours((Misconfigured, "has an address that cannot be read", "correct it"), store, error) from error
+            raise _ours((BadConfiguration, "has an address that cannot be read", "correct it"), store, error) from error
         raise _ours(UNREACHABLE, store, error) from error
 
 

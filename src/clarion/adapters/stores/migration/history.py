@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
-from clarion.errors import Misconfigured
+from clarion.errors import BadConfiguration
 
 Engine: TypeAlias = Literal["postgres", "sqlite"]
 ENGINES: Final[tuple[Engine, ...]] = get_args(Engine)
@@ -48,7 +48,7 @@ class History(msgspec.Struct, frozen=True):
         revisions = self.revisions
         target = target or revisions[-1]
         if target not in revisions:
-            raise Misconfigured(
+            raise BadConfiguration(
                 f"there is no schema revision {target!r}", hint=f"name one of {', '.join(revisions)}, or none for all"
             )
         if current is None:

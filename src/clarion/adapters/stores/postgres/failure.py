@@ -13,10 +13,10 @@ import asyncpg
 
 from clarion.adapters.stores.migration.failure import POSTGRES, UNREACHABLE, Row
 from clarion.errors import (
+    BadConfiguration,
     BrokenInvariant,
     ClarionError,
     InvalidInput,
-    Misconfigured,
     OperatorError,
     SchemaMissing,
     StoreBusy,
@@ -26,7 +26,7 @@ from clarion.errors import (
 # By SQLSTATE, or by its class (the first two characters) where the whole class means the same.
 AT_WORK: Final[dict[str, Row]] = {
     **POSTGRES,
-    "42501": (Misconfigured, "forbids it", "grant the role SELECT, INSERT, UPDATE and DELETE on its tables"),
+    "42501": (BadConfiguration, "forbids it", "grant the role SELECT, INSERT, UPDATE and DELETE on its tables"),
     "42P01": (SchemaMissing, "lacks a table", "run `clarion migrate` on it, or correct the role's search_path"),
     "42703": (SchemaMissing, "lacks a column", "run `clarion migrate` on it"),
     "57014": (StoreBusy, "took longer than a statement may", "try again when it has less to do"),
@@ -78,7 +78,7 @@ def address_failures(store: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, IndexError):
-        raise Misconfigured(
+        raise BadConfiguration(
             f"{store} has an address that cannot be read",
             hint="write it as postgresql://user:password@host:5432/database",
         ) from None

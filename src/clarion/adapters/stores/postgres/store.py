@@ -11,7 +11,7 @@ from uuid import UUID
 
 from clarion.adapters.stores.postgres import track
 from clarion.adapters.stores.postgres.ensure import job, outgoing, record
-from clarion.adapters.stores.postgres.queue import cancel, claim, doubt
+from clarion.adapters.stores.postgres.queue import cancel, claim, uncertain
 from clarion.adapters.stores.postgres.queue import record as recording
 from clarion.adapters.stores.postgres.queue import stage as stage_
 from clarion.adapters.stores.postgres.session import Session, Transaction
@@ -22,14 +22,14 @@ from clarion.domain.claim import (
     CallResult,
     ClaimedMessage,
     Discovery,
-    Doubt,
-    DoubtVerdict,
     FlowQuota,
     Gate,
     LowMark,
     Recorded,
+    Settlement,
     StageClaim,
     StageResult,
+    UncertainSend,
 )
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import IdempotencyGuard, JobEntry
@@ -181,21 +181,21 @@ class PostgresStore(SharedStore):
 
     async def rescue_outgoing(self, *, limit: int) -> int:
         """Turn `Sending` rows whose lease ran out into `Uncertain`."""
-        return await self._session.transact(lambda c: doubt.rescue_outgoing(c, limit=limit))
+        return await self._session.transact(lambda c: uncertain.rescue_outgoing(c, limit=limit))
 
-    async def find_doubts(self, *, accounts: Collection[str], limit: int) -> list[Doubt]:
+    async def find_uncertain(self, *, accounts: Collection[str], limit: int) -> list[UncertainSend]:
         """Return rows in `Uncertain` that wait for a decision."""
-        return await self._session.read(lambda c: doubt.find_doubts(c, accounts=accounts, limit=limit))
+        return await self._session.read(lambda c: uncertain.find_uncertain(c, accounts=accounts, limit=limit))
 
-    async def settle_doubts(self, verdicts: Sequence[DoubtVerdict], *, actor: str) -> set[int]:
-        """Replay doubts or let them rest, by version."""
-        if not bounded(verdicts):
+    async def settle_uncertain(self, settlements: Sequence[Settlement], *, actor: str) -> set[int]:
+        """Replay uncertain sends or let them rest, by version."""
+        if not bounded(settlements):
             return set()
-        return await self._session.transact(lambda c: doubt.settle_doubts(c, verdicts, actor=actor))
+        return await self._session.transact(lambda c: uncertain.settle_uncertain(c, settlements, actor=actor))
 
-    async def set_gate(self, tenant_id: str, source: str, gate: Gate, *, actor: str) -> bool:
-        """Open, pause or cancel a source."""
-        return await self._session.transact(lambda c: cancel.set_gate(c, tenant_id, source, gate, actor=actor))
+    async def set_gate(self, tenant_id: str, broadcast: str, gate: Gate, *, actor: str) -> bool:
+        """Open, pause or cancel a broadcast."""
+        return await self._session.transact(lambda c: cancel.set_gate(c, tenant_id, broadcast, gate, actor=actor))
 
     async def sweep_canceled(self, *, limit: int) -> int:
         """End waiting rows that were called off."""
@@ -212,9 +212,9 @@ class PostgresStore(SharedStore):
         )
 
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
-        """Return a failed or doubtful row to `RetryReady` on a person's word."""
+        """Return a failed or uncertain row to `RetryReady` on a person's word."""
         return await self._session.transact(
-            lambda c: doubt.retry_outgoing(c, tenant_id, outgoing_id, version=version, actor=actor, reason=reason)
+            lambda c: uncertain.retry_outgoing(c, tenant_id, outgoing_id, version=version, actor=actor, reason=reason)
         )
 
     async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:

@@ -116,16 +116,16 @@ def _merge(row: Locked, events: Sequence[asyncpg.Record], tried: Sequence[asyncp
     Nothing moves a row that was never called.
     """
     status = row.status
-    doubtful = [attempt["attempt"] for attempt in tried if attempt["status"] == AttemptStatus.UNKNOWN]
+    unknown = [attempt["attempt"] for attempt in tried if attempt["status"] == AttemptStatus.UNKNOWN]
     if status is OutgoingStatus.SENDING and all(attempt["attempt"] != row.attempts for attempt in tried):
-        doubtful.append(row.attempts)
+        unknown.append(row.attempts)
     steps: list[Step] = []
     accepted: list[tuple[int, str | None]] = []
     sure = [attempt["provider_message_id"] for attempt in tried if attempt["status"] == AttemptStatus.ACCEPTED]
     for event in events:
         told_id = event["provider_message_id"]
-        if doubtful and not any(is_told_of(accepted_id=one, told_id=told_id) for one in sure):
-            accepted.append((doubtful.pop(), told_id))
+        if unknown and not any(is_told_of(accepted_id=one, told_id=told_id) for one in sure):
+            accepted.append((unknown.pop(), told_id))
             sure.append(told_id)
         evidence = codec.member(OutgoingStatus, event["status"])
         shown = merge(current=status, evidence=evidence) if row.attempts else status

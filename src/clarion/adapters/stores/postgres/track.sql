@@ -59,7 +59,7 @@ CROSS JOIN LATERAL (
   SELECT
     found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
     found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
-    found.traceparent, found.message_id, found.first_unproven_at IS NOT NULL AS is_unproven, found.provider_message_id
+    found.traceparent, found.message_id, found.first_unknown_at IS NOT NULL AS may_have_arrived, found.provider_message_id
   FROM outgoing_message AS found
   WHERE found.bucket = g.bucket AND found.id = g.id
   LIMIT 1

@@ -11,7 +11,7 @@ from clarion.adapters.stores.shared.transaction import Argument, Transaction, fi
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
 from clarion.domain.support import SupportCase, SupportStatus
-from clarion.ports.insights import PAGE_MAX, DoubtLine, Gauge, JobLine
+from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, UncertainLine
 
 _SQL: Final = Statements("insights.sql")
 
@@ -58,9 +58,13 @@ async def list_jobs(
     return await transaction.fetch(JobLine, _SQL["list_jobs"], limit=_page(limit), **place)
 
 
-async def list_doubts(transaction: Transaction, tenant_id: str, *, after: int = 0, limit: int = 50) -> list[DoubtLine]:
+async def list_uncertain(
+    transaction: Transaction, tenant_id: str, *, after: int = 0, limit: int = 50
+) -> list[UncertainLine]:
     """List rows in `Uncertain` in the order of their ids, behind `after`."""
-    return await transaction.fetch(DoubtLine, _SQL["list_doubts"], tenant_id=tenant_id, after=after, limit=_page(limit))
+    return await transaction.fetch(
+        UncertainLine, _SQL["list_uncertain"], tenant_id=tenant_id, after=after, limit=_page(limit)
+    )
 
 
 async def list_support_cases(

@@ -34,7 +34,7 @@ WHERE j.tenant_id = :tenant_id AND j.partition_key = :partition_key AND j.row_ke
 ORDER BY j.row_key COLLATE "C"
 LIMIT :limit;
 
--- name: list_doubts
+-- name: list_uncertain
 -- Pages by the partial index of uncertain rows. `since_at` is the last move into that state; the line of a decision to
 -- leave it there comes after that move and does not count.
 SELECT

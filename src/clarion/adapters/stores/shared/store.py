@@ -73,10 +73,10 @@ class SharedStore(ABC):
     list_audit = _reads(audit.list_audit)
 
     list_tenants = _reads(insights.list_tenants)
-    find_job_story = _reads(timeline.find_job_story)
+    find_job_timeline = _reads(timeline.find_job_timeline)
     find_job_of_message = _reads(insights.find_job_of_message)
     list_jobs = _reads(insights.list_jobs)
-    list_doubts = _reads(insights.list_doubts)
+    list_uncertain = _reads(insights.list_uncertain)
     list_support_cases = _reads(insights.list_support_cases)
     find_support_case = _reads(insights.find_support_case)
     measure = _reads(insights.measure)

@@ -1,6 +1,6 @@
 """What is stored about one job: its row, its scheduler row, its inbox rows, and all that happened to its messages.
 
-Seven statements, however many recipients the job has. What a reader makes of it is in `domain.story`. Reads only.
+Seven statements, however many recipients the job has. What a reader makes of it is in `domain.timeline`. Reads only.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.story import AttemptLine, EventLine, JobStory, OutgoingRow, OutgoingStory, TransitionLine
+from clarion.domain.timeline import AttemptLine, EventLine, JobTimeline, OutgoingRow, OutgoingTimeline, TransitionLine
 
 _SQL: Final = Statements("timeline.sql")
 
@@ -51,7 +51,7 @@ class _Event(EventLine, frozen=True, kw_only=True):
     outgoing_id: int
 
 
-async def find_job_story(transaction: Transaction, tenant_id: str, guid: UUID) -> JobStory | None:
+async def find_job_timeline(transaction: Transaction, tenant_id: str, guid: UUID) -> JobTimeline | None:
     """Return everything about a job by its guid, or None."""
     job = first(await transaction.fetch(_Job, _SQL["read_job"], tenant_id=tenant_id, guid=guid))
     if job is None:
@@ -63,7 +63,7 @@ async def find_job_story(transaction: Transaction, tenant_id: str, guid: UUID) -
     scheduler = first(pending)
     inbox = await transaction.fetch(_UserMessage, _SQL["read_inbox_of_job"], **place)
     sent = await transaction.fetch(OutgoingRow, _SQL["read_messages_of_job"], bucket=job.bucket, **place)
-    return JobStory(
+    return JobTimeline(
         job=_part(NotificationJob, job),
         created_at=job.created_at,
         scheduler=None if scheduler is None else _part(NotificationScheduler, scheduler),
@@ -75,7 +75,9 @@ async def find_job_story(transaction: Transaction, tenant_id: str, guid: UUID) -
     )
 
 
-async def _outgoing(transaction: Transaction, tenant_id: str, rows: Sequence[OutgoingRow]) -> tuple[OutgoingStory, ...]:
+async def _outgoing(
+    transaction: Transaction, tenant_id: str, rows: Sequence[OutgoingRow]
+) -> tuple[OutgoingTimeline, ...]:
     """Read what happened to the messages of a job."""
     transitions = await transaction.fetch(_Transition, _SQL["read_transitions_of_messages"], rows=rows)
     attempts = await transaction.fetch(_Attempt, _SQL["read_attempts_of_messages"], rows=rows)
@@ -100,7 +102,7 @@ async def _outgoing(transaction: Transaction, tenant_id: str, rows: Sequence[Out
     for event in events:
         reported[event.outgoing_id].append(_part(EventLine, event))
     return tuple(
-        OutgoingStory(
+        OutgoingTimeline(
             **msgspec.structs.asdict(row),
             transitions=tuple(moved[row.id]),
             tries=tuple(called[row.id]),

@@ -23,7 +23,7 @@ from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import StoreClock
 from clarion.adapters.stores.sqlite.failure import failures
 from clarion.adapters.stores.sqlite.location import Location
-from clarion.errors import BrokenInvariant, Misconfigured
+from clarion.errors import BadConfiguration, BrokenInvariant
 from clarion.ports.clock import Clock
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -265,7 +265,7 @@ class Session:
 def require_library(version: tuple[int, int, int]) -> None:
     """Refuse an SQLite that does not know our SQL, before it says so in its own words."""
     if version < LIBRARY_MIN:
-        raise Misconfigured(
+        raise BadConfiguration(
             f"the SQLite of this Python is {'.'.join(map(str, version))} and Clarion needs "
             f"{'.'.join(map(str, LIBRARY_MIN))} or newer",
             hint="use a Python that was built with a newer SQLite, or a PostgreSQL store",
@@ -297,7 +297,7 @@ def _use_log(connection: sqlite3.Connection, *, store: str) -> None:
             connection.execute("ROLLBACK")
             continue
         if mode != "wal":
-            raise Misconfigured(
+            raise BadConfiguration(
                 f"{store} lies where no write-ahead log can be kept", hint="move it to a disk of this machine"
             )
         return

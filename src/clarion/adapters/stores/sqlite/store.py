@@ -14,7 +14,7 @@ from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import track
 from clarion.adapters.stores.sqlite.core import SqliteCore, Work
 from clarion.adapters.stores.sqlite.ensure import job, outgoing, record
-from clarion.adapters.stores.sqlite.queue import cancel, claim, doubt, result, stage
+from clarion.adapters.stores.sqlite.queue import cancel, claim, result, stage, uncertain
 from clarion.adapters.stores.sqlite.runner import Runner
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.address import AddressVersion
@@ -166,14 +166,14 @@ class SqliteStore(SharedStore):
     discover_flows = _reads(claim.discover_flows)
     claim_outgoing = _writes(Urgency.CLAIM, claim.claim_outgoing)
     record_outgoing = _writes(Urgency.OUTCOME, result.record_outgoing)
-    rescue_outgoing = _writes(Urgency.LATER, doubt.rescue_outgoing)
-    find_doubts = _reads(doubt.find_doubts)
-    settle_doubts = _writes(Urgency.SOON, doubt.settle_doubts)
+    rescue_outgoing = _writes(Urgency.LATER, uncertain.rescue_outgoing)
+    find_uncertain = _reads(uncertain.find_uncertain)
+    settle_uncertain = _writes(Urgency.SOON, uncertain.settle_uncertain)
     set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
     sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
     cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
     retry_job = _writes(Urgency.SOON, stage.retry_job)
-    retry_outgoing = _writes(Urgency.SOON, doubt.retry_outgoing)
+    retry_outgoing = _writes(Urgency.SOON, uncertain.retry_outgoing)
 
     keep_events = _writes(Urgency.SOON, track.keep_events)
     apply_events = _writes(Urgency.LATER, track.apply_events)

@@ -21,31 +21,31 @@ CREATE TABLE user_message (
 CREATE INDEX user_message_message ON user_message (tenant_id, message_id);
 CREATE INDEX user_message_job ON user_message (tenant_id, job_row_key);
 
--- What claiming shares out: few and small, never one per recipient. source is the campaign, '' for none;
--- account is the provider account that doubtful rows are pinned to, '' for none.
+-- What claiming shares out: few and small, never one per recipient. broadcast is the campaign, '' for none;
+-- account is the provider account that uncertain rows are pinned to, '' for none.
 CREATE TABLE flow (
   id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tenant_id text NOT NULL,
   lane      text NOT NULL,
   route     text NOT NULL,
-  source    text NOT NULL DEFAULT '',
+  broadcast text NOT NULL DEFAULT '',
   account   text NOT NULL DEFAULT '',
-  UNIQUE (tenant_id, lane, route, source, account)
+  UNIQUE (tenant_id, lane, route, broadcast, account)
 );
 CREATE INDEX flow_route ON flow (route);
-CREATE INDEX flow_source ON flow (tenant_id, source) WHERE source <> '';
+CREATE INDEX flow_broadcast ON flow (tenant_id, broadcast) WHERE broadcast <> '';
 
--- The gate of a source (a campaign): pausing or canceling a million rows is one update of one row here, which waits for
--- the claims that hold it and lets none begin after it. Direct sends have no source and no gate.
-CREATE TABLE source (
+-- The gate of a broadcast (a campaign): pausing or canceling a million rows is one update of one row here, which waits for
+-- the claims that hold it and lets none begin after it. Direct sends have no broadcast and no gate.
+CREATE TABLE broadcast (
   tenant_id text NOT NULL,
-  source    text NOT NULL CHECK (octet_length(source) BETWEEN 1 AND 512),
+  broadcast text NOT NULL CHECK (octet_length(broadcast) BETWEEN 1 AND 512),
   gate      text NOT NULL DEFAULT 'Open' CHECK (gate IN ('Open', 'Paused', 'Canceled')),
-  PRIMARY KEY (tenant_id, source)
+  PRIMARY KEY (tenant_id, broadcast)
 );
-CREATE INDEX source_canceled ON source (tenant_id, source) WHERE gate = 'Canceled';
+CREATE INDEX broadcast_canceled ON broadcast (tenant_id, broadcast) WHERE gate = 'Canceled';
 
--- Totals of a source's flows, changed by the statement that changes the rows; '' where no reason is told apart.
+-- Totals of a broadcast's flows, changed by the statement that changes the rows; '' where no reason is told apart.
 CREATE TABLE flow_count (
   tenant_id    text NOT NULL,
   flow_id      bigint NOT NULL,
@@ -75,7 +75,7 @@ CREATE INDEX outgoing_key_message ON outgoing_key (tenant_id, message_id);
 -- whoever closes that one may make this one due.
 -- cancel_actor: who set cancel_at, for the line that the claim writes.
 -- reason_class: the few reasons that totals tell apart.
--- has_source: as its flow, whose totals are kept, for a statement that finds the row in a flow which it cannot see yet.
+-- has_broadcast: as its flow, whose totals are kept, for a statement that finds the row in a flow which it cannot see yet.
 CREATE TABLE outgoing_message (
   id                  bigint GENERATED ALWAYS AS IDENTITY,
   tenant_id           text NOT NULL,
@@ -105,10 +105,10 @@ CREATE TABLE outgoing_message (
   not_called          smallint NOT NULL DEFAULT 0,
   replays             smallint NOT NULL DEFAULT 0,
   in_line             boolean NOT NULL DEFAULT false,
-  has_source          boolean NOT NULL DEFAULT false,
+  has_broadcast       boolean NOT NULL DEFAULT false,
   replay_authorised   boolean NOT NULL DEFAULT false,
-  doubt_policy        text NOT NULL DEFAULT 'prefer_loss',
-  first_unproven_at   timestamptz,
+  uncertain_policy    text NOT NULL DEFAULT 'prefer_loss',
+  first_unknown_at    timestamptz,
   provider_message_id text,
   content_hash        text,
   reason              text,

@@ -20,31 +20,31 @@ CREATE TABLE user_message (
 CREATE INDEX user_message_message ON user_message (tenant_id, message_id);
 CREATE INDEX user_message_job ON user_message (tenant_id, job_row_key);
 
--- What claiming shares out: few and small, never one per recipient. source is the campaign, '' for none;
--- account is the provider account that doubtful rows are pinned to, '' for none.
+-- What claiming shares out: few and small, never one per recipient. broadcast is the campaign, '' for none;
+-- account is the provider account that uncertain rows are pinned to, '' for none.
 CREATE TABLE flow (
   id        integer PRIMARY KEY AUTOINCREMENT,
   tenant_id text NOT NULL,
   lane      text NOT NULL,
   route     text NOT NULL,
-  source    text NOT NULL DEFAULT '',
+  broadcast text NOT NULL DEFAULT '',
   account   text NOT NULL DEFAULT '',
-  UNIQUE (tenant_id, lane, route, source, account)
+  UNIQUE (tenant_id, lane, route, broadcast, account)
 ) STRICT;
 CREATE INDEX flow_route ON flow (route);
-CREATE INDEX flow_source ON flow (tenant_id, source) WHERE source <> '';
+CREATE INDEX flow_broadcast ON flow (tenant_id, broadcast) WHERE broadcast <> '';
 
--- The gate of a source (a campaign): pausing or canceling a million rows is one update of one row here, which waits for
--- the claims that hold it and lets none begin after it. Direct sends have no source and no gate.
-CREATE TABLE source (
+-- The gate of a broadcast (a campaign): pausing or canceling a million rows is one update of one row here, which waits for
+-- the claims that hold it and lets none begin after it. Direct sends have no broadcast and no gate.
+CREATE TABLE broadcast (
   tenant_id text NOT NULL,
-  source    text NOT NULL CHECK (length(CAST(source AS blob)) BETWEEN 1 AND 512),
+  broadcast text NOT NULL CHECK (length(CAST(broadcast AS blob)) BETWEEN 1 AND 512),
   gate      text NOT NULL DEFAULT 'Open' CHECK (gate IN ('Open', 'Paused', 'Canceled')),
-  PRIMARY KEY (tenant_id, source)
+  PRIMARY KEY (tenant_id, broadcast)
 ) STRICT;
-CREATE INDEX source_canceled ON source (tenant_id, source) WHERE gate = 'Canceled';
+CREATE INDEX broadcast_canceled ON broadcast (tenant_id, broadcast) WHERE gate = 'Canceled';
 
--- Totals of a source's flows, changed by the statement that changes the rows; '' where no reason is told apart.
+-- Totals of a broadcast's flows, changed by the statement that changes the rows; '' where no reason is told apart.
 CREATE TABLE flow_count (
   tenant_id    text NOT NULL,
   flow_id      integer NOT NULL,
@@ -60,7 +60,7 @@ CREATE TABLE flow_count (
 -- whoever closes that one may make this one due.
 -- cancel_actor: who set cancel_at, for the line that the claim writes.
 -- reason_class: the few reasons that totals tell apart.
--- has_source: as its flow, whose totals are kept, for a statement that finds the row in a flow which it cannot see yet.
+-- has_broadcast: as its flow, whose totals are kept, for a statement that finds the row in a flow which it cannot see yet.
 CREATE TABLE outgoing_message (
   id                  integer PRIMARY KEY AUTOINCREMENT,
   tenant_id           text NOT NULL,
@@ -90,10 +90,10 @@ CREATE TABLE outgoing_message (
   not_called          integer NOT NULL DEFAULT 0,
   replays             integer NOT NULL DEFAULT 0,
   in_line             integer NOT NULL DEFAULT 0 CHECK (in_line IN (0, 1)),
-  has_source          integer NOT NULL DEFAULT 0 CHECK (has_source IN (0, 1)),
+  has_broadcast       integer NOT NULL DEFAULT 0 CHECK (has_broadcast IN (0, 1)),
   replay_authorised   integer NOT NULL DEFAULT 0 CHECK (replay_authorised IN (0, 1)),
-  doubt_policy        text NOT NULL DEFAULT 'prefer_loss',
-  first_unproven_at   integer,
+  uncertain_policy    text NOT NULL DEFAULT 'prefer_loss',
+  first_unknown_at    integer,
   provider_message_id text,
   content_hash        text,
   reason              text,

@@ -83,7 +83,7 @@ CROSS JOIN LATERAL (
 ) AS j;
 
 -- name: insert_notification_schedulers
--- The key is the dispatch guard: a row that is there, in whatever state, is never made again. A row that does not say
+-- The key is the dispatch key: a row that is there, in whatever state, is never made again. A row that does not say
 -- when it is due is due now, by this server's clock.
 INSERT INTO notification_scheduler (
   tenant_id, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at, lease_until,

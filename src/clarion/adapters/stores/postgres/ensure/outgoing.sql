@@ -1,24 +1,24 @@
 -- name: insert_flows
--- The flows that the set's rows need, and the gates of their sources; a handful at most, and after a campaign's first
--- set none is missing, so nobody waits here for another's commit. A source has its row before it has messages, so that
+-- The flows that the set's rows need, and the gates of their broadcasts; a handful at most, and after a campaign's first
+-- set none is missing, so nobody waits here for another's commit. A broadcast has its row before it has messages, so that
 -- a pause always has something to lock. Sorted, as every insert is.
 WITH gate AS (
-  INSERT INTO source (tenant_id, source)
-  SELECT $1, g.source
-  FROM (SELECT DISTINCT d.source FROM unnest($4::text[]) AS d (source) WHERE d.source <> '') AS g
-  WHERE (SELECT s.source FROM source AS s WHERE s.tenant_id = $1 AND s.source = g.source) IS NULL
-  ORDER BY g.source
+  INSERT INTO broadcast (tenant_id, broadcast)
+  SELECT $1, g.broadcast
+  FROM (SELECT DISTINCT d.broadcast FROM unnest($4::text[]) AS d (broadcast) WHERE d.broadcast <> '') AS g
+  WHERE (SELECT s.broadcast FROM broadcast AS s WHERE s.tenant_id = $1 AND s.broadcast = g.broadcast) IS NULL
+  ORDER BY g.broadcast
   ON CONFLICT DO NOTHING
 )
-INSERT INTO flow (tenant_id, lane, route, source)
-SELECT $1, g.lane, g.route, g.source
-FROM unnest($2::text[], $3::text[], $4::text[]) AS g (lane, route, source)
+INSERT INTO flow (tenant_id, lane, route, broadcast)
+SELECT $1, g.lane, g.route, g.broadcast
+FROM unnest($2::text[], $3::text[], $4::text[]) AS g (lane, route, broadcast)
 WHERE (
   SELECT f.id
   FROM flow AS f
-  WHERE f.tenant_id = $1 AND f.lane = g.lane AND f.route = g.route AND f.source = g.source AND f.account = ''
+  WHERE f.tenant_id = $1 AND f.lane = g.lane AND f.route = g.route AND f.broadcast = g.broadcast AND f.account = ''
 ) IS NULL
-ORDER BY g.lane, g.route, g.source
+ORDER BY g.lane, g.route, g.broadcast
 ON CONFLICT DO NOTHING;
 
 -- name: insert_outgoing_messages
@@ -28,7 +28,7 @@ ON CONFLICT DO NOTHING;
 -- if a row of its is missing: a repeat must write nothing and a lock is a write, while a cancel must wait for those who
 -- insert and be seen by those who come after it. A key that another transaction has made since then is a violation,
 -- which the caller answers by looking again: that is rare, and to be ready for it in every row is not free. Row keys as
--- in domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a source; they ask for the keys, so
+-- in domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a broadcast; they ask for the keys, so
 -- that nobody waits for a key who has a counter.
 WITH parent AS MATERIALIZED (
   SELECT
@@ -48,12 +48,12 @@ WITH parent AS MATERIALIZED (
   ) AS j ON true
 ), road AS MATERIALIZED (
   SELECT array_agg(f.id ORDER BY g.place) AS flows
-  FROM unnest($4::text[], $5::text[], $6::text[]) WITH ORDINALITY AS g (lane, route, source, place)
+  FROM unnest($4::text[], $5::text[], $6::text[]) WITH ORDINALITY AS g (lane, route, broadcast, place)
   LEFT JOIN LATERAL (
     SELECT found.id
     FROM flow AS found
     WHERE
-      found.tenant_id = $1 AND found.lane = g.lane AND found.route = g.route AND found.source = g.source
+      found.tenant_id = $1 AND found.lane = g.lane AND found.route = g.route AND found.broadcast = g.broadcast
       AND found.account = ''
     LIMIT 1
   ) AS f ON true
@@ -67,7 +67,7 @@ WITH parent AS MATERIALIZED (
     $19::text::timestamptz[], $20::text::text[]
   ) WITH ORDINALITY AS g (
     parent, road, hold, address_id, recipient_id_hash, road_channel, message_id, attempt_no, order_key, due_at,
-    expires_at, doubt_policy, place
+    expires_at, uncertain_policy, place
   )
   CROSS JOIN LATERAL (
     SELECT found.channel, found.key_hash
@@ -100,11 +100,11 @@ WITH parent AS MATERIALIZED (
 ), made AS (
   INSERT INTO outgoing_message (
     tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, due_at, expires_at,
-    doubt_policy, has_source, correlation_id, traceparent
+    uncertain_policy, has_broadcast, correlation_id, traceparent
   )
   SELECT
     $1, m.bucket, m.pk, m.rk, m.message_id, m.address_id, m.channel, m.attempt_no,
-    ((SELECT flows FROM road))[m.road], m.order_key, coalesce(m.due_at, now()), m.expires_at, m.doubt_policy,
+    ((SELECT flows FROM road))[m.road], m.order_key, coalesce(m.due_at, now()), m.expires_at, m.uncertain_policy,
     ($6::text[])[m.road] <> '', ((SELECT correlations FROM parent))[m.parent], ((SELECT traces FROM parent))[m.parent]
   FROM (
     SELECT DISTINCT ON (d.bucket, d.pk, d.rk) d.*
@@ -112,7 +112,7 @@ WITH parent AS MATERIALIZED (
     WHERE d.hold IS NULL OR ((SELECT stands FROM held))[d.hold]
     ORDER BY d.bucket, d.pk, d.rk, d.place
   ) AS m
-  RETURNING id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id, flow_id, has_source
+  RETURNING id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id, flow_id, has_broadcast
 ), keyed AS (
   INSERT INTO outgoing_key (tenant_id, bucket, pk, rk, message_id, outgoing_id)
   SELECT $1, m.bucket, m.pk, m.rk, m.message_id, m.id
@@ -122,7 +122,7 @@ WITH parent AS MATERIALIZED (
   INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
   SELECT $1, m.flow_id, 'Created', '', count(*)
   FROM made AS m
-  WHERE m.has_source AND (SELECT count(*) FROM keyed) > 0
+  WHERE m.has_broadcast AND (SELECT count(*) FROM keyed) > 0
   GROUP BY m.flow_id
   ORDER BY m.flow_id
   ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n

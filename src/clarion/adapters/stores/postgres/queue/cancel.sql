@@ -1,15 +1,15 @@
 -- name: set_gate
 -- One update, whatever hangs on it: it waits for the claims that hold the row, and those that come after it see it. No
 -- row is given where the gate stands so already.
-INSERT INTO source AS s (tenant_id, source, gate)
+INSERT INTO broadcast AS s (tenant_id, broadcast, gate)
 SELECT $1, $2, $3
-WHERE $3 <> 'Open' OR EXISTS (SELECT FROM source AS found WHERE found.tenant_id = $1 AND found.source = $2)
-ON CONFLICT (tenant_id, source) DO UPDATE SET gate = excluded.gate
+WHERE $3 <> 'Open' OR EXISTS (SELECT FROM broadcast AS found WHERE found.tenant_id = $1 AND found.broadcast = $2)
+ON CONFLICT (tenant_id, broadcast) DO UPDATE SET gate = excluded.gate
 WHERE s.gate <> excluded.gate
-RETURNING s.source;
+RETURNING s.broadcast;
 
 -- name: lock_canceled_messages
--- Waiting rows that were called off, one by one or with their source, at most so many of either; what somebody holds is
+-- Waiting rows that were called off, one by one or with their broadcast, at most so many of either; what somebody holds is
 -- passed over, and found the next time. One that is found in both ways is one row.
 SELECT DISTINCT ON (c.bucket, c.id) c.*
 FROM (
@@ -18,7 +18,7 @@ FROM (
     SELECT
       found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
       found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
-      found.traceparent, found.message_id, found.first_unproven_at IS NOT NULL AS is_unproven
+      found.traceparent, found.message_id, found.first_unknown_at IS NOT NULL AS may_have_arrived
     FROM outgoing_message AS found
     WHERE found.cancel_at IS NOT NULL AND found.due_at IS NOT NULL
     ORDER BY found.cancel_at
@@ -27,17 +27,17 @@ FROM (
   ) AS called_off
   UNION ALL
   SELECT o.*
-  FROM source AS s
+  FROM broadcast AS s
   CROSS JOIN LATERAL (
     SELECT found.id
     FROM flow AS found
-    WHERE found.tenant_id = s.tenant_id AND found.source = s.source AND found.source <> ''
+    WHERE found.tenant_id = s.tenant_id AND found.broadcast = s.broadcast AND found.broadcast <> ''
   ) AS f
   CROSS JOIN LATERAL (
     SELECT
       found.tenant_id, found.bucket, found.id, found.status, found.version, found.flow_id, found.reason_class,
       found.order_key, found.attempts, found.cancel_actor, found.claim_token, found.account, found.correlation_id,
-      found.traceparent, found.message_id, found.first_unproven_at IS NOT NULL AS is_unproven
+      found.traceparent, found.message_id, found.first_unknown_at IS NOT NULL AS may_have_arrived
     FROM outgoing_message AS found
     WHERE found.flow_id = f.id AND found.due_at IS NOT NULL
     ORDER BY found.due_at, found.id
@@ -82,7 +82,7 @@ RETURNING s.id;
 SELECT
   o.tenant_id, o.bucket, o.id, o.status, o.version, o.flow_id, o.reason_class, o.order_key, o.attempts,
   o.cancel_actor, o.claim_token, o.account, o.correlation_id, o.traceparent, o.message_id,
-  o.first_unproven_at IS NOT NULL AS is_unproven
+  o.first_unknown_at IS NOT NULL AS may_have_arrived
 FROM (
   SELECT found.bucket, found.row_key
   FROM notification_job AS found
@@ -106,7 +106,7 @@ CROSS JOIN LATERAL (
 ) AS o;
 
 -- name: call_off_messages
--- Of those that are in flight or in doubt: if they come back, the claim cancels them.
+-- Of those that are in flight or uncertain: if they come back, the claim cancels them.
 UPDATE outgoing_message AS o
 SET cancel_at = now(), cancel_actor = $3
 FROM unnest($1::integer[], $2::bigint[]) AS g (bucket, id)

@@ -1,6 +1,6 @@
 """Claiming messages: which flows have work, and taking rows out of them.
 
-Reads `flow`, `source`, `address_version` and the parents' tables; the claim writes `outgoing_message`, `transition` and
+Reads `flow`, `broadcast`, `address_version` and the parents' tables; the claim writes `outgoing_message`, `transition` and
 `flow_count`. How much to take of which flow is decided elsewhere (`domain.share`).
 """
 
@@ -87,7 +87,7 @@ def _head(row: asyncpg.Record) -> FlowHead:
         tenant_id=row["tenant_id"],
         lane=codec.member(Lane, row["lane"]),
         route=row["route"],
-        source=row["source"],
+        broadcast=row["broadcast"],
         account=row["account"],
     )
 

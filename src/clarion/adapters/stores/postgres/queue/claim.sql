@@ -6,7 +6,7 @@ WITH road AS MATERIALIZED (
   SELECT f.*, g.low_at, g.low_id
   FROM unnest($2::bigint[], $3::timestamptz[], $4::bigint[]) AS g (flow_id, low_at, low_id)
   CROSS JOIN LATERAL (
-    SELECT found.id, found.tenant_id, found.lane, found.route, found.source, found.account
+    SELECT found.id, found.tenant_id, found.lane, found.route, found.broadcast, found.account
     FROM flow AS found
     WHERE found.id = g.flow_id AND found.route = ANY ($1::text[])
     LIMIT 1
@@ -15,13 +15,13 @@ WITH road AS MATERIALIZED (
   SELECT f.*, '-infinity'::timestamptz, 0
   FROM unnest($1::text[]) AS g (route)
   CROSS JOIN LATERAL (
-    SELECT found.id, found.tenant_id, found.lane, found.route, found.source, found.account
+    SELECT found.id, found.tenant_id, found.lane, found.route, found.broadcast, found.account
     FROM flow AS found
     WHERE found.route = g.route AND found.id <> ALL ($2::bigint[])
     OFFSET 0
   ) AS f
 )
-SELECT r.id AS flow_id, r.tenant_id, r.lane, r.route, r.source, r.account, head.due_at - now() AS due_in
+SELECT r.id AS flow_id, r.tenant_id, r.lane, r.route, r.broadcast, r.account, head.due_at - now() AS due_in
 FROM road AS r
 CROSS JOIN LATERAL (
   SELECT found.due_at
@@ -31,37 +31,37 @@ CROSS JOIN LATERAL (
   LIMIT 1
 ) AS head
 WHERE
-  r.source = ''
-  OR coalesce((SELECT s.gate FROM source AS s WHERE s.tenant_id = r.tenant_id AND s.source = r.source), 'Open') = 'Open'
+  r.broadcast = ''
+  OR coalesce((SELECT s.gate FROM broadcast AS s WHERE s.tenant_id = r.tenant_id AND s.broadcast = r.broadcast), 'Open') = 'Open'
 ORDER BY r.id;
 
 -- name: claim_outgoing
--- Receiving a message and claiming its row are one statement. Step by step: `gate` locks the sources' rows, so that a
+-- Receiving a message and claiming its row are one statement. Step by step: `gate` locks the broadcasts' rows, so that a
 -- pause or a cancel waits for running claims and none begins after it (a lock waits for the latest version of the row
 -- and sees it). `pick` walks each flow's part of the queue from its low mark and passes over what others hold. `ruled`
 -- says what becomes of each row; the order of a recipient's messages is asked for by a scalar subselect, which stops at
 -- its first hit. A row that must wait for another of its order key stays and is due one lease later, in line. `moved`
--- writes all of it, the rest follows from `moved`: lines of the story, and counters, last and sorted. Whatever this
+-- writes all of it, the rest follows from `moved`: lines of the timeline, and counters, last and sorted. Whatever this
 -- statement closes makes one row due that was in line behind it, be it since now. A row that may not go out any more is
 -- closed as `domain.outgoing.called_off` and `out_of_time` say.
 WITH asked AS MATERIALIZED (
-  SELECT g.flow_id, g.quota, g.account, g.low_at, g.low_id, f.tenant_id, f.source
+  SELECT g.flow_id, g.quota, g.account, g.low_at, g.low_id, f.tenant_id, f.broadcast
   FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[], $5::bigint[]) AS g (
     flow_id, quota, account, low_at, low_id
   )
   CROSS JOIN LATERAL (
-    SELECT found.tenant_id, found.source
+    SELECT found.tenant_id, found.broadcast
     FROM flow AS found
     WHERE found.id = g.flow_id AND found.account IN ('', g.account)
     LIMIT 1
   ) AS f
 ), gate AS MATERIALIZED (
-  SELECT a.tenant_id, a.source, s.gate
-  FROM (SELECT DISTINCT d.tenant_id, d.source FROM asked AS d WHERE d.source <> '' ORDER BY 1, 2) AS a
+  SELECT a.tenant_id, a.broadcast, s.gate
+  FROM (SELECT DISTINCT d.tenant_id, d.broadcast FROM asked AS d WHERE d.broadcast <> '' ORDER BY 1, 2) AS a
   CROSS JOIN LATERAL (
     SELECT found.gate
-    FROM source AS found
-    WHERE found.tenant_id = a.tenant_id AND found.source = a.source
+    FROM broadcast AS found
+    WHERE found.tenant_id = a.tenant_id AND found.broadcast = a.broadcast
     LIMIT 1
     FOR SHARE
   ) AS s
@@ -69,15 +69,15 @@ WITH asked AS MATERIALIZED (
   SELECT a.*
   FROM asked AS a
   WHERE
-    a.source = ''
-    OR coalesce((SELECT g.gate FROM gate AS g WHERE g.tenant_id = a.tenant_id AND g.source = a.source), 'Open') = 'Open'
+    a.broadcast = ''
+    OR coalesce((SELECT g.gate FROM gate AS g WHERE g.tenant_id = a.tenant_id AND g.broadcast = a.broadcast), 'Open') = 'Open'
 ), pick AS MATERIALIZED (
   SELECT o.*, r.account
   FROM road AS r
   CROSS JOIN LATERAL (
     SELECT
       found.bucket, found.id, found.status, found.due_at, found.expires_at, found.cancel_at, found.order_key,
-      found.reason_class, found.replay_authorised, found.cancel_actor, found.first_unproven_at
+      found.reason_class, found.replay_authorised, found.cancel_actor, found.first_unknown_at
     FROM outgoing_message AS found
     WHERE
       found.flow_id = r.flow_id AND found.due_at <= now()
@@ -90,8 +90,8 @@ WITH asked AS MATERIALIZED (
   SELECT
     p.*,
     CASE
-      WHEN p.cancel_at IS NOT NULL THEN CASE WHEN p.first_unproven_at IS NULL THEN 'Canceled' ELSE 'Uncertain' END
-      WHEN p.expires_at <= now() THEN CASE WHEN p.first_unproven_at IS NULL THEN 'Expired' ELSE 'Uncertain' END
+      WHEN p.cancel_at IS NOT NULL THEN CASE WHEN p.first_unknown_at IS NULL THEN 'Canceled' ELSE 'Uncertain' END
+      WHEN p.expires_at <= now() THEN CASE WHEN p.first_unknown_at IS NULL THEN 'Expired' ELSE 'Uncertain' END
       WHEN p.order_key IS NOT NULL AND (
         SELECT true
         FROM outgoing_message AS e
@@ -105,7 +105,7 @@ WITH asked AS MATERIALIZED (
               SELECT
                 f.account = ''
                 AND coalesce(
-                  (SELECT s.gate FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source), 'Open'
+                  (SELECT s.gate FROM broadcast AS s WHERE s.tenant_id = f.tenant_id AND s.broadcast = f.broadcast), 'Open'
                 ) = 'Open'
               FROM flow AS f
               WHERE f.id = e.flow_id
@@ -138,7 +138,7 @@ WITH asked AS MATERIALIZED (
         WHERE
           found.order_key = c.order_key AND found.due_at > now() AND found.in_line AND (
             SELECT
-              coalesce((SELECT s.gate FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source), 'Open')
+              coalesce((SELECT s.gate FROM broadcast AS s WHERE s.tenant_id = f.tenant_id AND s.broadcast = f.broadcast), 'Open')
               = 'Open'
             FROM flow AS f
             WHERE f.id = found.flow_id
@@ -178,8 +178,8 @@ WITH asked AS MATERIALIZED (
   WHERE o.bucket = r.bucket AND o.id = r.id
   RETURNING
     o.id, o.bucket, o.tenant_id, o.flow_id, o.pk, o.message_id, o.address_id, o.channel, o.attempt_no, o.attempts,
-    o.not_called, o.version, o.account, o.content_hash, o.first_unproven_at, o.correlation_id, o.traceparent, o.reason,
-    r.status AS was, r.reason_class AS was_class, r.due_at AS was_due_at, r.replay_authorised, r.next, o.has_source,
+    o.not_called, o.version, o.account, o.content_hash, o.first_unknown_at, o.correlation_id, o.traceparent, o.reason,
+    r.status AS was, r.reason_class AS was_class, r.due_at AS was_due_at, r.replay_authorised, r.next, o.has_broadcast,
     CASE WHEN r.next = 'Canceled' THEN r.cancel_actor END AS canceler
 ), waked AS (
   UPDATE outgoing_message AS o
@@ -197,11 +197,11 @@ WITH asked AS MATERIALIZED (
   FROM (
     SELECT m.tenant_id, m.flow_id, m.next AS status, '' AS reason_class, 1 AS n
     FROM moved AS m
-    WHERE m.has_source AND m.next <> 'in line'
+    WHERE m.has_broadcast AND m.next <> 'in line'
     UNION ALL
     SELECT m.tenant_id, m.flow_id, m.was, m.was_class, -1
     FROM moved AS m
-    WHERE m.has_source AND m.next <> 'in line'
+    WHERE m.has_broadcast AND m.next <> 'in line'
   ) AS d
   GROUP BY d.tenant_id, d.flow_id, d.status, d.reason_class
   ORDER BY d.tenant_id, d.flow_id, d.status, d.reason_class
@@ -209,7 +209,7 @@ WITH asked AS MATERIALIZED (
 )
 SELECT
   m.id, m.bucket, m.tenant_id, m.flow_id, m.message_id, m.channel, m.attempt_no, m.attempts, m.not_called, m.account,
-  m.was_due_at, m.content_hash, m.replay_authorised, now() - m.first_unproven_at AS unproven_for, m.correlation_id,
+  m.was_due_at, m.content_hash, m.replay_authorised, now() - m.first_unknown_at AS unknown_for, m.correlation_id,
   m.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload
@@ -243,7 +243,7 @@ WHERE m.next = 'Sending';
 -- low.
 SELECT
   o.id, o.bucket, o.tenant_id, o.flow_id, o.message_id, o.channel, o.attempt_no, o.attempts, o.not_called, o.account,
-  o.created_at AS was_due_at, o.content_hash, o.replay_authorised, now() - o.first_unproven_at AS unproven_for,
+  o.created_at AS was_due_at, o.content_hash, o.replay_authorised, now() - o.first_unknown_at AS unknown_for,
   o.correlation_id, o.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload

@@ -59,7 +59,7 @@ FROM json_each(:items) AS g
 CROSS JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = g.value ->> 'row_key';
 
 -- name: insert_notification_schedulers
--- The key is the dispatch guard: a row that is there, in whatever state, is never made again. A row that does not say
+-- The key is the dispatch key: a row that is there, in whatever state, is never made again. A row that does not say
 -- when it is due is due now, by the store's clock.
 INSERT INTO notification_scheduler (
   tenant_id, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at, lease_until,

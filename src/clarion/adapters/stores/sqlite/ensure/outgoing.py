@@ -42,7 +42,7 @@ def ensure_outgoing_messages(
     transaction: Transaction, tenant_id: str, items: Sequence[OutgoingItem]
 ) -> list[Ensured[OutgoingMessage]]:
     """Insert the rows that are absent and whose hold stands, and compare those that are there."""
-    flows = list({(item.lane, item.route, item.source): None for item in items})
+    flows = list({(item.lane, item.route, item.broadcast): None for item in items})
     transaction.rows(_SQL["insert_flows"], tenant_id=tenant_id, flows=codec.as_json(flows))
     given = codec.as_json([_parameter(item) for item in items])
     made = {row[0] for row in transaction.rows(_SQL["insert_outgoing_messages"], tenant_id=tenant_id, items=given)}
@@ -61,7 +61,7 @@ def _parameter(item: OutgoingItem) -> tuple[object, ...]:
         hold_id,
         hold_version,
         item.lane,
-        item.source,
+        item.broadcast,
         item.route,
         item.address_id,
         item.recipient_id_hash,
@@ -71,7 +71,7 @@ def _parameter(item: OutgoingItem) -> tuple[object, ...]:
         item.order_key,
         item.due_at and microseconds(item.due_at),
         item.expires_at and microseconds(item.expires_at),
-        item.doubt_policy,
+        item.uncertain_policy,
     )
 
 
@@ -107,7 +107,7 @@ def _count(
     made: Collection[int],
 ) -> None:
     """Count the rows that were made for a campaign, each once however often the set names it."""
-    flows = {row[0]: row[len(_COLUMNS)] for item, row in zip(items, rows, strict=True) if item.source}
+    flows = {row[0]: row[len(_COLUMNS)] for item, row in zip(items, rows, strict=True) if item.broadcast}
     for row_id, flow_id in flows.items():
         if row_id in made:
             transaction.counts[tenant_id, flow_id, OutgoingStatus.CREATED, ""] += 1

@@ -1,17 +1,17 @@
 -- name: insert_flows
 -- The queues that the rows of a set will wait in: few, so nearly always there already.
-INSERT INTO flow (tenant_id, lane, route, source)
+INSERT INTO flow (tenant_id, lane, route, broadcast)
 SELECT :tenant_id, g.value ->> 0, g.value ->> 1, g.value ->> 2
 FROM json_each(:flows) AS g
 WHERE NOT EXISTS (
   SELECT 1
   FROM flow AS f
   WHERE
-    f.tenant_id = :tenant_id AND f.lane = g.value ->> 0 AND f.route = g.value ->> 1 AND f.source = g.value ->> 2
+    f.tenant_id = :tenant_id AND f.lane = g.value ->> 0 AND f.route = g.value ->> 1 AND f.broadcast = g.value ->> 2
     AND f.account = ''
 )
 ORDER BY g.value ->> 0, g.value ->> 1, g.value ->> 2
-ON CONFLICT (tenant_id, lane, route, source, account) DO NOTHING;
+ON CONFLICT (tenant_id, lane, route, broadcast, account) DO NOTHING;
 
 -- name: insert_outgoing_messages
 -- One INSERT … SELECT over parents, holds, addresses and flows: what a row derives from is read where it is written. An
@@ -28,7 +28,7 @@ WITH given AS MATERIALIZED (
     g.value ->> 2 AS hold_id,
     g.value ->> 3 AS hold_version,
     g.value ->> 4 AS lane,
-    g.value ->> 5 AS source,
+    g.value ->> 5 AS broadcast,
     g.value ->> 6 AS route,
     g.value ->> 7 AS address_id,
     g.value ->> 8 AS recipient_id_hash,
@@ -38,13 +38,13 @@ WITH given AS MATERIALIZED (
     g.value ->> 12 AS order_key,
     g.value ->> 13 AS due_at,
     g.value ->> 14 AS expires_at,
-    g.value ->> 15 AS doubt_policy
+    g.value ->> 15 AS uncertain_policy
   FROM json_each(:items) AS g
 ),
 made AS MATERIALIZED (
   SELECT
     given.place, given.pk, given.message_id, given.address_id, given.channel, given.attempt_no, given.order_key,
-    given.due_at, given.expires_at, given.doubt_policy,
+    given.due_at, given.expires_at, given.uncertain_policy,
     coalesce(j.bucket, m.bucket) AS bucket,
     coalesce(j.correlation_id, m.correlation_id) AS correlation_id,
     coalesce(j.traceparent, m.traceparent) AS traceparent,
@@ -61,7 +61,7 @@ made AS MATERIALIZED (
       AND a.channel = given.channel
   CROSS JOIN flow AS f
     ON
-      f.tenant_id = :tenant_id AND f.lane = given.lane AND f.route = given.route AND f.source = given.source
+      f.tenant_id = :tenant_id AND f.lane = given.lane AND f.route = given.route AND f.broadcast = given.broadcast
       AND f.account = ''
   WHERE
     (j.id IS NOT NULL OR m.id IS NOT NULL)
@@ -78,11 +78,11 @@ made AS MATERIALIZED (
 )
 INSERT INTO outgoing_message (
   tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, status, due_at,
-  expires_at, doubt_policy, correlation_id, traceparent, created_at
+  expires_at, uncertain_policy, correlation_id, traceparent, created_at
 )
 SELECT
   :tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, 'Created',
-  coalesce(due_at, clarion_now()), expires_at, doubt_policy, correlation_id, traceparent, clarion_now()
+  coalesce(due_at, clarion_now()), expires_at, uncertain_policy, correlation_id, traceparent, clarion_now()
 FROM made
 WHERE NOT EXISTS (
   SELECT 1

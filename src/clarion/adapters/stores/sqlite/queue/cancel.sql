@@ -1,22 +1,22 @@
 -- name: set_gate
 -- One row, however many messages stand behind it; none is given where it stands so already.
-INSERT INTO source (tenant_id, source, gate)
-SELECT :tenant_id, :source, :gate
+INSERT INTO broadcast (tenant_id, broadcast, gate)
+SELECT :tenant_id, :broadcast, :gate
 WHERE
-  :gate <> 'Open' OR EXISTS (SELECT 1 FROM source AS s WHERE s.tenant_id = :tenant_id AND s.source = :source)
-ON CONFLICT (tenant_id, source) DO UPDATE SET gate = excluded.gate
-WHERE source.gate <> excluded.gate
-RETURNING source;
+  :gate <> 'Open' OR EXISTS (SELECT 1 FROM broadcast AS s WHERE s.tenant_id = :tenant_id AND s.broadcast = :broadcast)
+ON CONFLICT (tenant_id, broadcast) DO UPDATE SET gate = excluded.gate
+WHERE broadcast.gate <> excluded.gate
+RETURNING broadcast;
 
 -- name: find_called_off
--- Waiting rows of canceled sources (a partial index holds only those), flow by flow, and waiting rows that were called
+-- Waiting rows of canceled broadcasts (a partial index holds only those), flow by flow, and waiting rows that were called
 -- off one by one. As many of each as may be moved at most, so that a canceled million costs no more than its first
 -- chunk.
 SELECT id
 FROM (
   SELECT o.id
-  FROM source AS canceled
-  CROSS JOIN flow AS f ON f.tenant_id = canceled.tenant_id AND f.source = canceled.source AND f.source <> ''
+  FROM broadcast AS canceled
+  CROSS JOIN flow AS f ON f.tenant_id = canceled.tenant_id AND f.broadcast = canceled.broadcast AND f.broadcast <> ''
   CROSS JOIN outgoing_message AS o ON o.flow_id = f.id AND o.due_at IS NOT NULL
   WHERE canceled.gate = 'Canceled'
   LIMIT :limit

@@ -30,7 +30,7 @@ _LOWEST: Final = (-(2**63), 0)
 class _Picked(msgspec.Struct):
     """What ruling needs to know of a picked row, in the order in which it stands behind the claim's own columns."""
 
-    source: str
+    broadcast: str
     version: int
     status: OutgoingStatus
     reason_class: str
@@ -40,15 +40,15 @@ class _Picked(msgspec.Struct):
     expires_at: int | None
     is_blocked: int
 
-    def rule(self, now: int, *, is_unproven: bool) -> tuple[OutgoingStatus, str | None]:
+    def rule(self, now: int, *, may_have_arrived: bool) -> tuple[OutgoingStatus, str | None]:
         """Decide what becomes of the row, and why; one that must wait for its order stays where it is."""
         from_ = OutgoingStatus(self.status)
         to: OutgoingStatus
         reason: str | None
         if self.cancel_at is not None:
-            to, reason = called_off(is_unproven=is_unproven)
+            to, reason = called_off(may_have_arrived=may_have_arrived)
         elif self.expires_at is not None and self.expires_at <= now:
-            to, reason = out_of_time(is_unproven=is_unproven)
+            to, reason = out_of_time(may_have_arrived=may_have_arrived)
         elif self.is_blocked:
             return from_, None
         else:
@@ -83,7 +83,7 @@ def claim_outgoing(
     for row in picked:
         found = _Picked(*row[-_RULING:])
         values = dict(zip(columns, row[:-_RULING], strict=True))
-        to, reason = found.rule(now, is_unproven=values["unproven_for"] is not None)
+        to, reason = found.rule(now, may_have_arrived=values["unknown_for"] is not None)
         ruled.append((values["id"], to, values["account"], reason))
         if to == found.status:
             continue
@@ -137,7 +137,7 @@ def _mark(low: LowMark | None) -> tuple[int, int]:
 
 def _count(transaction: Transaction, tenant_id: str, flow_id: int, found: _Picked, to: OutgoingStatus) -> None:
     """Count a campaign's row where it has moved to."""
-    if found.source:
+    if found.broadcast:
         transaction.counts[tenant_id, flow_id, found.status, found.reason_class] -= 1
         transaction.counts[tenant_id, flow_id, to, ""] += 1
 

@@ -1,12 +1,12 @@
 -- name: find_flows
 -- The flows of these routes, but for those behind a gate that is not open. `unlikely` keeps the search by route: where
 -- the statistics say that nearly all flows have one route, the planner would go through all flows once for each route.
-SELECT f.id AS flow_id, f.tenant_id, f.lane, f.route, f.source, f.account
+SELECT f.id AS flow_id, f.tenant_id, f.lane, f.route, f.broadcast, f.account
 FROM json_each(:routes) AS g
 CROSS JOIN flow AS f ON unlikely(f.route = g.value)
 WHERE
   NOT EXISTS (
-    SELECT 1 FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source AND s.gate <> 'Open'
+    SELECT 1 FROM broadcast AS s WHERE s.tenant_id = f.tenant_id AND s.broadcast = f.broadcast AND s.gate <> 'Open'
   )
 ORDER BY f.id;
 
@@ -50,8 +50,8 @@ SELECT
   CASE WHEN m.id IS NULL THEN j.template_key ELSE m.template_key END AS template_key,
   CASE WHEN m.id IS NULL THEN j.template_version ELSE m.template_version END AS template_version,
   CASE WHEN m.id IS NULL THEN j.payload END AS payload,
-  o.content_hash, o.replay_authorised, :now - o.first_unproven_at AS unproven_for, o.correlation_id, o.traceparent,
-  f.source, o.version, o.status, o.reason_class, o.order_key, o.cancel_at, o.cancel_actor, o.expires_at,
+  o.content_hash, o.replay_authorised, :now - o.first_unknown_at AS unknown_for, o.correlation_id, o.traceparent,
+  f.broadcast, o.version, o.status, o.reason_class, o.order_key, o.cancel_at, o.cancel_actor, o.expires_at,
   o.order_key IS NOT NULL
   AND (
     EXISTS (
@@ -67,7 +67,7 @@ SELECT
         e.order_key = o.order_key AND e.id < o.id AND e.due_at IS NOT NULL
         AND e.due_at <= :now + CASE e.status WHEN 'RetryReady' THEN :soon ELSE 0 END
         AND NOT EXISTS (
-          SELECT 1 FROM source AS es WHERE es.tenant_id = ef.tenant_id AND es.source = ef.source AND es.gate <> 'Open'
+          SELECT 1 FROM broadcast AS es WHERE es.tenant_id = ef.tenant_id AND es.broadcast = ef.broadcast AND es.gate <> 'Open'
         )
     )
   ) AS is_blocked
@@ -93,7 +93,7 @@ LEFT JOIN messaging_job AS m ON m.tenant_id = o.tenant_id AND m.guid = o.pk
 LEFT JOIN notification_job AS j ON j.tenant_id = o.tenant_id AND j.row_key = o.pk
 WHERE
   NOT EXISTS (
-    SELECT 1 FROM source AS s WHERE s.tenant_id = f.tenant_id AND s.source = f.source AND s.gate <> 'Open'
+    SELECT 1 FROM broadcast AS s WHERE s.tenant_id = f.tenant_id AND s.broadcast = f.broadcast AND s.gate <> 'Open'
   )
 ORDER BY q.place, heads.key;
 

@@ -1,13 +1,13 @@
 -- name: read_rows
 -- Whole rows as the queue changes them, each with all that a change may need, so that nothing more is looked up one by
 -- one: its flow, and the first row that waits in line behind an open one. Where an entry says that its row comes into
--- doubt (1): when it was claimed, which is its last line, and the flow that is pinned to its account. Where it names a
+-- uncertain send (1): when it was claimed, which is its last line, and the flow that is pinned to its account. Where it names a
 -- claim (2) that no longer holds the row: the attempts so far, and the flow that is pinned to none.
 SELECT
   o.id, o.bucket, o.tenant_id, o.pk, o.rk, o.message_id, o.status, o.version, o.flow_id, o.due_at, o.lease_until,
   o.settle_at, o.expires_at, o.cancel_at, o.cancel_actor, o.claim_token, o.account, o.attempts, o.not_called,
-  o.replays, o.replay_authorised, o.first_unproven_at, o.provider_message_id, o.content_hash, o.reason,
-  o.reason_class, o.order_key, o.correlation_id, o.traceparent, f.source,
+  o.replays, o.replay_authorised, o.first_unknown_at, o.provider_message_id, o.content_hash, o.reason,
+  o.reason_class, o.order_key, o.correlation_id, o.traceparent, f.broadcast,
   CASE
     WHEN o.order_key IS NOT NULL AND (o.due_at IS NOT NULL OR o.lease_until IS NOT NULL)
       THEN (
@@ -18,8 +18,8 @@ SELECT
           n.order_key = o.order_key AND n.due_at IS NOT NULL AND n.in_line = 1 AND n.id <> o.id
           AND NOT EXISTS (
             SELECT 1
-            FROM source AS ns
-            WHERE ns.tenant_id = nf.tenant_id AND ns.source = nf.source AND ns.gate <> 'Open'
+            FROM broadcast AS ns
+            WHERE ns.tenant_id = nf.tenant_id AND ns.broadcast = nf.broadcast AND ns.gate <> 'Open'
           )
         ORDER BY n.id
         LIMIT 1
@@ -39,7 +39,7 @@ SELECT
         SELECT s.id
         FROM flow AS s
         WHERE
-          s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.source = f.source
+          s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.broadcast = f.broadcast
           AND s.account = o.account
       )
   END AS pinned_flow_id,
@@ -50,7 +50,7 @@ SELECT
         SELECT s.id
         FROM flow AS s
         WHERE
-          s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.source = f.source AND s.account = ''
+          s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.broadcast = f.broadcast AND s.account = ''
       )
   END AS open_flow_id,
   CASE
@@ -89,8 +89,8 @@ SET
   not_called = coalesce(p.not_called, outgoing_message.not_called),
   replays = coalesce(p.replays, outgoing_message.replays),
   replay_authorised = coalesce(p.replay_authorised, outgoing_message.replay_authorised),
-  first_unproven_at
-  = CASE WHEN p.status IS NULL THEN outgoing_message.first_unproven_at ELSE p.first_unproven_at END,
+  first_unknown_at
+  = CASE WHEN p.status IS NULL THEN outgoing_message.first_unknown_at ELSE p.first_unknown_at END,
   provider_message_id = coalesce(p.provider_message_id, outgoing_message.provider_message_id),
   content_hash = coalesce(p.content_hash, outgoing_message.content_hash),
   reason = CASE WHEN p.status IS NULL THEN outgoing_message.reason ELSE p.reason END,
@@ -100,7 +100,7 @@ FROM (
     g.value ->> 0 AS id, g.value ->> 1 AS status, g.value ->> 2 AS version, g.value ->> 3 AS flow_id,
     g.value ->> 4 AS due_at, g.value ->> 5 AS lease_until, g.value ->> 6 AS settle_at, g.value ->> 7 AS cancel_at,
     g.value ->> 8 AS cancel_actor, g.value ->> 9 AS attempts, g.value ->> 10 AS not_called,
-    g.value ->> 11 AS replays, g.value ->> 12 AS replay_authorised, g.value ->> 13 AS first_unproven_at,
+    g.value ->> 11 AS replays, g.value ->> 12 AS replay_authorised, g.value ->> 13 AS first_unknown_at,
     g.value ->> 14 AS provider_message_id, g.value ->> 15 AS content_hash, g.value ->> 16 AS reason,
     g.value ->> 17 AS reason_class
   FROM json_each(:rows) AS g
@@ -155,14 +155,14 @@ WHERE
   (bucket, outgoing_id, attempt) IN (SELECT g.value ->> 0, g.value ->> 1, g.value ->> 2 FROM json_each(:attempts) AS g);
 
 -- name: insert_pinned_flows
--- The flow of the same names that is pinned to an account, the first time that one of its outcomes is in doubt.
-INSERT INTO flow (tenant_id, lane, route, source, account)
-SELECT f.tenant_id, f.lane, f.route, f.source, g.value ->> 1
+-- The flow of the same names that is pinned to an account, the first time that one of its outcomes is uncertain.
+INSERT INTO flow (tenant_id, lane, route, broadcast, account)
+SELECT f.tenant_id, f.lane, f.route, f.broadcast, g.value ->> 1
 FROM json_each(:flows) AS g
 CROSS JOIN flow AS f ON f.id = g.value ->> 0
 WHERE true
-ORDER BY f.tenant_id, f.lane, f.route, f.source, g.value ->> 1
-ON CONFLICT (tenant_id, lane, route, source, account) DO NOTHING;
+ORDER BY f.tenant_id, f.lane, f.route, f.broadcast, g.value ->> 1
+ON CONFLICT (tenant_id, lane, route, broadcast, account) DO NOTHING;
 
 -- name: read_pinned_flows
 -- In the order asked, after the insert above.
@@ -171,7 +171,7 @@ FROM json_each(:flows) AS g
 CROSS JOIN flow AS f ON f.id = g.value ->> 0
 CROSS JOIN flow AS s
   ON
-    s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.source = f.source
+    s.tenant_id = f.tenant_id AND s.lane = f.lane AND s.route = f.route AND s.broadcast = f.broadcast
     AND s.account = g.value ->> 1
 ORDER BY g.key;
 
@@ -186,7 +186,7 @@ FROM (
   CROSS JOIN flow AS nf ON nf.id = n.flow_id
   WHERE
     NOT EXISTS (
-      SELECT 1 FROM source AS ns WHERE ns.tenant_id = nf.tenant_id AND ns.source = nf.source AND ns.gate <> 'Open'
+      SELECT 1 FROM broadcast AS ns WHERE ns.tenant_id = nf.tenant_id AND ns.broadcast = nf.broadcast AND ns.gate <> 'Open'
     )
 ) AS line
 WHERE outgoing_message.id = +line.id AND line.place <= line.closed;

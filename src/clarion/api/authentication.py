@@ -25,7 +25,7 @@ _CHALLENGE: Final = {"www-authenticate": 'Bearer realm="clarion"'}
 Connection = ASGIConnection[Any, Any, Any, Any]  # the framework's user, session and state, which are not used here
 
 
-class Guard:
+class Authentication:
     """Lets a request through to its route, or refuses it before its body is read."""
 
     def __init__(self, access: Access) -> None:
@@ -60,7 +60,7 @@ class Guard:
 
 
 def caller_of(connection: Connection) -> Caller:
-    """Return who asks, where the guard let them in."""
+    """Return who asks, where they were let in."""
     caller = connection.scope["state"].get(CALLER)
     if not isinstance(caller, Caller):
         raise BrokenInvariant("a route that needs a caller was reached without one")

@@ -55,7 +55,7 @@ class FailingStore:
         return failing
 
 
-class ApiDesk:
+class ApiHarness:
     """Everything that a test of the API asks for."""
 
     def __init__(
@@ -73,7 +73,7 @@ class ApiDesk:
         delegating: Any = self.failing  # every method of the store
         self.line = Line(delegating, self.clock, self.provider)
         self.metrics = Metrics()
-        self.rings: list[str] = []
+        self.wake_ups: list[str] = []
         self.keys: dict[tuple[str, Role], str] = {}
         providers = {"*": f"sandbox://{sandbox}"} if sandbox else {"*": "null://"}
         self.platform = Platform(
@@ -91,7 +91,7 @@ class ApiDesk:
             ids=SeededIds("api"),
             randomness=bytes,
         )
-        self.door = create_app(self.platform, ring=self.rings.append, metrics=self.metrics)
+        self.door = create_app(self.platform, wake=self.wake_ups.append, metrics=self.metrics)
 
     async def seed(self) -> None:
         """Make both tenants with their notifications, and a key of every role for each."""
@@ -132,28 +132,28 @@ class ApiDesk:
         )
 
     async def sent(self, tenant_id: str = TENANT, **changes: Any) -> dict[str, Any]:
-        """Send one notification and return its receipt."""
+        """Send one notification and return its sent."""
         async with self.client(tenant_id=tenant_id) as client:
             answer = await client.post("/v1/notifications", json=WELCOME | changes)
             assert answer.status_code == 202, answer.text
-            receipt: dict[str, Any] = answer.json()
-            return receipt
+            sent: dict[str, Any] = answer.json()
+            return sent
 
 
-async def seeded_desk() -> ApiDesk:
-    """Make a desk that is seeded; its app has not been started, which only the outbox and the pulse would notice."""
-    desk = ApiDesk()
-    await desk.seed()
-    return desk
+async def seeded_api() -> ApiHarness:
+    """Make a api that is seeded; its app has not been started, which only the outbox and the pulse would notice."""
+    api = ApiHarness()
+    await api.seed()
+    return api
 
 
 @asynccontextmanager
-async def running_desk(*, sandbox: Path | None = None) -> AsyncIterator[ApiDesk]:
-    """Make a desk that is seeded and whose app has been started."""
-    desk = ApiDesk(sandbox=sandbox)
-    await desk.seed()
-    async with desk.door.lifespan():
-        yield desk
+async def running_api(*, sandbox: Path | None = None) -> AsyncIterator[ApiHarness]:
+    """Make a api that is seeded and whose app has been started."""
+    api = ApiHarness(sandbox=sandbox)
+    await api.seed()
+    async with api.door.lifespan():
+        yield api
 
 
 def problem(answer: httpx.Response) -> dict[str, Any]:
@@ -191,12 +191,12 @@ async def ask(client: httpx.AsyncClient, method: str, path: str, operation: dict
     return await client.request(method, path, json=body)
 
 
-async def things(desk: ApiDesk) -> dict[str, str]:
+async def things(api: ApiHarness) -> dict[str, str]:
     """Make one thing of each kind in the first tenant, and name them by the parameters of paths."""
-    desk.provider.answers = [Unknown(reason="no reply")]
-    receipt = await desk.sent(entity={"type": "child", "guid": str(ENTITY)})
-    await desk.line.drain()
-    async with desk.client() as client:
+    api.provider.answers = [Unknown(reason="no reply")]
+    sent = await api.sent(entity={"type": "child", "guid": str(ENTITY)})
+    await api.line.drain()
+    async with api.client() as client:
         key = {"idempotency-key": "k"}
         await client.post("/v1/notifications", json=WELCOME, headers=key)
         await client.post("/v1/notifications", json=WELCOME | {"data": {"name": "Kim"}}, headers=key)
@@ -204,8 +204,8 @@ async def things(desk: ApiDesk) -> dict[str, str]:
         (case,) = [one for one in cases if one["kind"] == "Conflict"]
         (uncertain,) = (await client.get("/v1/uncertain")).json()["items"]
     return {
-        "job_id": receipt["job_id"],
-        "id": receipt["message_id"],
+        "job_id": sent["job_id"],
+        "id": sent["message_id"],
         "entity": str(ENTITY),
         "case_id": case["case_id"],
         "outgoing_id": str(uncertain["id"]),

@@ -7,11 +7,11 @@ from litestar import get
 from litestar.params import FromPath
 
 from clarion.api import example
+from clarion.api.authentication import caller_of
 from clarion.api.contract import CONTRACT, Contract
-from clarion.api.desk import AtDesk
-from clarion.api.guard import caller_of
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_query
+from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
@@ -23,7 +23,7 @@ from clarion.producers.direct import Recipient
     "/v1/messages/{id:uuid}/timeline",
     opt={
         CONTRACT: Contract(
-            tag="stories",
+            tag="timelines",
             grant=Grant.VIEW,
             answer=wire.Timeline,
             problems=(HTTPStatus.NOT_FOUND,),
@@ -31,10 +31,10 @@ from clarion.producers.direct import Recipient
         )
     },
 )
-async def get_timeline(request: AnyRequest, desk: AtDesk) -> wire.Timeline:
-    """Tell the whole story of a notification in order, by its job's id or by that of one of its messages."""
+async def get_timeline(request: AnyRequest, services: InjectedServices) -> wire.Timeline:
+    """Tell the whole timeline of a notification in order, by its job's id or by that of one of its messages."""
     named: UUID = request.path_params["id"]
-    timeline = await desk.operations.notifications.find_timeline(caller_of(request).tenant_id, named)
+    timeline = await services.operations.notifications.find_timeline(caller_of(request).tenant_id, named)
     return found(timeline, "notification or message")
 
 
@@ -42,7 +42,7 @@ async def get_timeline(request: AnyRequest, desk: AtDesk) -> wire.Timeline:
     "/v1/entities/{entity:str}/notifications",
     opt={
         CONTRACT: Contract(
-            tag="stories",
+            tag="timelines",
             grant=Grant.VIEW,
             query=wire.PageQuery,
             answer=wire.HistoryPage,
@@ -50,7 +50,7 @@ async def get_timeline(request: AnyRequest, desk: AtDesk) -> wire.Timeline:
         )
     },
 )
-async def list_history(entity: FromPath[str], request: AnyRequest, desk: AtDesk) -> wire.HistoryPage:
+async def list_history(entity: FromPath[str], request: AnyRequest, services: InjectedServices) -> wire.HistoryPage:
     """List every notification about an entity, newest first.
 
     The entity is the guid that notifications name as theirs. One that names none is about its recipient, whose history
@@ -58,7 +58,7 @@ async def list_history(entity: FromPath[str], request: AnyRequest, desk: AtDesk)
     form does not tell its channel. An entity that nothing was ever sent about has an empty history.
     """
     query = read_query(request, wire.PageQuery)
-    return await desk.operations.notifications.history(caller_of(request).tenant_id, read_about(entity), query)
+    return await services.operations.notifications.history(caller_of(request).tenant_id, read_about(entity), query)
 
 
 def read_about(entity: str) -> UUID | Recipient:

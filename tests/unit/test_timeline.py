@@ -9,9 +9,9 @@ from clarion.domain.attempt import AttemptStatus
 from clarion.domain.call import Deferred, Unknown
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
-from clarion.domain.story import TimelineLine, timeline
+from clarion.domain.timeline import TimelineLine, timeline_lines
 from clarion.pipeline.schedule import Schedule
-from clarion.producers.direct import Recipient, SendReceipt
+from clarion.producers.direct import Recipient, SendAnswer
 from clarion.testing.clock import ManualClock
 from clarion.testing.memory import MemoryStore
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Scripted
@@ -27,23 +27,23 @@ async def line() -> Line:
     return line
 
 
-async def explained(line: Line, receipt: SendReceipt) -> list[TimelineLine]:
-    """Tell the story by the message's id alone, which every send to one recipient is answered with."""
-    assert receipt.message_id is not None
-    job_id = await line.store.find_job_of_message(TENANT, receipt.message_id)
-    assert job_id == receipt.job_id
-    return list(timeline(await line.story(receipt), message_id=receipt.message_id))
+async def explained(line: Line, sent: SendAnswer) -> list[TimelineLine]:
+    """Tell the timeline by the message's id alone, which every send to one recipient is answered with."""
+    assert sent.message_id is not None
+    job_id = await line.store.find_job_of_message(TENANT, sent.message_id)
+    assert job_id == sent.job_id
+    return list(timeline_lines(await line.timeline(sent), message_id=sent.message_id))
 
 
-async def ending(line: Line, receipt: SendReceipt, lines: int = 1) -> list[tuple[str, str | None, timedelta]]:
+async def ending(line: Line, sent: SendAnswer, lines: int = 1) -> list[tuple[str, str | None, timedelta]]:
     """Give the last lines by word, detail and how long after the acceptance."""
-    told = await explained(line, receipt)
-    return [(one.what, one.detail, one.at - receipt.accepted_at) for one in told[-lines:]]
+    told = await explained(line, sent)
+    return [(one.what, one.detail, one.at - sent.accepted_at) for one in told[-lines:]]
 
 
 async def test_what_has_just_been_accepted_waits_to_be_scheduled(line: Line) -> None:
-    receipt = await line.send()
-    assert [one.what for one in await explained(line, receipt)] == ["accepted", "ensured", "waiting to be scheduled"]
+    sent = await line.send()
+    assert [one.what for one in await explained(line, sent)] == ["accepted", "ensured", "waiting to be scheduled"]
 
 
 async def test_a_message_of_a_group_has_no_id_before_it_has_a_row(line: Line) -> None:
@@ -51,36 +51,36 @@ async def test_a_message_of_a_group_has_no_id_before_it_has_a_row(line: Line) ->
 
 
 async def test_a_second_caller_with_a_key_has_the_first_ones_message(line: Line) -> None:
-    receipt = await line.send(key="k")
+    sent = await line.send(key="k")
     line.clock.advance(SECOND)
     again = await line.send(key="k")
-    assert again.message_id == receipt.message_id
-    assert await explained(line, again) == await explained(line, receipt)
+    assert again.message_id == sent.message_id
+    assert await explained(line, again) == await explained(line, sent)
 
 
 async def test_what_is_put_off_says_until_when(line: Line) -> None:
-    receipt = await line.send(not_before_at=line.clock.now() + timedelta(hours=1))
+    sent = await line.send(not_before_at=line.clock.now() + timedelta(hours=1))
     due = f"{line.clock.now() + timedelta(hours=1):%Y-%m-%d %H:%M:%SZ}"
     await line.wait(60)
-    assert await ending(line, receipt) == [("waiting to be scheduled", f"due {due}", timedelta())]
+    assert await ending(line, sent) == [("waiting to be scheduled", f"due {due}", timedelta())]
 
 
 async def test_every_step_has_its_own_time(line: Line) -> None:
-    receipt = await line.send()
+    sent = await line.send()
     line.clock.advance(SECOND)
     await Schedule(queue=line.store, facts=line.store).step()
     line.clock.advance(SECOND)
-    assert await ending(line, receipt, 2) == [
+    assert await ending(line, sent, 2) == [
         ("scheduled", "normal lane", SECOND),
         ("waiting to be generated", None, SECOND),
     ]
     line.provider.answers = [Deferred(reason="busy", retry_after=30 * SECOND)]
     await line.drain()
-    waiting = (await ending(line, receipt))[0]
-    due = f"{receipt.accepted_at + 32 * SECOND:%Y-%m-%d %H:%M:%SZ}"
+    waiting = (await ending(line, sent))[0]
+    due = f"{sent.accepted_at + 32 * SECOND:%Y-%m-%d %H:%M:%SZ}"
     assert waiting == ("waiting for a retry", f"Sending → RetryReady, by distribute, busy, due {due}", 2 * SECOND)
     await line.wait(60)
-    told = [(one.what, (one.at - receipt.accepted_at) // SECOND) for one in await explained(line, receipt)]
+    told = [(one.what, (one.at - sent.accepted_at) // SECOND) for one in await explained(line, sent)]
     assert told == [
         ("accepted", 0),
         ("ensured", 0),
@@ -98,43 +98,43 @@ async def test_every_step_has_its_own_time(line: Line) -> None:
 
 async def test_what_a_setting_decided_against_names_it(line: Line) -> None:
     await line.store.set_type_enabled(TENANT, "welcome", enabled=False, actor="test")
-    receipt = await line.send()
+    sent = await line.send()
     await line.wait(7)
     reason = "the notification type 'welcome' is switched off for this tenant"
-    assert await ending(line, receipt, 2) == [
-        ("ensured", f"job {receipt.job_id}", timedelta()),
+    assert await ending(line, sent, 2) == [
+        ("ensured", f"job {sent.job_id}", timedelta()),
         ("skipped", reason, 7 * SECOND),
     ]
 
 
 async def test_what_was_canceled_before_it_had_a_row_says_by_whom_and_when(line: Line) -> None:
-    receipt = await line.send(not_before_at=line.clock.now() + timedelta(hours=1))
+    sent = await line.send(not_before_at=line.clock.now() + timedelta(hours=1))
     line.clock.advance(5 * SECOND)
-    assert await line.store.cancel_job(TENANT, receipt.job_id, actor="sam")
+    assert await line.store.cancel_job(TENANT, sent.job_id, actor="sam")
     await line.wait(7)
-    assert await ending(line, receipt) == [("canceled", "canceled by sam", 5 * SECOND)]
+    assert await ending(line, sent) == [("canceled", "canceled by sam", 5 * SECOND)]
 
 
 async def test_what_no_worker_survives_says_how_often_it_was_tried(line: Line) -> None:
     async def lose_a_worker() -> None:
         await line.store.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=1, lease=SECOND)
-        assert (await ending(line, receipt))[0][0] == "being scheduled"
+        assert (await ending(line, sent))[0][0] == "being scheduled"
         line.clock.advance(SECOND)
         await line.store.rescue_stages(limit=1, rescues_max=1)
 
-    receipt = await line.send()
+    sent = await line.send()
     await lose_a_worker()
-    assert await ending(line, receipt) == [("waiting to be scheduled", "workers lost over it: 1", SECOND)]
+    assert await ending(line, sent) == [("waiting to be scheduled", "workers lost over it: 1", SECOND)]
     await lose_a_worker()
     reason = "rescued 2 times: every worker that took it was lost"
-    assert await ending(line, receipt) == [("schedule failed", reason, 2 * SECOND)]
+    assert await ending(line, sent) == [("schedule failed", reason, 2 * SECOND)]
 
 
-async def test_a_doubt_that_is_left_alone_says_who_decided_it_and_why(line: Line) -> None:
+async def test_an_uncertain_send_that_is_left_alone_says_who_decided_it_and_why(line: Line) -> None:
     line.provider.answers = [Unknown(reason="no reply")]
-    receipt = await line.send()
+    sent = await line.send()
     await line.drain()
-    assert await ending(line, receipt, 3) == [
+    assert await ending(line, sent, 3) == [
         ("called", "attempt 1 through scripted: Unknown, 0 ms, no reply", timedelta()),
         ("uncertain", "Sending → Uncertain, by distribute, no reply", timedelta()),
         (
@@ -146,19 +146,19 @@ async def test_a_doubt_that_is_left_alone_says_who_decided_it_and_why(line: Line
 
 
 async def test_a_worker_that_said_nothing_may_not_have_called(line: Line) -> None:
-    receipt = await line.send()
+    sent = await line.send()
     await Schedule(queue=line.store, facts=line.store).step()
     await line.drain()
-    story = await line.story(receipt)
-    (row,) = story.outgoing
+    timeline = await line.timeline(sent)
+    (row,) = timeline.outgoing
     silent = msgspec.structs.replace(row.tries[0], status=AttemptStatus.UNKNOWN, reason=None, latency_ms=None)
     row = msgspec.structs.replace(row, tries=(silent,))
-    told = timeline(msgspec.structs.replace(story, outgoing=(row,)))
+    told = timeline_lines(msgspec.structs.replace(timeline, outgoing=(row,)))
     assert "perhaps called" in [one.what for one in told]
 
 
 async def test_nothing_comes_before_the_acceptance_though_the_doors_clock_is_ahead(line: Line) -> None:
-    receipt = await line.send()
-    story = await line.story(receipt)
-    ahead = msgspec.structs.replace(story.job, source_at=story.job.source_at + SECOND)
-    assert timeline(msgspec.structs.replace(story, job=ahead))[0].what == "accepted"
+    sent = await line.send()
+    timeline = await line.timeline(sent)
+    ahead = msgspec.structs.replace(timeline.job, source_at=timeline.job.source_at + SECOND)
+    assert timeline_lines(msgspec.structs.replace(timeline, job=ahead))[0].what == "accepted"

@@ -1,4 +1,4 @@
-"""The story of a notification: what is stored about it, and the timeline that a person reads. Pure.
+"""The timeline of a notification: what is stored about it, and the timeline that a person reads. Pure.
 
 The records are gathered by the store's read side; here they become one list of lines in the order in which things
 happened, each with its time, what happened and why. Nothing is invented: a line stands for a stored fact.
@@ -73,7 +73,7 @@ class OutgoingRow(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class OutgoingStory(OutgoingRow, frozen=True, kw_only=True):
+class OutgoingTimeline(OutgoingRow, frozen=True, kw_only=True):
     """One row of a message and all that happened to it."""
 
     transitions: tuple[TransitionLine, ...]
@@ -81,7 +81,7 @@ class OutgoingStory(OutgoingRow, frozen=True, kw_only=True):
     events: tuple[EventLine, ...]
 
 
-class JobStory(msgspec.Struct, frozen=True, kw_only=True):
+class JobTimeline(msgspec.Struct, frozen=True, kw_only=True):
     """A job with its scheduler row, inbox rows and outgoing rows.
 
     Of the scheduler row: when it was made, when the first stage passed it on, and when it last changed its state.
@@ -94,7 +94,7 @@ class JobStory(msgspec.Struct, frozen=True, kw_only=True):
     scheduled_at: datetime | None
     moved_at: datetime | None
     inbox: tuple[tuple[datetime, UserMessage], ...]
-    outgoing: tuple[OutgoingStory, ...]
+    outgoing: tuple[OutgoingTimeline, ...]
 
 
 class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,41 +107,41 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
     message_id: UUID | None = None
 
 
-def is_canceled(story: JobStory) -> bool:
+def is_canceled(timeline: JobTimeline) -> bool:
     """Tell whether a job was canceled, at least in part."""
-    scheduler = story.scheduler
+    scheduler = timeline.scheduler
     return (scheduler is not None and scheduler.status is NotificationStatus.CANCELED) or any(
-        row.status is OutgoingStatus.CANCELED or row.cancel_at is not None for row in story.outgoing
+        row.status is OutgoingStatus.CANCELED or row.cancel_at is not None for row in timeline.outgoing
     )
 
 
-def timeline(story: JobStory, *, message_id: UUID | None = None) -> tuple[TimelineLine, ...]:
-    """Tell the whole story in order, of the job or of one of its messages."""
-    accepted, *lines = _job_lines(story)
-    for at, row in story.inbox:
+def timeline_lines(timeline: JobTimeline, *, message_id: UUID | None = None) -> tuple[TimelineLine, ...]:
+    """Tell the whole timeline in order, of the job or of one of its messages."""
+    accepted, *lines = _job_lines(timeline)
+    for at, row in timeline.inbox:
         if message_id in (None, row.message_id):
             lines.append(
                 TimelineLine(at=at, what="put into the inbox", channel=Channel.INBOX, message_id=row.message_id)
             )
-    for sent in story.outgoing:
+    for sent in timeline.outgoing:
         if message_id in (None, sent.message_id):
             lines.extend(_row_lines(sent))
     # That one has the time of the door, all others that of the store; nothing can have happened before it.
     return (accepted, *sorted(lines, key=lambda line: (line.at, _ORDER.get(line.what, len(_ORDER)))))
 
 
-def _job_lines(story: JobStory) -> Iterator[TimelineLine]:
-    job, scheduler = story.job, story.scheduler
+def _job_lines(timeline: JobTimeline) -> Iterator[TimelineLine]:
+    job, scheduler = timeline.job, timeline.scheduler
     yield TimelineLine(at=job.source_at, what="accepted", detail=f"{job.event_type}, by {job.actor or job.operation}")
-    yield TimelineLine(at=story.created_at, what="ensured", detail=f"job {job.guid}")
+    yield TimelineLine(at=timeline.created_at, what="ensured", detail=f"job {job.guid}")
     if scheduler is None:
         return
-    if story.scheduled_at is not None:
-        yield TimelineLine(at=story.scheduled_at, what="scheduled", detail=f"{scheduler.lane} lane")
-    at = story.moved_at or story.scheduler_at or story.created_at
+    if timeline.scheduled_at is not None:
+        yield TimelineLine(at=timeline.scheduled_at, what="scheduled", detail=f"{scheduler.lane} lane")
+    at = timeline.moved_at or timeline.scheduler_at or timeline.created_at
     if scheduler.status is NotificationStatus.DONE:
         # What was generated is older than the word that all of it is, and may have been sent before that.
-        at = min([at, *(made_at for made_at, _ in story.inbox), *(row.created_at for row in story.outgoing)])
+        at = min([at, *(made_at for made_at, _ in timeline.inbox), *(row.created_at for row in timeline.outgoing)])
     due = f"due {_moment(scheduler.due_at)}" if scheduler.due_at is not None and scheduler.due_at > at else None
     told = not scheduler.rescue_count or scheduler.status is NotificationStatus.FAILED
     lost = None if told else f"workers lost over it: {scheduler.rescue_count}"
@@ -168,7 +168,7 @@ def _standing(scheduler: NotificationScheduler) -> str:
             assert_never(scheduler.status)
 
 
-def _row_lines(row: OutgoingStory) -> Iterator[TimelineLine]:
+def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
     def line(at: datetime, what: str, *detail: str | None) -> TimelineLine:
         return TimelineLine(at=at, what=what, detail=_said(*detail), channel=row.channel, message_id=row.message_id)
 
@@ -183,7 +183,7 @@ def _row_lines(row: OutgoingStory) -> Iterator[TimelineLine]:
         yield line(move.at, _WORDS.get(move.to_status, move.to_status), moved, f"by {move.actor}", move.reason, due)
     canceled = {move.at for move in row.transitions if move.to_status is OutgoingStatus.CANCELED}
     if row.cancel_at is not None and row.cancel_at not in canceled:
-        yield line(row.cancel_at, "called off", f"by {row.cancel_actor}", "while it was on its way or in doubt")
+        yield line(row.cancel_at, "called off", f"by {row.cancel_actor}", "while it was on its way or uncertain")
     for call in row.tries:
         took = None if call.latency_ms is None else f"{call.latency_ms} ms"
         asked = f"attempt {call.attempt} through {call.account}: {call.status}"

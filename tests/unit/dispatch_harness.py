@@ -39,7 +39,7 @@ DRAFT = UUID("6f1c2c7e-0000-4000-8000-000000000004")
 TRACE = Trace(correlation_id="c-1", traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 
 
-class Desk:
+class DispatchHarness:
     """A dispatcher with everything it stands on, one tenant made."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The desk: what a command works with. Opens the platform, finds the tenant, says who acts, and closes again."""
+"""The session: what a command works with. Opens the platform, finds the tenant, says who acts, and closes again."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.bootstrap import Platform, Settings, load_settings, open_bell, open_platform
+from clarion.bootstrap import Platform, Settings, load_settings, open_platform, open_wake_up
 from clarion.dispatch.request import Trace
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import Operations, Wake
@@ -20,7 +20,7 @@ from clarion.ports.store import Store
 T = TypeVar("T")
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
+class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One command's platform, and for whom it works there."""
 
     platform: Platform
@@ -35,13 +35,13 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         return self.platform.store
 
 
-def at_desk(work: Callable[[Desk], Awaitable[T]], *, store: str | None, tenant: str | None) -> T:
+def in_session(work: Callable[[Session], Awaitable[T]], *, store: str | None, tenant: str | None) -> T:
     """Run one command's work for a tenant, wake the workers if there is something for them, and return its answer."""
 
     async def whole() -> T:
         async with open_platform(settings_with(store)) as platform:
             stored: set[str] = set()
-            answer = await work(await take_place(platform, tenant=tenant, wake=stored.add))
+            answer = await work(await open_session(platform, tenant=tenant, wake=stored.add))
             if stored:
                 await _wake_workers(platform.settings, stored)
             return answer
@@ -54,9 +54,9 @@ def at_desk(work: Callable[[Desk], Awaitable[T]], *, store: str | None, tenant: 
         raise type(error)(error.message, field="--after", hint=error.hint) from None
 
 
-async def take_place(platform: Platform, *, tenant: str | None, wake: Wake = lambda _: None) -> Desk:
-    """Make a desk on an open platform, for the tenant that is named or the only one."""
-    return Desk(
+async def open_session(platform: Platform, *, tenant: str | None, wake: Wake = lambda _: None) -> Session:
+    """Make a session on an open platform, for the tenant that is named or the only one."""
+    return Session(
         platform=platform,
         operations=Operations(platform, wake=wake),
         tenant_id=await _tenant(platform, tenant or platform.settings.tenant),
@@ -127,7 +127,7 @@ def hint_on_conflict(hint: str) -> Iterator[None]:
 
 async def _wake_workers(settings: Settings, topics: Collection[str]) -> None:
     """Wake workers of other processes, where the store can tell them; elsewhere they find the work within a second."""
-    async with open_bell(settings, hear=lambda _: None) as forward:
+    async with open_wake_up(settings, hear=lambda _: None) as forward:
         if forward is not None:
             for topic in topics:
                 forward(topic)

@@ -1,4 +1,4 @@
-"""The pace of a process's workers: leases, timeouts and how often they look without being rung for.
+"""The timings of a process's workers: leases, timeouts and how often they look without being rung for.
 
 The defaults are for production; a test that kills workers shortens them, so that what was left behind comes back soon.
 """
@@ -13,7 +13,7 @@ from clarion.domain.notification import STAGE_LEASE
 from clarion.workers.loop import POLL
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
+class Timings(msgspec.Struct, frozen=True, kw_only=True):
     """How long things may take; `CallTimes` refuses what would not fit together (I-20)."""
 
     calls: CallTimes = CALL_TIMES
@@ -21,4 +21,4 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     poll: float = POLL
 
 
-PACE: Final = Pace()
+TIMINGS: Final = Timings()

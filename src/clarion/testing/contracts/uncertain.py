@@ -1,4 +1,4 @@
-"""Doubts: expired claims become visible as `Uncertain`, and are settled by a verdict, by evidence or by a person."""
+"""Uncertain sends: expired claims become visible as `Uncertain`, and are settled by a decision, by evidence or by a person."""
 
 from datetime import timedelta
 from typing import Final
@@ -8,8 +8,8 @@ import pytest
 
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.call import Accepted, CallOutcome, Deferred, NotCalled, Refused, Unknown
-from clarion.domain.claim import Doubt, DoubtVerdict, FlowQuota
-from clarion.domain.outgoing import DoubtPolicy, OutgoingMessage, OutgoingStatus
+from clarion.domain.claim import FlowQuota, Settlement, UncertainSend
+from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus, UncertainPolicy
 from clarion.domain.support import SupportCase, SupportKind
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import replay
@@ -19,7 +19,7 @@ HOUR: Final = timedelta(hours=1)
 HARMLESS: Final = "replayed: the provider makes a second one harmless"
 
 
-async def make_doubt(pump: Pump, account: str = ACCOUNT, **fields: object) -> OutgoingMessage:
+async def make_uncertain(pump: Pump, account: str = ACCOUNT, **fields: object) -> OutgoingMessage:
     """Store a row of which nobody knows whether it arrived."""
     message = await pump.message(**fields)  # type: ignore[arg-type]  # the row's fields, by name
     await pump.record(Unknown(reason="lost"), await pump.claim_one(account=account))
@@ -27,13 +27,13 @@ async def make_doubt(pump: Pump, account: str = ACCOUNT, **fields: object) -> Ou
     return message
 
 
-def verdict(doubt: Doubt, **fields: object) -> DoubtVerdict:
-    """Make a verdict about a doubt."""
-    plain = DoubtVerdict(id=doubt.id, bucket=doubt.bucket, version=doubt.version, replay=True, reason=HARMLESS)
+def settlement(send: UncertainSend, **fields: object) -> Settlement:
+    """Make a decision about an uncertain send."""
+    plain = Settlement(id=send.id, bucket=send.bucket, version=send.version, replay=True, reason=HARMLESS)
     return msgspec.structs.replace(plain, **fields)
 
 
-class DoubtContract:
+class UncertainContract:
     """What nobody knows."""
 
     async def test_a_row_in_flight_is_not_rescued_before_its_lease_ran_out(self, harness: StoreHarness) -> None:
@@ -44,7 +44,7 @@ class DoubtContract:
         assert await pump.rescue(after=LEASE - timedelta(seconds=20)) == 0
         assert await pump.status(message) is OutgoingStatus.SENDING
 
-    async def test_an_expired_claim_becomes_a_doubt_with_an_attempt_of_unknown_outcome(
+    async def test_an_expired_claim_becomes_an_uncertain_send_with_an_attempt_of_unknown_outcome(
         self, harness: StoreHarness
     ) -> None:
         """F-27, F-36: it may have been sent, so it is not tried again by itself."""
@@ -77,13 +77,13 @@ class DoubtContract:
         assert [await harness.store.rescue_outgoing(limit=2) for _ in range(4)] == [2, 2, 1, 0]
         await pump.check()
 
-    async def test_a_doubt_tells_what_a_decision_needs(self, harness: StoreHarness) -> None:
+    async def test_an_uncertain_send_tells_what_a_decision_needs(self, harness: StoreHarness) -> None:
         """Account, policy, replays so far, and since when by the store's clock."""
         pump = Pump(harness)
-        message = await make_doubt(pump, "mail-1", doubt_policy=DoubtPolicy.PREFER_DUPLICATE)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        message = await make_uncertain(pump, "mail-1", uncertain_policy=UncertainPolicy.PREFER_DUPLICATE)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
         seen = await pump.seen(message.id)
-        assert doubt == Doubt(
+        assert send == UncertainSend(
             id=message.id or 0,
             bucket=message.bucket,
             tenant_id=harness.tenant_id,
@@ -93,23 +93,23 @@ class DoubtContract:
             channel=message.channel,
             attempts=1,
             unanswered=0,
-            doubt_policy=DoubtPolicy.PREFER_DUPLICATE,
+            uncertain_policy=UncertainPolicy.PREFER_DUPLICATE,
             replays=0,
-            unproven_for=doubt.unproven_for,
+            unknown_for=send.unknown_for,
             is_over=False,
         )
-        assert near(seen.entry.first_unproven_at, await harness.now() - doubt.unproven_for)
+        assert near(seen.entry.first_unknown_at, await harness.now() - send.unknown_for)
 
-    async def test_a_doubt_is_shown_only_to_those_who_serve_its_account(self, harness: StoreHarness) -> None:
+    async def test_an_uncertain_send_is_shown_only_to_those_who_serve_its_account(self, harness: StoreHarness) -> None:
         """I-10: whoever does not know what a provider promises must not judge by it."""
         pump = Pump(harness)
-        message = await make_doubt(pump, "mail-1")
-        assert await harness.store.find_doubts(accounts=("mail-2",), limit=10) == []
-        assert await harness.store.find_doubts(accounts=(), limit=10) == []
-        (doubt,) = await harness.store.find_doubts(accounts=("mail-2", "mail-1"), limit=10)
-        assert doubt.id == message.id
+        message = await make_uncertain(pump, "mail-1")
+        assert await harness.store.find_uncertain(accounts=("mail-2",), limit=10) == []
+        assert await harness.store.find_uncertain(accounts=(), limit=10) == []
+        (send,) = await harness.store.find_uncertain(accounts=("mail-2", "mail-1"), limit=10)
+        assert send.id == message.id
 
-    async def test_a_doubt_counts_the_calls_that_were_not_answered(self, harness: StoreHarness) -> None:
+    async def test_an_uncertain_send_counts_the_calls_that_were_not_answered(self, harness: StoreHarness) -> None:
         """A call that was lost with its worker is none of them: nobody waited for its answer."""
         pump = Pump(harness)
         message = await pump.message()
@@ -117,33 +117,33 @@ class DoubtContract:
         assert await pump.rescue() == 1
         await replay(harness, message)
         await pump.record(Unknown(reason="lost"), await pump.claim_one(), latency_ms=20_000)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        assert (doubt.attempts, doubt.unanswered) == (2, 1)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        assert (send.attempts, send.unanswered) == (2, 1)
 
-    async def test_a_doubt_says_when_its_message_is_out_of_time(self, harness: StoreHarness) -> None:
+    async def test_an_uncertain_send_says_when_its_message_is_out_of_time(self, harness: StoreHarness) -> None:
         """So that nobody replays what the claim would not let out."""
         pump = Pump(harness)
-        await make_doubt(pump, expires_at=await harness.now() + HOUR)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        assert not doubt.is_over
+        await make_uncertain(pump, expires_at=await harness.now() + HOUR)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        assert not send.is_over
         await harness.elapse(2 * HOUR)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        assert doubt.is_over
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        assert send.is_over
 
     async def test_what_is_let_rest_opens_one_case_for_its_account(self, harness: StoreHarness) -> None:
         """However many messages it has; a replay opens none."""
         pump = Pump(harness)
-        messages = [await make_doubt(pump, "mail-1", job=n) for n in (1, 2, 3)]
-        replayed, *resting = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        verdicts = [verdict(replayed), *[verdict(one, replay=False, reason="so be it") for one in resting]]
-        await harness.store.settle_doubts(verdicts, actor="settle")
+        messages = [await make_uncertain(pump, "mail-1", job=n) for n in (1, 2, 3)]
+        replayed, *resting = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        settlements = [settlement(replayed), *[settlement(one, replay=False, reason="so be it") for one in resting]]
+        await harness.store.settle_uncertain(settlements, actor="settle")
         (case,) = await harness.rows(harness.tenant_id, SupportCase)
         assert (case.kind, case.record, case.seen_count) == (SupportKind.UNCERTAIN, "ProviderAccount", 2)
         assert "mail-1" in case.record_key
         assert str(messages[-1].message_id) in case.details
         assert "so be it" in case.details
 
-    async def test_the_window_of_a_doubt_begins_with_its_call_and_not_with_its_rescue(
+    async def test_the_window_of_an_uncertain_send_begins_with_its_call_and_not_with_its_rescue(
         self, harness: StoreHarness
     ) -> None:
         """All workers were down for an hour: the provider's window has run for that hour too (I-10)."""
@@ -152,36 +152,36 @@ class DoubtContract:
         await pump.claim_one()
         assert await pump.rescue(after=HOUR) == 1
         seen = await pump.seen(message.id)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        assert near(seen.lines[0].at, await harness.now() - doubt.unproven_for)
-        assert doubt.unproven_for >= HOUR - LEASE - timedelta(seconds=1)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        assert near(seen.lines[0].at, await harness.now() - send.unknown_for)
+        assert send.unknown_for >= HOUR - LEASE - timedelta(seconds=1)
 
-    async def test_a_second_doubt_of_a_row_keeps_the_first_ones_time(self, harness: StoreHarness) -> None:
+    async def test_a_second_uncertain_send_of_a_row_keeps_the_first_ones_time(self, harness: StoreHarness) -> None:
         """The window is counted from the first attempt that is not proven refused."""
         pump = Pump(harness)
-        message = await make_doubt(pump)
-        first_at = (await pump.seen(message.id)).entry.first_unproven_at
+        message = await make_uncertain(pump)
+        first_at = (await pump.seen(message.id)).entry.first_unknown_at
         await replay(harness, message)
         if harness.clock is not None:
             await harness.elapse(timedelta(minutes=10))
         await pump.record(Unknown(reason="lost again"), await pump.claim_one())
         seen = await pump.seen(message.id)
-        assert seen.entry.first_unproven_at == first_at is not None
+        assert seen.entry.first_unknown_at == first_at is not None
         assert [one.status for one in seen.attempts] == [AttemptStatus.UNKNOWN] * 2
 
-    async def test_doubts_are_found_oldest_first_and_no_more_than_asked(self, harness: StoreHarness) -> None:
+    async def test_uncertain_sends_are_found_oldest_first_and_no_more_than_asked(self, harness: StoreHarness) -> None:
         """Of all tenants; sent and failed rows are none."""
         pump = Pump(harness)
         messages = []
         for n in range(1, 4):
-            messages.append(await make_doubt(pump, job=n))
+            messages.append(await make_uncertain(pump, job=n))
             await harness.elapse(timedelta(seconds=1))
         await pump.message(9)
         await pump.record(Accepted(), await pump.claim_one())
-        assert [doubt.id for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=2)] == [
+        assert [send.id for send in await harness.store.find_uncertain(accounts=ACCOUNTS, limit=2)] == [
             one.id for one in messages[:2]
         ]
-        assert len(await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)) == 3
+        assert len(await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)) == 3
 
     async def test_a_replay_is_due_after_its_delay_and_only_through_the_same_account(
         self, harness: StoreHarness
@@ -191,9 +191,9 @@ class DoubtContract:
         (message,) = await pump.campaign(1)
         (open_flow,) = await pump.heads()
         await pump.record(Unknown(reason="lost"), await pump.claim_one(account="mail-1"))
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        verdicts = [verdict(doubt, delay=timedelta(seconds=30))]
-        assert await harness.store.settle_doubts(verdicts, actor="settle") == {message.id}
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        settlements = [settlement(send, delay=timedelta(seconds=30))]
+        assert await harness.store.settle_uncertain(settlements, actor="settle") == {message.id}
         await pump.check()
         seen = await pump.seen(message.id)
         line = seen.lines[-1]
@@ -202,14 +202,14 @@ class DoubtContract:
         assert await pump.heads() == []
         await harness.elapse(timedelta(seconds=31))
         (pinned,) = await pump.heads()
-        assert (pinned.account, pinned.source) == ("mail-1", open_flow.source)
+        assert (pinned.account, pinned.broadcast) == ("mail-1", open_flow.broadcast)
         for flow_id in (open_flow.flow_id, pinned.flow_id):
             assert await pump.take([FlowQuota(flow_id=flow_id, quota=9, account="mail-2")]) == []
         (again,) = await pump.take([FlowQuota(flow_id=pinned.flow_id, quota=9, account="mail-1")])
         assert (again.id, again.attempts) == (message.id, 2)
-        assert again.unproven_for is not None
-        first_at = (await pump.seen(message.id)).entry.first_unproven_at
-        assert near(first_at, await harness.now() - again.unproven_for)
+        assert again.unknown_for is not None
+        first_at = (await pump.seen(message.id)).entry.first_unknown_at
+        assert near(first_at, await harness.now() - again.unknown_for)
 
     @pytest.mark.parametrize("outcome", [Deferred(reason="later"), Unknown(reason="lost"), None], ids=repr)
     async def test_an_authorised_replay_is_authorised_for_one_call(
@@ -217,9 +217,9 @@ class DoubtContract:
     ) -> None:
         """I-10: whatever came of it, a lost worker too, uses it up; one that came to no call does not."""
         pump = Pump(harness)
-        message = await make_doubt(pump)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        await harness.store.settle_doubts([verdict(doubt, counts_as_duplicate=True)], actor="settle")
+        message = await make_uncertain(pump)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        await harness.store.settle_uncertain([settlement(send, counts_as_duplicate=True)], actor="settle")
         for _ in range(2):
             claimed = await pump.claim_one()
             assert claimed.replay_authorised
@@ -239,33 +239,33 @@ class DoubtContract:
     ) -> None:
         """I-10, F-33: the window is looked at again right before the call, and may have closed by then."""
         pump = Pump(harness)
-        message = await make_doubt(pump)
+        message = await make_uncertain(pump)
         await replay(harness, message)
         assert not (await pump.claim_one()).replay_authorised
 
     async def test_only_a_replay_that_may_be_a_duplicate_is_counted(self, harness: StoreHarness) -> None:
         """I-09: the one of `prefer_duplicate` is counted apart."""
         pump = Pump(harness)
-        await make_doubt(pump)
+        await make_uncertain(pump)
         counted = []
         for counts_as_duplicate in (False, True, False):
-            (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-            counted.append(doubt.replays)
-            again = verdict(doubt, counts_as_duplicate=counts_as_duplicate)
-            await harness.store.settle_doubts([again], actor="settle")
+            (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+            counted.append(send.replays)
+            again = settlement(send, counts_as_duplicate=counts_as_duplicate)
+            await harness.store.settle_uncertain([again], actor="settle")
             await pump.record(Unknown(reason="lost again"), await pump.claim_one())
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        assert [*counted, doubt.replays] == [0, 0, 1, 1]
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        assert [*counted, send.replays] == [0, 0, 1, 1]
 
-    async def test_a_doubt_that_is_left_to_rest_keeps_the_decision_and_is_asked_about_no_more(
+    async def test_an_uncertain_send_that_is_left_to_rest_keeps_the_decision_and_is_asked_about_no_more(
         self, harness: StoreHarness
     ) -> None:
-        """`prefer_loss`: it stays where it is, with who decided, when and why on its row and on a line of its story."""
+        """`prefer_loss`: it stays where it is, with who decided, when and why on its row and on a line of its timeline."""
         pump = Pump(harness)
-        message = await make_doubt(pump)
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        rest = verdict(doubt, replay=False, reason="left as it is")
-        assert await harness.store.settle_doubts([rest], actor="settle") == {message.id}
+        message = await make_uncertain(pump)
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        rest = settlement(send, replay=False, reason="left as it is")
+        assert await harness.store.settle_uncertain([rest], actor="settle") == {message.id}
         await pump.check()
         seen = await pump.seen(message.id)
         assert (seen.status, seen.entry.reason) == (OutgoingStatus.UNCERTAIN, "left as it is")
@@ -273,17 +273,17 @@ class DoubtContract:
         line = seen.lines[-1]
         assert (line.actor, line.reason) == ("settle", "left as it is")
         assert near(line.at, await harness.now())
-        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
+        assert await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10) == []
         assert await pump.claim() == []
 
-    async def test_a_doubt_at_rest_is_still_settled_by_a_late_reply(self, harness: StoreHarness) -> None:
+    async def test_an_uncertain_send_at_rest_is_still_settled_by_a_late_reply(self, harness: StoreHarness) -> None:
         """Evidence always counts."""
         pump = Pump(harness)
         message = await pump.message()
         claimed = await pump.claim_one()
         await pump.rescue()
-        (doubt,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-        await harness.store.settle_doubts([verdict(doubt, replay=False)], actor="settle")
+        (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+        await harness.store.settle_uncertain([settlement(send, replay=False)], actor="settle")
         assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
         assert await pump.status(message) is OutgoingStatus.SENT_TO_PROVIDER
 
@@ -293,28 +293,28 @@ class DoubtContract:
         first = await pump.message(1)
         claimed = await pump.claim_one()
         await pump.record(Unknown(reason="lost"), claimed)
-        second = await make_doubt(pump, job=2)
-        stale, fresh = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        second = await make_uncertain(pump, job=2)
+        stale, fresh = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
         await pump.record(Accepted(), claimed)
-        verdicts = [verdict(stale), verdict(fresh), verdict(fresh, id=2**40)]
-        assert await harness.store.settle_doubts(verdicts, actor="settle") == {second.id}
-        assert await harness.store.settle_doubts(verdicts, actor="settle") == set()
+        settlements = [settlement(stale), settlement(fresh), settlement(fresh, id=2**40)]
+        assert await harness.store.settle_uncertain(settlements, actor="settle") == {second.id}
+        assert await harness.store.settle_uncertain(settlements, actor="settle") == set()
         await pump.check()
         assert await pump.status(first) is OutgoingStatus.SENT_TO_PROVIDER
-        assert await harness.store.settle_doubts([], actor="settle") == set()
+        assert await harness.store.settle_uncertain([], actor="settle") == set()
 
-    async def test_a_verdict_about_an_earlier_doubt_of_a_row_does_not_settle_the_present_one(
+    async def test_a_verdict_about_an_earlier_uncertain_send_of_a_row_does_not_settle_the_present_one(
         self, harness: StoreHarness
     ) -> None:
-        """F-48: replayed and lost again while the reconciler slept; its version says which doubt it judged."""
+        """F-48: replayed and lost again while the reconciler slept; its version says which uncertain send it judged."""
         pump = Pump(harness)
-        message = await make_doubt(pump)
-        (first,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        message = await make_uncertain(pump)
+        (first,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
         await replay(harness, message)
         await pump.record(Unknown(reason="lost again"), await pump.claim_one())
-        for stale in (verdict(first), verdict(first, replay=False)):
-            assert await harness.store.settle_doubts([stale], actor="settle") == set()
-        (second,) = await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
+        for stale in (settlement(first), settlement(first, replay=False)):
+            assert await harness.store.settle_uncertain([stale], actor="settle") == set()
+        (second,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
         assert second.version > first.version
         assert await pump.status(message) is OutgoingStatus.UNCERTAIN
 
@@ -323,7 +323,7 @@ class RetryContract:
     """A person's word."""
 
     @pytest.mark.parametrize("failed", [True, False], ids=["failed", "uncertain"])
-    async def test_a_person_returns_a_failed_or_doubtful_row_to_be_sent_again(
+    async def test_a_person_returns_a_failed_or_uncertain_row_to_be_sent_again(
         self, harness: StoreHarness, failed: bool
     ) -> None:
         """On the same row, at once, with who and why on its line, authorised once."""
@@ -344,7 +344,7 @@ class RetryContract:
             "sam",
             "the address was mended",
         )
-        assert await harness.store.find_doubts(accounts=ACCOUNTS, limit=10) == []
+        assert await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10) == []
         claimed = await pump.claim_one()
         assert (claimed.id, claimed.attempts, claimed.replay_authorised) == (message.id, 2, True)
         assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
@@ -384,7 +384,7 @@ class RetryContract:
 
     @pytest.mark.parametrize("claimed", [True, False], ids=["in-flight", "waiting"])
     async def test_what_is_on_its_way_cannot_be_retried(self, harness: StoreHarness, claimed: bool) -> None:
-        """Only what failed or is in doubt."""
+        """Only what failed or is uncertain."""
         pump = Pump(harness)
         message = await pump.message()
         if claimed:

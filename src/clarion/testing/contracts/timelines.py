@@ -1,4 +1,4 @@
-"""What people ask: the story of a job, an entity's history, doubts, cases, tenants, and how much work waits."""
+"""What people ask: the timeline of a job, an entity's history, uncertain sends, cases, tenants, and how much work waits."""
 
 from datetime import timedelta
 from typing import Final
@@ -14,15 +14,15 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import Purpose
-from clarion.domain.story import TransitionLine, timeline
 from clarion.domain.support import SupportStatus
+from clarion.domain.timeline import TransitionLine, timeline_lines
 from clarion.ports.insights import PAGE_MAX, Gauge, JobLine
-from clarion.testing.contracts.doubts import make_doubt, verdict
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import ACCOUNTS, Pump, near
 from clarion.testing.contracts.receipts import event, track
 from clarion.testing.contracts.stages import claim, finished, make_pending
 from clarion.testing.contracts.support_cases import support_case
+from clarion.testing.contracts.uncertain import make_uncertain, settlement
 from clarion.testing.factories import guarded_entry, guid, messaging_job, notification_job, scheduler_of, user_message
 
 MINUTE: Final = timedelta(minutes=1)
@@ -37,10 +37,10 @@ NOTHING: Final = Gauge(
 )
 
 
-class StoryContract:
+class TimelineContract:
     """Everything about one job."""
 
-    async def test_a_story_holds_the_job_its_scheduler_row_and_its_inbox_rows(self, harness: StoreHarness) -> None:
+    async def test_a_timeline_holds_the_job_its_scheduler_row_and_its_inbox_rows(self, harness: StoreHarness) -> None:
         """As they are stored, each with the time of its making by the store's clock."""
         await make_pending(harness)
         (claimed,) = await claim(harness)
@@ -49,27 +49,27 @@ class StoryContract:
         await harness.store.ensure_user_messages(harness.tenant_id, lines)
         await harness.store.ensure_user_messages(harness.tenant_id, [user_message(3, job_row_key="another")])
         (job,) = await harness.rows(harness.tenant_id, NotificationJob)
-        story = await harness.store.find_job_story(harness.tenant_id, job.guid)
-        assert story is not None
-        assert (story.job, story.outgoing) == (job, ())
-        assert [story.scheduler] == await harness.rows(harness.tenant_id, NotificationScheduler)
+        timeline = await harness.store.find_job_timeline(harness.tenant_id, job.guid)
+        assert timeline is not None
+        assert (timeline.job, timeline.outgoing) == (job, ())
+        assert [timeline.scheduler] == await harness.rows(harness.tenant_id, NotificationScheduler)
         inbox = [row for row in await harness.rows(harness.tenant_id, UserMessage) if row.job_row_key == job.row_key]
-        assert sorted((row for _, row in story.inbox), key=lambda row: row.id or 0) == inbox
+        assert sorted((row for _, row in timeline.inbox), key=lambda row: row.id or 0) == inbox
         now = await harness.now()
-        made = (story.created_at, story.scheduler_at, *(at for at, _ in story.inbox))
-        assert all(near(at, now) for at in (*made, story.scheduled_at, story.moved_at))
+        made = (timeline.created_at, timeline.scheduler_at, *(at for at, _ in timeline.inbox))
+        assert all(near(at, now) for at in (*made, timeline.scheduled_at, timeline.moved_at))
 
-    async def test_a_story_tells_when_its_stages_ended(self, harness: StoreHarness) -> None:
+    async def test_a_timeline_tells_when_its_stages_ended(self, harness: StoreHarness) -> None:
         """When the first passed the job on, and when its pending row last moved: by a claim, its end, a rescue."""
         await make_pending(harness)
         (job,) = await harness.rows(harness.tenant_id, NotificationJob)
 
         async def ages() -> list[int | None]:
             """Tell for how many minutes the row has been scheduled, and where it is."""
-            story = await harness.store.find_job_story(harness.tenant_id, job.guid)
-            assert story is not None
+            timeline = await harness.store.find_job_timeline(harness.tenant_id, job.guid)
+            assert timeline is not None
             now = await harness.now()
-            return [None if at is None else (now - at) // MINUTE for at in (story.scheduled_at, story.moved_at)]
+            return [None if at is None else (now - at) // MINUTE for at in (timeline.scheduled_at, timeline.moved_at)]
 
         assert await ages() == [None, None]
         (claimed,) = await claim(harness)
@@ -89,7 +89,7 @@ class StoryContract:
         assert await harness.store.cancel_job(harness.tenant_id, job.guid, actor="sam")
         assert await ages() == [7, 0]
 
-    async def test_a_story_tells_who_called_a_row_off_that_was_on_its_way(self, harness: StoreHarness) -> None:
+    async def test_a_timeline_tells_who_called_a_row_off_that_was_on_its_way(self, harness: StoreHarness) -> None:
         """It may be sent all the same, and then nothing else would tell of the cancel."""
         pump = Pump(harness)
         await pump.message()
@@ -97,14 +97,14 @@ class StoryContract:
         job = await pump.job()
         assert await harness.store.cancel_job(harness.tenant_id, job.guid, actor="sam")
         await pump.record(Accepted(), claimed)
-        story = await harness.store.find_job_story(harness.tenant_id, job.guid)
-        assert story is not None
-        (row,) = story.outgoing
+        timeline = await harness.store.find_job_timeline(harness.tenant_id, job.guid)
+        assert timeline is not None
+        (row,) = timeline.outgoing
         assert (row.status, row.cancel_actor) == (OutgoingStatus.SENT_TO_PROVIDER, "sam")
         assert near(row.cancel_at, await harness.now())
-        assert [line.what for line in timeline(story)][-3:] == ["called off", "called", "sent"]
+        assert [line.what for line in timeline_lines(timeline)][-3:] == ["called off", "called", "sent"]
 
-    async def test_a_story_tells_all_that_happened_to_each_row(self, harness: StoreHarness) -> None:
+    async def test_a_timeline_tells_all_that_happened_to_each_row(self, harness: StoreHarness) -> None:
         """Moves, calls and receipts, in their order; the row as it stands."""
         pump = Pump(harness)
         message = await pump.message()
@@ -115,11 +115,11 @@ class StoryContract:
         await harness.elapse(timedelta(seconds=1))
         waiting = event(None, OutgoingStatus.OPENED, event_id="second", provider_message_id="p-1", account="mail-2")
         await harness.store.keep_events(harness.tenant_id, [waiting])
-        story = await harness.store.find_job_story(harness.tenant_id, (await pump.job()).guid)
-        assert story is not None
-        assert story.scheduler is None
-        assert story.scheduler_at is None
-        (row,) = story.outgoing
+        timeline = await harness.store.find_job_timeline(harness.tenant_id, (await pump.job()).guid)
+        assert timeline is not None
+        assert timeline.scheduler is None
+        assert timeline.scheduler_at is None
+        (row,) = timeline.outgoing
         seen = await pump.seen(message.id)
         assert (row.id, row.bucket, row.pk, row.rk, row.message_id, row.channel) == (
             message.id,
@@ -158,25 +158,25 @@ class StoryContract:
             ("second", OutgoingStatus.OPENED, True),
         ]
         assert near(row.created_at, await harness.now())
-        assert len(timeline(story)) == 2 + 1 + 5 + 2 + 2
+        assert len(timeline_lines(timeline)) == 2 + 1 + 5 + 2 + 2
 
-    async def test_a_story_holds_the_rows_of_its_own_job_in_the_order_of_their_making(
+    async def test_a_timeline_holds_the_rows_of_its_own_job_in_the_order_of_their_making(
         self, harness: StoreHarness
     ) -> None:
         """Nobody else's."""
         pump = Pump(harness)
         messages = [await pump.message(1, to=to) for to in (3, 1, 2)]
         await pump.message(2, to=1)
-        story = await harness.store.find_job_story(harness.tenant_id, (await pump.job(1)).guid)
-        assert story is not None
-        assert [row.id for row in story.outgoing] == [message.id for message in messages]
-        assert not any(row.transitions or row.tries or row.events for row in story.outgoing)
+        timeline = await harness.store.find_job_timeline(harness.tenant_id, (await pump.job(1)).guid)
+        assert timeline is not None
+        assert [row.id for row in timeline.outgoing] == [message.id for message in messages]
+        assert not any(row.transitions or row.tries or row.events for row in timeline.outgoing)
 
-    async def test_a_job_that_does_not_exist_or_is_another_tenants_has_no_story(self, harness: StoreHarness) -> None:
+    async def test_a_job_that_does_not_exist_or_is_another_tenants_has_no_timeline(self, harness: StoreHarness) -> None:
         """X-01: the two cannot be told apart."""
         job = await Pump(harness).job()
-        assert await harness.store.find_job_story(harness.tenant_id, guid(99)) is None
-        assert await harness.store.find_job_story(f"{harness.tenant_id}-2", job.guid) is None
+        assert await harness.store.find_job_timeline(harness.tenant_id, guid(99)) is None
+        assert await harness.store.find_job_timeline(f"{harness.tenant_id}-2", job.guid) is None
 
     async def test_a_message_leads_to_its_job(self, harness: StoreHarness) -> None:
         """By an outgoing row or by an inbox row."""
@@ -254,18 +254,18 @@ class HistoryContract:
             listed += [line.row_key for line in page]
         assert listed == sorted(keys, key=str.encode)
 
-    async def test_doubts_are_listed_with_their_reason_and_since_when(self, harness: StoreHarness) -> None:
+    async def test_uncertain_sends_are_listed_with_their_reason_and_since_when(self, harness: StoreHarness) -> None:
         """A tenant's own, by id; those at rest too, for a person may still decide otherwise."""
         pump = Pump(harness)
-        messages = [await make_doubt(pump, "mail-1", job=n) for n in (1, 2, 3)]
-        doubt = next(
-            doubt
-            for doubt in await harness.store.find_doubts(accounts=ACCOUNTS, limit=10)
-            if doubt.id == messages[0].id
+        messages = [await make_uncertain(pump, "mail-1", job=n) for n in (1, 2, 3)]
+        send = next(
+            send
+            for send in await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
+            if send.id == messages[0].id
         )
         await harness.elapse(MINUTE)
-        await harness.store.settle_doubts([verdict(doubt, replay=False, reason="at rest")], actor="settle")
-        listed = await harness.store.list_doubts(harness.tenant_id)
+        await harness.store.settle_uncertain([settlement(send, replay=False, reason="at rest")], actor="settle")
+        listed = await harness.store.list_uncertain(harness.tenant_id)
         assert [(one.id, one.message_id, one.channel, one.account, one.reason) for one in listed] == [
             (message.id, message.message_id, Channel.EMAIL, "mail-1", reason)
             for message, reason in zip(messages, ("at rest", "lost", "lost"), strict=True)
@@ -274,9 +274,9 @@ class HistoryContract:
             seen = await pump.seen(message.id)
             since = [one.at for one in seen.lines if one.from_status is OutgoingStatus.SENDING]
             assert (line.version, [line.since_at]) == (seen.message.version, since)
-        page = await harness.store.list_doubts(harness.tenant_id, after=messages[0].id or 0, limit=1)
+        page = await harness.store.list_uncertain(harness.tenant_id, after=messages[0].id or 0, limit=1)
         assert [one.id for one in page] == [messages[1].id]
-        assert await harness.store.list_doubts(f"{harness.tenant_id}-2") == []
+        assert await harness.store.list_uncertain(f"{harness.tenant_id}-2") == []
 
     async def test_one_case_is_found_by_its_id(self, harness: StoreHarness) -> None:
         """For its own tenant."""
@@ -333,7 +333,7 @@ class GaugeContract:
         await pump.claim()
         assert await harness.store.measure() == msgspec.structs.replace(NOTHING, sending=1)
 
-    async def test_rows_in_flight_in_doubt_and_open_cases_are_counted(self, harness: StoreHarness) -> None:
+    async def test_rows_in_flight_uncertain_and_open_cases_are_counted(self, harness: StoreHarness) -> None:
         """Resolved cases are not."""
         pump = Pump(harness)
         await pump.campaign(3)

@@ -1,7 +1,7 @@
-"""A bell that every process on one database hears, carried by LISTEN and NOTIFY on a connection of its own.
+"""A wake-up that every process on one database hears, carried by LISTEN and NOTIFY on a connection of its own.
 
-A ring says only that there is work; whoever hears it looks for it in the tables, and whoever misses it finds the work
-at its next poll. So a ring is never waited for, never part of a transaction that writes, and a lost connection is no
+A wake-up says only that there is work; whoever hears it looks for it in the tables, and whoever misses it finds the work
+at its next poll. So a wake-up is never waited for, never part of a transaction that writes, and a lost connection is no
 error: it is made again, and what was rung meanwhile is sent then. Reads and writes no table.
 """
 
@@ -18,13 +18,13 @@ from clarion.adapters.stores.query import load
 if TYPE_CHECKING:
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
 
-_SQL: Final = load(__package__, "bell.sql")
+_SQL: Final = load(__package__, "wake_up.sql")
 
 CHANNEL: Final = "clarion"
 """The server's channel; every database has channels of its own, so one name serves every installation."""
 
 EVERY: Final = 0.02
-"""Seconds between two sends: rings within that time are one, so a burst of commits costs at most fifty a second."""
+"""Seconds between two sends: wake-ups within that time are one, so a burst of commits costs at most fifty a second."""
 
 RECONNECT_AFTER: Final = 1.0
 """Seconds before a connection is tried again: as long as the poll that stands in for it."""
@@ -36,35 +36,35 @@ Hear: TypeAlias = Callable[[str], None]
 _FAILED: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 
 
-async def open_bell(url: str, *, hear: Hear) -> "PostgresBell":
-    """Connect and listen; `hear` is called with the topic of every ring of another process."""
-    bell = PostgresBell(url, hear=hear)
+async def open_wake_up(url: str, *, hear: Hear) -> "PostgresWakeUp":
+    """Connect and listen; `hear` is called with the topic of every wake-up of another process."""
+    wake_up = PostgresWakeUp(url, hear=hear)
     store = without_password(url)
     with failures(store), address_failures(store):
-        await bell.start()
-    return bell
+        await wake_up.start()
+    return wake_up
 
 
-class PostgresBell:
-    """One process's end of the bell."""
+class PostgresWakeUp:
+    """One process's end of the wake-up."""
 
     def __init__(self, url: str, *, hear: Hear) -> None:
-        """Describe a bell; nothing is connected yet."""
+        """Describe a wake-up; nothing is connected yet."""
         self._url = url
         self._hear = hear
-        self._rung: dict[str, None] = {}
+        self._waiting: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._closing = False
         self._connection: Connection | None = None
         self._carrying: asyncio.Task[None] | None = None
 
-    def ring(self, topic: str) -> None:
-        """Ring for a topic, soon and without waiting."""
-        self._rung[topic] = None
+    def wake(self, topic: str) -> None:
+        """Wake for a topic, soon and without waiting."""
+        self._waiting[topic] = None
         self._wake.set()
 
     async def start(self) -> None:
-        """Connect, listen, and begin to carry rings."""
+        """Connect, listen, and begin to carry wake-ups."""
         self._connection = await self._connect()
         self._carrying = asyncio.create_task(self._carry())  # noqa: TID251  close() awaits it
 
@@ -84,14 +84,14 @@ class PostgresBell:
             self._url,
             timeout=PATIENCE,
             command_timeout=PATIENCE,
-            server_settings={"application_name": "clarion bell"},
+            server_settings={"application_name": "clarion wake-up"},
         )
         await connection.add_listener(CHANNEL, self._heard)
         connection.add_termination_listener(self._lost)
         return connection
 
     async def _carry(self) -> None:
-        """Send rings, together and not too often, and keep the connection up, until the bell is closed."""
+        """Send wake-ups, together and not too often, and keep the connection up, until the wake-up is closed."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -106,20 +106,20 @@ class PostgresBell:
             await asyncio.sleep(EVERY)
 
     async def _send(self) -> None:
-        """Send all that was rung since the last time; rings that come meanwhile are for the next."""
+        """Send all that was rung since the last time; wake-ups that come meanwhile are for the next."""
         if self._connection is None:
             self._connection = await self._connect()
-        if not self._rung:
+        if not self._waiting:
             return
-        topics, self._rung = self._rung, {}
+        topics, self._waiting = self._waiting, {}
         try:
-            await self._connection.execute(_SQL["ring"].sql, CHANNEL, list(topics))
+            await self._connection.execute(_SQL["wake"].sql, CHANNEL, list(topics))
         except _FAILED:
-            self._rung = topics | self._rung
+            self._waiting = topics | self._waiting
             raise
 
     def _heard(self, connection: object, sender: int, _channel: str, topic: object) -> None:
-        """Pass on a ring of another process; our own come back too."""
+        """Pass on a wake-up of another process; our own come back too."""
         own = self._connection
         if own is not None and own is connection and sender == own.get_server_pid():
             return

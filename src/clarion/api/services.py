@@ -1,4 +1,4 @@
-"""The desk: what every handler works with, handed to it whole under the name `desk`.
+"""The services: what every handler works with, handed to it whole under the name `services`.
 
 It is one thing on purpose: the framework starts a task for each dependency where a handler has several.
 """
@@ -18,23 +18,23 @@ from clarion.ports.store import Store
 from clarion.sandbox.provider import Outbox
 
 
-class Desk:
+class Services:
     """An open platform, with what the API itself has beside it."""
 
     def __init__(
-        self, platform: Platform, *, ring: Wake, metrics: Metrics, description: bytes, pulse: Pulse | None = None
+        self, platform: Platform, *, wake: Wake, metrics: Metrics, description: bytes, pulse: Pulse | None = None
     ) -> None:
-        """Work on this platform; `ring` wakes workers after a commit that gives them work.
+        """Work on this platform; `wake` wakes workers after a commit that gives them work.
 
         The `pulse` is shared with workers of the same process, whose trouble makes it unready too.
         """
         self.platform = platform
-        self.ring = ring
+        self.wake = wake
         self.metrics = metrics
         self.description = description
         self.pulse = pulse or Pulse(platform.store, clock=platform.clock)
         self.access = Access(platform.store, clock=platform.clock)
-        self.operations = Operations(platform, wake=ring)
+        self.operations = Operations(platform, wake=wake)
         self.open_outbox: Outbox | None = None
         self.receipts_open = 0
 
@@ -51,5 +51,5 @@ class Desk:
         return self.open_outbox
 
 
-AtDesk = Annotated[Desk, Dependency(), SkipValidationMarker()]
-"""A handler's argument `desk`, passed on as it is."""
+InjectedServices = Annotated[Services, Dependency(), SkipValidationMarker()]
+"""A handler's argument `services`, passed on as it is."""

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from clarion.cli import option
-from clarion.cli.desk import Desk, at_desk, require_reason
 from clarion.cli.output import print_json, print_table, say_more
+from clarion.cli.session import Session, in_session, require_reason
 from clarion.client import wire
 from clarion.errors import Conflict
 
@@ -24,8 +24,8 @@ def list_uncertain(
 ) -> None:
     """List them, with the version that `retry` asks for."""
     query = option.page(limit, after)
-    page = at_desk(
-        lambda desk: desk.operations.support.list_uncertain(desk.tenant_id, query), store=store, tenant=tenant
+    page = in_session(
+        lambda session: session.operations.support.list_uncertain(session.tenant_id, query), store=store, tenant=tenant
     )
     if as_json:
         print_json(page)
@@ -57,15 +57,15 @@ def retry(
     """Send one again although it may have arrived."""
     require_reason(reason)
 
-    async def work(desk: Desk) -> wire.Retried | None:
+    async def work(session: Session) -> wire.Retried | None:
         try:
-            return await desk.operations.support.retry_message(
-                desk.tenant_id, outgoing, version=version, actor=desk.actor, reason=reason
+            return await session.operations.support.retry_message(
+                session.tenant_id, outgoing, version=version, actor=session.actor, reason=reason
             )
         except Conflict:
             return None
 
-    retried = at_desk(work, store=store, tenant=tenant)
+    retried = in_session(work, store=store, tenant=tenant)
     if retried is None:
         raise Conflict(
             f"the message {outgoing} is no longer uncertain at version {version}, was canceled, or is out of time",
