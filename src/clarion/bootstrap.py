@@ -75,14 +75,14 @@ class StoreEngine(Protocol):
 
 
 class RemoteWakeUp(Protocol):
-    """A wake-up that other processes on the same store hear."""
+    """Wakes the workers of other processes on the same store."""
 
     def wake(self, topic: str) -> None:
-        """Wake there, soon and without waiting."""
+        """Wake them for a topic, soon and without waiting."""
         ...
 
     async def close(self) -> None:
-        """Send what was rung, and hear nothing more."""
+        """Send what is waiting, and hear nothing more."""
         ...
 
 
@@ -90,7 +90,7 @@ class WakeUpOpener(Protocol):
     """What an entry point of `clarion.stores` may offer as `open_wake_up`, where its engine carries wake-ups."""
 
     async def __call__(self, url: str, *, hear: Callable[[str], None]) -> RemoteWakeUp:
-        """Open a wake-up; `hear` is called with the topic of every wake-up of another process."""
+        """Connect; `hear` is called with the topic of every wake-up of another process."""
         ...
 
 
@@ -246,7 +246,7 @@ async def check(settings: Settings) -> None:
 async def open_wake_up(
     settings: Settings, *, hear: Callable[[str], None]
 ) -> AsyncIterator[Callable[[str], None] | None]:
-    """Give what wake-ups in other processes, or None on a store that carries no wake-ups: there the next poll finds work."""
+    """Give what wakes other processes, or None where the store carries no wake-ups: there the next poll finds work."""
     opener = cast(WakeUpOpener | None, getattr(_engine(settings), "open_wake_up", None))
     if opener is None:
         yield None

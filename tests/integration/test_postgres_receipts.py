@@ -84,7 +84,7 @@ async def test_two_who_apply_receipts_at_once_take_different_ones(race: Race) ->
 
 
 async def test_a_record_and_a_rescue_of_the_same_row_come_to_the_same(race: Race) -> None:
-    """The rescuer passes over a row that is being recorded; a record waits for the rescue, and settles the uncertain send."""
+    """The rescuer passes over a row that is being recorded; a record waits for the rescue, and settles the row."""
     await send(race.second)
     found = await race.second.discover_flows(routes=[ROUTE], lows={})
     quotas = [FlowQuota(flow_id=found.heads[0].flow_id, quota=1, account="main")]

@@ -1,4 +1,4 @@
-"""The wake-up across processes: heard by others, never by oneself, together where many wake-up, and again after a loss."""
+"""Wake-ups across processes: others hear them, the sender does not, many are sent as one, and again after a loss."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,7 +22,7 @@ WHERE
 
 
 class Ear:
-    """Hears the wake-ups of one wake-up."""
+    """Hears the wake-ups that come to one process."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -86,9 +86,7 @@ async def test_many_wake_ups_at_once_are_one(opened: Opener) -> None:
     assert sorted(ear.heard) == ["last", "outgoing", "stages"]
 
 
-async def test_a_wake_up_waits_for_nobody_and_is_sent_when_the_wake_up_is_closed(
-    migrated_postgres_url: str, opened: Opener
-) -> None:
+async def test_a_wake_up_waits_for_nobody_and_is_sent_on_closing(migrated_postgres_url: str, opened: Opener) -> None:
     ear = Ear()
     await opened(ear)
     one = await open_wake_up(migrated_postgres_url, hear=Ear().hear)
@@ -116,7 +114,7 @@ async def test_a_lost_connection_is_made_again_and_what_was_rung_meanwhile_is_he
     await ears[0].waits_for("outgoing")
 
 
-async def test_a_server_that_cannot_be_reached_is_told_when_the_wake_up_is_opened() -> None:
+async def test_a_server_that_cannot_be_reached_is_told_on_opening() -> None:
     with pytest.raises(StoreUnreachable):
         await open_wake_up("postgresql://nobody@/nothing?host=/nowhere", hear=Ear().hear)
     with pytest.raises(BadConfiguration):

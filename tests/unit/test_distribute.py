@@ -48,7 +48,7 @@ async def seeded(store: MemoryStore, clock: ManualClock) -> Line:
 
 
 async def test_a_slot_is_taken_until_its_outcome_is_recorded(line: Line) -> None:
-    """I-14: a kill leaves no more uncertain rows than there are slots, those that were answered and not recorded too."""
+    """I-14: a kill leaves no more uncertain rows than there are slots, counting those answered and not recorded."""
     end = asyncio.Event()
 
     async def wait() -> CallOutcome:

@@ -1,4 +1,4 @@
-"""The loop: it works while there is work, wakes on a wake-up, outlives errors, and stops between steps."""
+"""The loop: it works while there is work, wakes when told, outlives errors, and stops between steps."""
 
 import asyncio
 

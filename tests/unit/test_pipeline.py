@@ -244,7 +244,7 @@ async def test_a_row_whose_template_is_not_there_ends_and_says_so(line: Line) ->
     assert not line.provider.calls
 
 
-async def test_what_breaks_before_the_call_leaves_no_uncertain_send_and_costs_no_other(line: Line) -> None:
+async def test_what_breaks_before_the_call_leaves_nothing_uncertain_and_costs_no_other(line: Line) -> None:
     class Defective(Newer):
         def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
             if data["name"] == "Sam":
@@ -271,9 +271,9 @@ async def test_an_outcome_that_cannot_be_stored_costs_no_other() -> None:
     line = Line(Picky(clock), clock, Scripted())
     await line.seed()
     line.provider.answers = [Refused(reason="unspeakable"), Accepted(provider_message_id="p-2")]
-    receipts = [await line.send(to=f"{name}@example.com") for name in ("sam", "kim")]
+    all_sent = [await line.send(to=f"{name}@example.com") for name in ("sam", "kim")]
     await line.drain()
-    timelines = [await line.timeline(sent) for sent in receipts]
+    timelines = [await line.timeline(sent) for sent in all_sent]
     assert {row.status for timeline in timelines for row in timeline.outgoing} == {
         OutgoingStatus.SENDING,
         OutgoingStatus.SENT_TO_PROVIDER,
@@ -360,7 +360,7 @@ async def test_what_cannot_be_sent_is_refused_at_the_door(
         await line.send(**given)
 
 
-async def test_a_worker_that_dies_between_claim_and_record_leaves_an_uncertain_send_and_never_a_second_send(
+async def test_a_worker_that_dies_between_claim_and_record_leaves_the_row_uncertain_and_never_a_second_send(
     line: Line,
 ) -> None:
     sent = await line.send()

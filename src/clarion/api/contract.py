@@ -1,7 +1,7 @@
 """What a route promises: who may ask, what it reads and answers, and which errors to expect.
 
-Every handler carries its contract in `opt`; the authentication, the reader of bodies and the OpenAPI document all go by it, so
-that none of them can say something else. Plain values.
+Every handler carries its contract in `opt`. Authentication, the reader of bodies and the OpenAPI document all go by it,
+so that none of them can say something else. Plain values.
 """
 
 from http import HTTPStatus

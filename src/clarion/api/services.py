@@ -1,4 +1,4 @@
-"""The services: what every handler works with, handed to it whole under the name `services`.
+"""What every handler works with, handed to it whole under the name `services`.
 
 It is one thing on purpose: the framework starts a task for each dependency where a handler has several.
 """

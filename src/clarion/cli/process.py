@@ -106,7 +106,7 @@ def served_channels(platform: Platform, wanted: Sequence[Channel]) -> tuple[Chan
 
 @asynccontextmanager
 async def open_process_wake_up(platform: Platform) -> AsyncIterator[WakeUp]:
-    """Make this process's wake-up; on a store that can, it wake-ups in other processes too and hears theirs."""
+    """Make this process's wake-ups; where the store can, they reach other processes, and theirs come here."""
     wake_up: WakeUp | None = None
 
     def hear(topic: str) -> None:

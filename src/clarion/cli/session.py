@@ -1,4 +1,4 @@
-"""The session: what a command works with. Opens the platform, finds the tenant, says who acts, and closes again."""
+"""A command's session: what it works with. Opens the platform, finds the tenant, says who acts, and closes again."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ def in_session(work: Callable[[Session], Awaitable[T]], *, store: str | None, te
 
 
 async def open_session(platform: Platform, *, tenant: str | None, wake: Wake = lambda _: None) -> Session:
-    """Make a session on an open platform, for the tenant that is named or the only one."""
+    """Make the session on an open platform, for the tenant that is named or the only one."""
     return Session(
         platform=platform,
         operations=Operations(platform, wake=wake),

@@ -176,7 +176,7 @@ class UncertainSend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of an uncertain send: replayed through the same account, or left to rest with the decision on its timeline."""
+    """What becomes of an uncertain send: replayed through the same account, or left as it is, with the reason why."""
 
     id: int
     bucket: int

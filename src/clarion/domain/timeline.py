@@ -1,4 +1,4 @@
-"""The timeline of a notification: what is stored about it, and the timeline that a person reads. Pure.
+"""The timeline of a notification: what is stored about it, and the lines that a person reads. Pure.
 
 The records are gathered by the store's read side; here they become one list of lines in the order in which things
 happened, each with its time, what happened and why. Nothing is invented: a line stands for a stored fact.

@@ -15,7 +15,7 @@ BATCH: Final = 200
 
 
 class Settle:
-    """The stage for uncertain sends."""
+    """The step that decides about uncertain sends."""
 
     def __init__(self, *, queue: QueueStore, providers: Mapping[str, Provider]) -> None:
         """Work on this queue; `providers` by account."""

@@ -5,8 +5,8 @@
 
 It ends with 1 where a promise was broken: something lost, delivered twice or invented, an invariant violated, a seed
 that gave two different runs, or, over 5,000 runs and more, something expected that was never met. A failing seed is
-shown with its options, the faults that it needs, and the end of its timeline. `kills` counts how often a process was made
-to vanish.
+shown with its options, the faults that it needs, and the end of its timeline. `kills` counts how often a process was
+made to vanish.
 """
 
 import argparse

@@ -91,7 +91,7 @@ def judge(
 
 
 def is_settled(timeline: JobTimeline | None, *, dedupes: bool) -> bool:
-    """Tell whether nothing more will happen to a message by itself; an uncertain one is replayed where that is harmless."""
+    """Tell whether nothing more will happen to a message by itself; uncertain ones are replayed where harmless."""
     if timeline is None or timeline.scheduler is None or timeline.scheduler.status in _UNFINISHED:
         return False
     resting = _RESTING - {OutgoingStatus.UNCERTAIN} if dedupes else _RESTING
@@ -112,7 +112,7 @@ def _violations(
     if unexplained:
         yield f"I-12, I-14: {unexplained} times a message became Uncertain and no killed worker's call slots explain it"
     if were_uncertain > in_flight:
-        yield f"I-12: {were_uncertain} times a message became Uncertain and only {in_flight} times was one in flight at a kill"
+        yield f"I-12: {were_uncertain} messages became Uncertain and only {in_flight} were in flight at a kill"
     if uncertain:
         yield f"I-10: {uncertain} messages rest in Uncertain though the provider de-duplicates"
     if share < DELIVERED_MIN:
@@ -132,9 +132,9 @@ def _uncertain_times(row: OutgoingTimeline) -> Iterator[tuple[datetime, datetime
 
 
 def _unexplained(were_uncertain: Sequence[tuple[datetime, datetime]], kills: Sequence[Kill], *, slots: int) -> int:
-    """Match uncertain sends to kills between their claim and their end, at most `slots` to a kill; count those left over.
+    """Match uncertain rows to kills between claim and end, at most `slots` to a kill; count those left over.
 
-    The uncertain send that ends first is matched first, which finds a complete matching wherever there is one.
+    The one that ends first is matched first, which finds a complete matching wherever there is one.
     """
     left = sorted(were_uncertain, key=lambda send: send[1])
     for kill in sorted(kills, key=lambda kill: kill.at):

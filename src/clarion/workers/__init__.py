@@ -1,1 +1,1 @@
-"""Workers: the one loop that runs every step, the wake-up that wakes it, the janitor, and the supervisor of a process."""
+"""Workers: the loop that runs every step, the wake-ups that end its rest, the janitor, the supervisor of a process."""

@@ -15,7 +15,7 @@ import structlog
 from clarion.errors import OperatorError
 
 POLL: Final = 1.0
-"""Seconds between looks without a wake-up: what a lost wake-up costs at most."""
+"""Seconds between looks without a wake-up, and so the most that a lost one costs."""
 
 AFTER_ERROR: Final = 1.0
 """Seconds before a step that failed is tried again: the store gets air, people do not wait long."""

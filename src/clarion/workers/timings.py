@@ -1,4 +1,4 @@
-"""The timings of a process's workers: leases, timeouts and how often they look without being rung for.
+"""The timings of a process's workers: leases, timeouts and how often they look without a wake-up.
 
 The defaults are for production; a test that kills workers shortens them, so that what was left behind comes back soon.
 """

@@ -1,4 +1,4 @@
-"""The wake-up: whoever commits work wake-ups it, whoever does that work wakes.
+"""Wake-ups: whoever has committed work wakes those who do it.
 
 Inside a process it is a call, so an idle worker starts at once. Across processes a wake-up may be forwarded (on
 PostgreSQL by a notification of its own, sent after the commit); a lost wake-up costs only the wait for the next poll.
@@ -15,14 +15,14 @@ class Topic(StrEnum):
     OUTGOING = "outgoing"  # due messages
     EVENTS = "events"  # receipts to apply
     UNCERTAIN = "uncertain"  # sends to settle
-    JANITOR = "janitor"  # nobody wake-ups for it: it looks by itself
+    JANITOR = "janitor"  # nobody is woken for it: it looks by itself
 
 
 class WakeUp:
     """Wakes those who listen."""
 
     def __init__(self, forward: Callable[[Topic], None] | None = None) -> None:
-        """Wake here, and through `forward` elsewhere."""
+        """Wake listeners here, and through `forward` elsewhere."""
         self._forward = forward
         self._listeners: dict[Topic, list[Callable[[], None]]] = {topic: [] for topic in Topic}
 

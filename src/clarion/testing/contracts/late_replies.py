@@ -54,7 +54,7 @@ class LateReplyContract:
     """Replies that find their row elsewhere."""
 
     @pytest.mark.parametrize("rescued", [False, True], ids=["unknown", "rescued"])
-    async def test_a_late_acceptance_settles_the_uncertain_send(self, harness: StoreHarness, rescued: bool) -> None:
+    async def test_a_late_acceptance_settles_an_uncertain_send(self, harness: StoreHarness, rescued: bool) -> None:
         """Unknown and then accepted under one token: the row is sent, its attempt accepted."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
@@ -77,10 +77,10 @@ class LateReplyContract:
         assert await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10) == []
 
     @each_proof
-    async def test_a_late_reply_that_proves_that_nothing_was_sent_ends_the_uncertain_send(
+    async def test_a_late_reply_that_proves_that_nothing_was_sent_ends_the_uncertainty(
         self, harness: StoreHarness, outcome: CallOutcome, final: bool, status: OutgoingStatus
     ) -> None:
-        """Rescued too early, or only slow: no attempt stays unknown, and no uncertain send remains."""
+        """Rescued too early, or only slow: no attempt stays unknown, and nothing stays uncertain."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()

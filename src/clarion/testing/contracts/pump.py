@@ -62,7 +62,7 @@ class Pump:
     def __init__(
         self, harness: StoreHarness, *, actor: str = "worker-1", broadcast: str = "", tenant_id: str | None = None
     ) -> None:
-        """Work on the store under test, for its tenant or another; messages have this broadcast unless told otherwise."""
+        """Work on the store under test, for its tenant or another; messages are of this broadcast by default."""
         self._harness = harness
         self._actor = actor
         self._source = broadcast

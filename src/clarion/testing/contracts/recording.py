@@ -292,7 +292,7 @@ class RecordContract:
         assert [one.status for one in seen.attempts] == [AttemptStatus.UNKNOWN, AttemptStatus.REFUSED]
         await pump.check()
 
-    async def test_a_row_with_an_uncertain_call_that_is_given_up_rests_uncertain(self, harness: StoreHarness) -> None:
+    async def test_a_row_with_an_unknown_call_that_is_given_up_rests_uncertain(self, harness: StoreHarness) -> None:
         """Nobody can say that it was not sent, so nothing may say `FailedFinal`; nobody replays it by itself either."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
@@ -304,7 +304,7 @@ class RecordContract:
         assert (seen.entry.settle_at, seen.entry.attempts, len(seen.attempts)) == (None, 1, 1)
         await pump.check()
 
-    async def test_a_deferral_that_is_the_last_leaves_an_uncertain_call_uncertain(self, harness: StoreHarness) -> None:
+    async def test_a_last_deferral_leaves_a_row_with_an_unknown_call_uncertain(self, harness: StoreHarness) -> None:
         """The same where attempts are used up."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
@@ -315,7 +315,7 @@ class RecordContract:
         ]
         assert (await pump.seen(message.id)).entry.settle_at is None
 
-    async def test_a_replay_that_came_too_late_is_an_uncertain_send_again_without_an_attempt(
+    async def test_a_replay_that_came_too_late_is_uncertain_again_without_an_attempt(
         self, harness: StoreHarness
     ) -> None:
         """I-10: no call was made, and the row is judged once more."""

@@ -1,4 +1,4 @@
-"""What people ask: the timeline of a job, an entity's history, uncertain sends, cases, tenants, and how much work waits."""
+"""What people ask: a job's timeline, an entity's history, uncertain sends, cases, tenants, and how much work waits."""
 
 from datetime import timedelta
 from typing import Final
@@ -333,7 +333,7 @@ class GaugeContract:
         await pump.claim()
         assert await harness.store.measure() == msgspec.structs.replace(NOTHING, sending=1)
 
-    async def test_rows_in_flight_uncertain_and_open_cases_are_counted(self, harness: StoreHarness) -> None:
+    async def test_rows_in_flight_uncertain_rows_and_open_cases_are_counted(self, harness: StoreHarness) -> None:
         """Resolved cases are not."""
         pump = Pump(harness)
         await pump.campaign(3)

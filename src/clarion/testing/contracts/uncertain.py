@@ -1,4 +1,4 @@
-"""Uncertain sends: expired claims become visible as `Uncertain`, and are settled by a decision, by evidence or by a person."""
+"""Uncertain sends: an expired claim is `Uncertain`, and is settled by a rule, by evidence or by a person."""
 
 from datetime import timedelta
 from typing import Final
@@ -28,7 +28,7 @@ async def make_uncertain(pump: Pump, account: str = ACCOUNT, **fields: object) -
 
 
 def settlement(send: UncertainSend, **fields: object) -> Settlement:
-    """Make a decision about an uncertain send."""
+    """Make a settlement of an uncertain send."""
     plain = Settlement(id=send.id, bucket=send.bucket, version=send.version, replay=True, reason=HARMLESS)
     return msgspec.structs.replace(plain, **fields)
 
@@ -44,7 +44,7 @@ class UncertainContract:
         assert await pump.rescue(after=LEASE - timedelta(seconds=20)) == 0
         assert await pump.status(message) is OutgoingStatus.SENDING
 
-    async def test_an_expired_claim_becomes_an_uncertain_send_with_an_attempt_of_unknown_outcome(
+    async def test_an_expired_claim_becomes_uncertain_with_an_attempt_of_unknown_outcome(
         self, harness: StoreHarness
     ) -> None:
         """F-27, F-36: it may have been sent, so it is not tried again by itself."""
@@ -156,7 +156,7 @@ class UncertainContract:
         assert near(seen.lines[0].at, await harness.now() - send.unknown_for)
         assert send.unknown_for >= HOUR - LEASE - timedelta(seconds=1)
 
-    async def test_a_second_uncertain_send_of_a_row_keeps_the_first_ones_time(self, harness: StoreHarness) -> None:
+    async def test_a_row_that_is_uncertain_again_keeps_the_first_time(self, harness: StoreHarness) -> None:
         """The window is counted from the first attempt that is not proven refused."""
         pump = Pump(harness)
         message = await make_uncertain(pump)
@@ -260,7 +260,7 @@ class UncertainContract:
     async def test_an_uncertain_send_that_is_left_to_rest_keeps_the_decision_and_is_asked_about_no_more(
         self, harness: StoreHarness
     ) -> None:
-        """`prefer_loss`: it stays where it is, with who decided, when and why on its row and on a line of its timeline."""
+        """`prefer_loss`: it stays where it is, and its row and its timeline say who decided, when and why."""
         pump = Pump(harness)
         message = await make_uncertain(pump)
         (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
@@ -303,7 +303,7 @@ class UncertainContract:
         assert await pump.status(first) is OutgoingStatus.SENT_TO_PROVIDER
         assert await harness.store.settle_uncertain([], actor="settle") == set()
 
-    async def test_a_verdict_about_an_earlier_uncertain_send_of_a_row_does_not_settle_the_present_one(
+    async def test_a_settlement_of_an_earlier_uncertain_send_does_not_settle_the_present_one(
         self, harness: StoreHarness
     ) -> None:
         """F-48: replayed and lost again while the reconciler slept; its version says which uncertain send it judged."""

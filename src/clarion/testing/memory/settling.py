@@ -76,7 +76,7 @@ def settle_uncertain(tables: Tables, settlements: Sequence[Settlement], *, actor
             if not settlement.replay
             else {
                 "due_at": tables.now() + settlement.delay,
-                "replay_authorised": settlement.counts_as_duplicate,  # a window is looked at again right before the call
+                "replay_authorised": settlement.counts_as_duplicate,  # the window is checked again before the call
                 "replays": row.entry.replays + settlement.counts_as_duplicate,
             }
         )

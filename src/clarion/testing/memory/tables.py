@@ -77,7 +77,7 @@ class Tables:
         return list(self._flows.values())
 
     def gate(self, tenant_id: str, broadcast: str) -> Gate:
-        """Tell whether a broadcast's rows may be claimed; what has no broadcast, and a broadcast never touched, is open."""
+        """Tell whether a broadcast's rows may be claimed; without a broadcast, or with one never touched, they may."""
         return self.gates.get((tenant_id, broadcast), Gate.OPEN)
 
     def count(self, flow: Flow, status: OutgoingStatus, reason_class: str, *, by: int) -> None:

@@ -135,7 +135,7 @@ def rescues_come_after_the_lease(change: Change, evidence: Evidence) -> Iterator
 
 
 def uncertain_sends_are_settled_by_the_rule(change: Change, evidence: Evidence) -> Iterator[Violation]:
-    """I-10, I-13: an uncertain send ends by evidence, by a provider's promise, by policy once or by a person, never by itself."""
+    """I-10, I-13: evidence, a provider's promise, policy (once) or a person settles an uncertain row."""
     for old, new in change.outgoing:
         if old is None or old.state is not OutgoingStatus.UNCERTAIN:
             continue

@@ -43,7 +43,7 @@ class LedgerCall:
         self.destination = destination
         self.at = at
         self.fate = Fate.OPEN
-        self.heard = False  # whether its caller got a reply that leaves no uncertain send
+        self.heard = False  # whether its caller got a reply that leaves nothing uncertain
 
     @property
     def proven_refused(self) -> bool:

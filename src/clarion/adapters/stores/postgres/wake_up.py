@@ -1,8 +1,8 @@
-"""A wake-up that every process on one database hears, carried by LISTEN and NOTIFY on a connection of its own.
+"""Wake-ups between the processes on one database, carried by LISTEN and NOTIFY on a connection of its own.
 
-A wake-up says only that there is work; whoever hears it looks for it in the tables, and whoever misses it finds the work
-at its next poll. So a wake-up is never waited for, never part of a transaction that writes, and a lost connection is no
-error: it is made again, and what was rung meanwhile is sent then. Reads and writes no table.
+A wake-up says only that there is work. Whoever hears it looks for the work in the tables; whoever misses it finds the
+work at its next poll. So nobody waits for a wake-up, it is never part of a transaction that writes, and a lost
+connection is no error: it is made again, and what waited meanwhile is sent then. Reads and writes no table.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ async def open_wake_up(url: str, *, hear: Hear) -> "PostgresWakeUp":
 
 
 class PostgresWakeUp:
-    """One process's end of the wake-up."""
+    """Sends and hears the wake-ups of one process."""
 
     def __init__(self, url: str, *, hear: Hear) -> None:
-        """Describe a wake-up; nothing is connected yet."""
+        """Keep the address; nothing is connected yet."""
         self._url = url
         self._hear = hear
         self._waiting: dict[str, None] = {}
@@ -59,7 +59,7 @@ class PostgresWakeUp:
         self._carrying: asyncio.Task[None] | None = None
 
     def wake(self, topic: str) -> None:
-        """Wake for a topic, soon and without waiting."""
+        """Wake the other processes for a topic, soon and without waiting."""
         self._waiting[topic] = None
         self._wake.set()
 
@@ -69,7 +69,7 @@ class PostgresWakeUp:
         self._carrying = asyncio.create_task(self._carry())  # noqa: TID251  close() awaits it
 
     async def close(self) -> None:
-        """Send what was rung, and hear nothing more."""
+        """Send what is waiting, and hear nothing more."""
         self._closing = True
         self._wake.set()
         if self._carrying is not None:
@@ -91,14 +91,14 @@ class PostgresWakeUp:
         return connection
 
     async def _carry(self) -> None:
-        """Send wake-ups, together and not too often, and keep the connection up, until the wake-up is closed."""
+        """Send wake-ups, together and not too often, and keep the connection up, until it is closed."""
         while True:
             await self._wake.wait()
             self._wake.clear()
             try:
                 await self._send()
             except _FAILED:
-                self._wake.set()  # what was rung is still to be sent
+                self._wake.set()  # what waits is still to be sent
                 if not self._closing:
                     await asyncio.sleep(RECONNECT_AFTER)
             if self._closing:
@@ -106,7 +106,7 @@ class PostgresWakeUp:
             await asyncio.sleep(EVERY)
 
     async def _send(self) -> None:
-        """Send all that was rung since the last time; wake-ups that come meanwhile are for the next."""
+        """Send all that waits; wake-ups that come meanwhile are for the next time."""
         if self._connection is None:
             self._connection = await self._connect()
         if not self._waiting:

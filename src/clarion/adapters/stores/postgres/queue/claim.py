@@ -1,7 +1,7 @@
 """Claiming messages: which flows have work, and taking rows out of them.
 
-Reads `flow`, `broadcast`, `address_version` and the parents' tables; the claim writes `outgoing_message`, `transition` and
-`flow_count`. How much to take of which flow is decided elsewhere (`domain.share`).
+Reads `flow`, `broadcast`, `address_version` and the parents' tables; the claim writes `outgoing_message`, `transition`
+and `flow_count`. How much to take of which flow is decided elsewhere (`domain.share`).
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,7 @@
 -- name: read_rows
 -- Whole rows as the queue changes them, each with all that a change may need, so that nothing more is looked up one by
 -- one: its flow, and the first row that waits in line behind an open one. Where an entry says that its row comes into
--- uncertain send (1): when it was claimed, which is its last line, and the flow that is pinned to its account. Where it names a
+-- uncertain (1): when it was claimed, which is its last line, and the flow that is pinned to its account. Where it names a
 -- claim (2) that no longer holds the row: the attempts so far, and the flow that is pinned to none.
 SELECT
   o.id, o.bucket, o.tenant_id, o.pk, o.rk, o.message_id, o.status, o.version, o.flow_id, o.due_at, o.lease_until,
