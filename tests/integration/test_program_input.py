@@ -167,7 +167,7 @@ def test_what_is_asked_wrongly_is_one_line_and_exit_code_two(
     "damage, says",
     [
         ("UPDATE schema_info SET min_program = '99.0.0'", "asks for Clarion 99.0.0 or newer and this is 0."),
-        ("UPDATE alembic_version SET version_num = '0001'", "run: clarion migrate --store sqlite:////"),
+        ("UPDATE schema_step SET checksum = 'another'", "made by an unreleased edit of the schema"),
         ("DROP TABLE schema_info", "not in a form this program knows: give an empty database"),
     ],
 )
@@ -177,6 +177,14 @@ def test_a_database_that_this_program_cannot_live_with_is_said(
     with closing(sqlite3.connect(home / "clarion.db", isolation_level=None)) as connection:
         connection.execute(damage)
     assert says in refused_here(WELCOME, home=home, code=1, monkeypatch=monkeypatch, capfd=capfd)
+
+
+def test_a_database_without_tables_is_to_be_migrated(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (home / "clarion.db").write_bytes(b"")
+    said = refused_here(WELCOME, home=home, code=1, monkeypatch=monkeypatch, capfd=capfd)
+    assert f"run: clarion migrate --store sqlite:///{home}/clarion.db" in said
 
 
 @pytest.mark.parametrize(
