@@ -8,10 +8,12 @@ from pathlib import Path
 import msgspec
 
 from clarion.bootstrap import Platform, Settings, open_platform, prepare
-from clarion.dispatch.request import Destination, Direct, JobRequest, Send, Trace
+from clarion.dispatch.message import outgoing_item
+from clarion.dispatch.request import Destination, Direct, JobRequest, Trace
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.notification import NotificationJob
+from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.recipient import Target
 from clarion.ports.renderer import Definition
 from clarion.testing.postgres import postgres_server
@@ -89,17 +91,16 @@ async def job(platform: Platform, event_type: str, version: int, *, key: str) ->
     return answer.record
 
 
-def sends(parent: NotificationJob, people: list[AddressVersion]) -> list[Send]:
+def sends(parent: NotificationJob, people: list[AddressVersion]) -> list[OutgoingItem]:
     """Make one message for each recipient."""
     return [
-        Send(
-            notification_job=parent.row_key,
-            key_version=parent.key_version,
-            lane=Lane.BULK,
-            route=one.channel,
-            address_id=one.id or 0,
+        outgoing_item(
+            TENANT,
+            parent,
             recipient_id_hash=one.recipient_id_hash,
             channel=one.channel,
+            address_id=one.id or 0,
+            lane=Lane.BULK,
         )
         for one in people
     ]

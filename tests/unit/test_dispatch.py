@@ -14,7 +14,6 @@ from clarion.dispatch.request import (
     FromAutomation,
     FromCampaign,
     FromEvent,
-    PendingRequest,
     ThresholdTrigger,
     Trace,
 )
@@ -30,7 +29,6 @@ from tests.unit.dispatch_harness import (
     EMPLOYEE,
     ENTITY,
     SOURCE_AT,
-    TRACE,
     UNIT,
     DispatchHarness,
     direct,
@@ -162,15 +160,16 @@ async def test_an_event_without_its_entity_is_refused(harness: DispatchHarness) 
 async def test_a_history_anchor_has_no_scheduler_row_of_its_own_until_it_is_asked_for(harness: DispatchHarness) -> None:
     job = (await harness.job(scheduled=False)).record
     assert not harness.store.table("school", NotificationScheduler)
-    request = PendingRequest(
+    pending = NotificationScheduler(
         artifact_type=ArtifactType.NOTIFICATION_JOB,
         artifact_pk=job.partition_key,
         artifact_rk=job.row_key,
         event_type="welcome",
-        trace=TRACE,
+        lane=Lane.NORMAL,
+        correlation_id=job.correlation_id,
     )
-    (created,) = await harness.dispatcher.ensure_notification_scheduler("school", [request])
-    (found,) = await harness.dispatcher.ensure_notification_scheduler("school", [request])
+    (created,) = await harness.dispatcher.ensure_notification_scheduler("school", [pending])
+    (found,) = await harness.dispatcher.ensure_notification_scheduler("school", [pending])
     assert (created.outcome, found.outcome) == (Outcome.CREATED, Outcome.FOUND)
     assert created.record.key == ("NotificationJob", job.partition_key, job.row_key, "welcome")
 

@@ -7,11 +7,11 @@ import pytest
 
 from clarion.adapters.blobs import open_blobs
 from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.message import outgoing_item
 from clarion.dispatch.request import (
     Destination,
     InboxEntry,
     ReportContent,
-    Send,
     WaveContent,
 )
 from clarion.domain import key
@@ -21,7 +21,7 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob
-from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.seal import key_serial_of, unseal
 from clarion.errors import InvalidAddress, InvalidInput, SealBroken, UnknownVersion
 from clarion.sealing.keyring import Keyring
@@ -177,18 +177,18 @@ async def test_a_send_that_breaks_a_limit_names_its_field(
     assert not harness.store.table("school", OutgoingMessage)
 
 
-def send(parent: NotificationJob | MessagingJob, address: AddressVersion, **changes: Any) -> Send:
-    send = Send(
-        notification_job=parent.row_key if isinstance(parent, NotificationJob) else None,
-        messaging_job=parent.guid if isinstance(parent, MessagingJob) else None,
-        key_version=parent.key_version,
-        lane=Lane.NORMAL,
-        address_id=address.id or 0,
+def send(
+    parent: NotificationJob | MessagingJob, address: AddressVersion, lane: Lane = Lane.NORMAL, **changes: Any
+) -> OutgoingItem:
+    item = outgoing_item(
+        "school",
+        parent,
         recipient_id_hash=address.recipient_id_hash,
         channel=address.channel,
-        route="email",
+        address_id=address.id or 0,
+        lane=lane,
     )
-    return msgspec.structs.replace(send, **changes)
+    return msgspec.structs.replace(item, **changes)
 
 
 async def test_a_parent_with_keys_of_a_newer_program_is_left_to_it(harness: DispatchHarness) -> None:

@@ -20,8 +20,6 @@ from clarion.dispatch.request import (
     InboxEntry,
     JobRequest,
     Occurrence,
-    PendingRequest,
-    Send,
     checked,
 )
 from clarion.domain import key
@@ -31,7 +29,7 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.seal import TenantKeys
 from clarion.domain.support import conflict_case
 from clarion.ports.blobs import Blobs
@@ -82,11 +80,13 @@ class DeliveryDispatcher:
         return await self._store.find_guard(tenant_id, (operation, key_hash)) is not None
 
     async def ensure_notification_scheduler(
-        self, tenant_id: str, requests: Sequence[PendingRequest]
+        self, tenant_id: str, rows: Sequence[NotificationScheduler]
     ) -> list[Ensured[NotificationScheduler]]:
-        """Make sure that these artifacts are pending, through the dispatch key."""
-        rows = [job.pending(checked(request)) for request in requests]
-        return await self._store.ensure_notification_schedulers(tenant_id, rows)
+        """Make sure that stored artifacts are pending, through the dispatch key.
+
+        A row names its artifact by partition key and row key; those of a messaging job are both its guid.
+        """
+        return await self._store.ensure_notification_schedulers(tenant_id, [checked(row) for row in rows])
 
     async def ensure_messaging_job(
         self, tenant_id: str, requests: Sequence[ContentRequest]
@@ -123,10 +123,11 @@ class DeliveryDispatcher:
         holds = {row.key: entry.hold for row, entry in held if entry.hold is not None}
         return await self._store.ensure_user_messages(tenant_id, rows, holds=holds)
 
-    async def ensure_outgoing_messages(self, tenant_id: str, sends: Sequence[Send]) -> list[Ensured[OutgoingMessage]]:
-        """Make sure that these messages exist; what becomes of them is decided by the claim."""
-        items = [message.outgoing_item(tenant_id, checked(send)) for send in sends]
-        return await self._store.ensure_outgoing_messages(tenant_id, items)
+    async def ensure_outgoing_messages(
+        self, tenant_id: str, items: Sequence[OutgoingItem]
+    ) -> list[Ensured[OutgoingMessage]]:
+        """Make sure that these messages (of `message.outgoing_item`) exist; the claim decides what becomes of them."""
+        return await self._store.ensure_outgoing_messages(tenant_id, [checked(item) for item in items])
 
     async def _store_content(self, keys: TenantKeys, job: MessagingJob, content: bytes) -> MessagingJob:
         """Store a content unless its path is taken; return the job with the fingerprint of what lies there."""

@@ -18,7 +18,6 @@ from clarion.dispatch.request import (
     JobRequest,
     Occurrence,
     Payload,
-    PendingRequest,
     Reminder,
     ReportRun,
 )
@@ -80,33 +79,20 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         correlation_id=request.trace.correlation_id,
         traceparent=request.trace.traceparent,
     )
-    scheduler = PendingRequest(
+    scheduler = NotificationScheduler(
         artifact_type=ArtifactType.NOTIFICATION_JOB,
         artifact_pk=job.partition_key,
         artifact_rk=job.row_key,
         event_type=job.event_type,
         lane=request.lane,
         due_at=request.due_at,
-        trace=request.trace,
+        correlation_id=job.correlation_id,
+        traceparent=job.traceparent,
     )
     return JobEntry(
         job=job,
-        scheduler=pending(scheduler) if request.scheduled else None,
+        scheduler=scheduler if request.scheduled else None,
         guard=_guard(keys, request.origin, job) if isinstance(request.origin, Direct) else None,
-    )
-
-
-def pending(request: PendingRequest) -> NotificationScheduler:
-    """Make the row that says that an artifact is to be worked on."""
-    return NotificationScheduler(
-        artifact_type=request.artifact_type,
-        artifact_pk=request.artifact_pk,
-        artifact_rk=request.artifact_rk,
-        event_type=request.event_type,
-        lane=request.lane,
-        due_at=request.due_at,
-        correlation_id=request.trace.correlation_id,
-        traceparent=request.trace.traceparent,
     )
 
 

@@ -1,6 +1,7 @@
 """The rows of messages: contents, address versions, inbox lines and outgoing messages. Pure; nonces are arguments."""
 
 import hashlib
+from datetime import datetime
 from typing import assert_never
 from uuid import UUID
 
@@ -11,15 +12,16 @@ from clarion.dispatch.request import (
     Destination,
     InboxEntry,
     ReportContent,
-    Send,
     WaveContent,
 )
 from clarion.domain import derived_id, destination, key
 from clarion.domain.address import AddressVersion
 from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.identity import Channel, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
-from clarion.domain.outgoing import OutgoingItem
+from clarion.domain.notification import NotificationJob
+from clarion.domain.outgoing import OutgoingItem, UncertainPolicy
 from clarion.domain.seal import TenantKeys
 from clarion.sealing.place import destination_place, inbox_place
 
@@ -98,28 +100,38 @@ def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMe
     )
 
 
-def outgoing_item(tenant_id: str, send: Send) -> OutgoingItem:
-    """Make one message of a parent."""
-    key.require_key_version(send.key_version)
-    pk = key.outgoing_pk(job_rk=send.notification_job, messaging_job_guid=send.messaging_job)
+def outgoing_item(
+    tenant_id: str,
+    parent: NotificationJob | MessagingJob,
+    *,
+    recipient_id_hash: str,
+    channel: Channel,
+    address_id: int,
+    lane: Lane,
+    hold: tuple[int, int] | None = None,
+    expires_at: datetime | None = None,
+    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS,
+) -> OutgoingItem:
+    """Make one message of a stored parent to an address version, under the claim `hold`; its route is its channel."""
+    key.require_key_version(parent.key_version)
+    notification_job = parent.row_key if isinstance(parent, NotificationJob) else None
+    messaging_job = parent.guid if isinstance(parent, MessagingJob) else None
+    pk = key.outgoing_pk(job_rk=notification_job, messaging_job_guid=messaging_job)
     return OutgoingItem(
-        notification_job=send.notification_job,
-        messaging_job=send.messaging_job,
-        hold=send.hold,
-        lane=send.lane,
-        broadcast=send.broadcast,
-        route=send.route,
-        address_id=send.address_id,
-        recipient_id_hash=send.recipient_id_hash,
-        channel=send.channel,
-        message_id=derived_id.message_id(tenant_id=tenant_id, pk=pk, recipient_id_hash=send.recipient_id_hash),
-        attempt_no=send.attempt_no,
+        notification_job=notification_job,
+        messaging_job=messaging_job,
+        hold=hold,
+        lane=lane,
+        route=channel,
+        address_id=address_id,
+        recipient_id_hash=recipient_id_hash,
+        channel=channel,
+        message_id=derived_id.message_id(tenant_id=tenant_id, pk=pk, recipient_id_hash=recipient_id_hash),
         order_key=derived_id.order_key(
-            tenant_id=tenant_id, recipient_id_hash=send.recipient_id_hash, channel=send.channel, lane=send.lane
+            tenant_id=tenant_id, recipient_id_hash=recipient_id_hash, channel=channel, lane=lane
         ),
-        due_at=send.due_at,
-        expires_at=send.expires_at,
-        uncertain_policy=send.uncertain_policy,
+        expires_at=expires_at,
+        uncertain_policy=uncertain_policy,
     )
 
 

@@ -1,4 +1,4 @@
-"""What callers of dispatch give: the occurrence, job, content, addresses and rows that they want to exist.
+"""What callers of dispatch give: the occurrence, job, content, addresses and inbox lines that they want to exist.
 
 Plain values with their limits beside them; `checked` holds a value to its declared types and limits, so that a wrong
 type is one clear error and not a strange row. Keys are not among the values: dispatch derives every one of them.
@@ -13,8 +13,7 @@ import msgspec
 
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
-from clarion.domain.notification import ArtifactType, NotificationJob
-from clarion.domain.outgoing import UncertainPolicy
+from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
 from clarion.errors import InvalidInput
 
@@ -24,9 +23,6 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 """A serial, version or number of a re-run; nobody gets there by hand, and it fits every engine's integer."""
-
-StoredKey = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
-"""A key that the store handed out."""
 
 DUE_YEARS: Final = (1970, 9998)
 """Between which a due time can be stored and read in every engine, whichever its zone, with a lifetime behind it."""
@@ -214,40 +210,6 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     hold: tuple[int, int] | None = None
     recipient: Identity
     content: bytes | None = None
-
-
-class Send(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a stored parent to one address version; `attempt_no` marks a deliberate second send.
-
-    `hold` is the claim (scheduler id, version) under which it is made.
-    """
-
-    notification_job: StoredKey | None = None
-    messaging_job: UUID | None = None
-    key_version: int
-    hold: tuple[int, int] | None = None
-    lane: Lane
-    broadcast: Annotated[str, msgspec.Meta(max_length=512)] = ""
-    route: Name
-    address_id: int
-    recipient_id_hash: str
-    channel: Channel
-    attempt_no: Annotated[int, msgspec.Meta(ge=2, le=32767)] | None = None
-    due_at: Instant | None = None
-    expires_at: Instant | None = None
-    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
-
-
-class PendingRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored artifact that is to be worked on, by its coordinates; a messaging job's are its guid, twice."""
-
-    artifact_type: ArtifactType
-    artifact_pk: StoredKey
-    artifact_rk: StoredKey
-    event_type: Name
-    lane: Lane = Lane.NORMAL
-    due_at: Instant | None = None
-    trace: Trace
 
 
 T = TypeVar("T", bound=msgspec.Struct)

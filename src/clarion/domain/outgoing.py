@@ -6,7 +6,7 @@ Nothing here reads or writes anything. What a provider call came to is in `attem
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -165,13 +165,13 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     messaging_job: UUID | None = None
     hold: tuple[int, int] | None = None
     lane: Lane
-    broadcast: str = ""
-    route: str
+    broadcast: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    route: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     address_id: int
     recipient_id_hash: str
     channel: Channel
     message_id: UUID
-    attempt_no: int | None = None
+    attempt_no: Annotated[int, msgspec.Meta(ge=2, le=32767)] | None = None
     order_key: str | None = None
     due_at: datetime | None = None
     expires_at: datetime | None = None

@@ -15,12 +15,14 @@ import msgspec
 import structlog
 
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.request import Destination, InboxEntry, Payload, Send, Trace
+from clarion.dispatch.message import outgoing_item
+from clarion.dispatch.request import Destination, InboxEntry, Payload, Trace
 from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.decision import Known, decide, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
 from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
+from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, RenderFailed, SealBroken
@@ -125,14 +127,14 @@ class Generate:
         sets = await self._freeze(tenant_id, keys, plans, results)
         plans = [plan for plan in plans if plan.job_id in sets]
         inbox: list[InboxEntry] = []
-        sends: list[Send] = []
+        sends: list[OutgoingItem] = []
         for plan in plans:
             try:
                 inbox += self._inbox_entries(plan, sets[plan.job_id])
             except RenderFailed as error:
                 results.append(_failed(plan.claim, str(error)))
                 continue
-            sends += _sends(plan, sets[plan.job_id])
+            sends += _outgoing(tenant_id, plan, sets[plan.job_id])
             results.append(_finished(plan.claim, NotificationStatus.DONE, reason=summary(sets[plan.job_id])))
         for start in range(0, len(inbox), ITEMS_MAX):
             await self._dispatcher.ensure_user_messages(tenant_id, inbox[start : start + ITEMS_MAX])
@@ -259,24 +261,23 @@ class Generate:
         ]
 
 
-def _sends(plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[Send]:
+def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[OutgoingItem]:
     """Make the outgoing rows of a job from its frozen set."""
     claim, definition = plan.claim, plan.bundle.definition
     ttl = definition.ttl_seconds
     starts_at = max(claim.job.source_at, plan.payload.due_at or claim.job.source_at)
     expires_at = None if ttl is None else starts_at + timedelta(seconds=ttl)
     return [
-        Send(
-            notification_job=claim.job.row_key,
-            key_version=claim.job.key_version,
-            hold=plan.hold,
-            lane=claim.scheduler.lane,
-            uncertain_policy=definition.uncertain_policy,
-            address_id=decision.address_id,
+        outgoing_item(
+            tenant_id,
+            claim.job,
             recipient_id_hash=one.recipient_id_hash,
             channel=decision.channel,
-            route=decision.channel,
+            address_id=decision.address_id,
+            lane=claim.scheduler.lane,
+            hold=plan.hold,
             expires_at=expires_at,
+            uncertain_policy=definition.uncertain_policy,
         )
         for one in recipients
         for decision in one.decisions
