@@ -21,8 +21,8 @@ CREATE TABLE user_message (
 CREATE INDEX user_message_message ON user_message (tenant_id, message_id);
 CREATE INDEX user_message_job ON user_message (tenant_id, job_row_key);
 
--- What claiming shares out: few and small, never one per recipient. broadcast is the campaign, '' for none;
--- account is the provider account that uncertain rows are pinned to, '' for none.
+-- What claiming shares out: few and small, never one per recipient. broadcast: the campaign, '' for none. account: the
+-- provider account that uncertain rows are pinned to, '' for none.
 CREATE TABLE flow (
   id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tenant_id text NOT NULL,
@@ -35,8 +35,8 @@ CREATE TABLE flow (
 CREATE INDEX flow_route ON flow (route);
 CREATE INDEX flow_broadcast ON flow (tenant_id, broadcast) WHERE broadcast <> '';
 
--- The gate of a broadcast (a campaign): pausing or canceling a million rows is one update of one row here, which waits for
--- the claims that hold it and lets none begin after it. Direct sends have no broadcast and no gate.
+-- The gate of a broadcast (a campaign). Pausing or canceling a million messages is one update of one row here: it waits
+-- for the claims that hold the row, and no claim begins after it. Direct sends have no broadcast and no gate.
 CREATE TABLE broadcast (
   tenant_id text NOT NULL,
   broadcast text NOT NULL CHECK (octet_length(broadcast) BETWEEN 1 AND 512),
@@ -71,11 +71,12 @@ CREATE INDEX outgoing_key_message ON outgoing_key (tenant_id, message_id);
 
 -- address_id and flow_id have no foreign keys: rows are made only by INSERT … SELECT over those tables, and neither
 -- table's rows are ever updated in their keys. Every row has its key in outgoing_key.
--- in_line: its due time was moved because an earlier message of its order key comes first, not by anybody's wish; so
--- whoever closes that one may make this one due.
+-- in_line: its due time was moved because an earlier message of its order key comes first. Whoever closes that one may
+-- make this one due; a due time that somebody asked for is left alone.
 -- cancel_actor: who set cancel_at, for the line that the claim writes.
 -- reason_class: the few reasons that totals tell apart.
--- has_broadcast: as its flow, whose totals are kept, for a statement that finds the row in a flow which it cannot see yet.
+-- has_broadcast: whether its flow has a broadcast, whose totals are kept. It stands here too, because a statement may
+-- find the row in a flow that is too new for it to see.
 CREATE TABLE outgoing_message (
   id                  bigint GENERATED ALWAYS AS IDENTITY,
   tenant_id           text NOT NULL,
@@ -163,8 +164,8 @@ CREATE TABLE delivery_attempt (
 CREATE INDEX delivery_attempt_provider_message ON delivery_attempt (tenant_id, account, provider_message_id)
   WHERE provider_message_id IS NOT NULL;
 
--- Every provider event as received, late and repeated ones too; applied in batches by track. One whose row is not known
--- yet waits, and goes to the end of the line (look_at), so that it keeps nobody behind it waiting.
+-- Every provider event as received, once each, applied in batches by track. One whose row is not known yet waits: it
+-- goes to the end of the line (look_at), so that those behind it do not wait too.
 CREATE TABLE webhook_event (
   tenant_id           text NOT NULL,
   account             text NOT NULL,
