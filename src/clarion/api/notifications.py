@@ -15,7 +15,6 @@ from clarion.api.reading import IDEMPOTENCY_KEY_MAX, AnyRequest, read_body, read
 from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
-from clarion.producers.direct import Recipient, SendCommand
 
 PATH: Final = "/v1/notifications"
 
@@ -49,18 +48,9 @@ async def send_notification(request: AnyRequest, services: InjectedServices) -> 
     caller = caller_of(request)
     key = read_idempotency_key(request)
     body = await read_body(request, wire.SendRequest)
-    command = SendCommand(
-        type=body.type,
-        to=tuple(map(_recipient, body.to)),
-        data=body.data,
-        entity=None if body.entity is None else (body.entity.type, body.entity.guid),
-        key=key,
-        lane=body.lane,
-        not_before_at=body.not_before_at,
-        actor=caller.actor,
-        trace=trace_of(request),
+    answer = await services.operations.notifications.send(
+        caller.tenant_id, body, key=key, actor=caller.actor, trace=trace_of(request)
     )
-    answer = await services.operations.notifications.send(caller.tenant_id, command)
     return Response(answer, headers={"location": f"{PATH}/{answer.job_id}"})
 
 
@@ -107,7 +97,3 @@ async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, servi
     caller = caller_of(request)
     canceled = await services.operations.notifications.cancel(caller.tenant_id, job_id, actor=caller.actor)
     return found(canceled, "notification")
-
-
-def _recipient(one: wire.Recipient) -> Recipient:
-    return Recipient(user=one.user, employee=one.employee, group=one.group, address=one.address, channel=one.channel)

@@ -16,7 +16,6 @@ from clarion.catalog.access import Grant
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
 from clarion.errors import InvalidInput
-from clarion.producers.direct import Recipient
 
 
 @get(
@@ -61,22 +60,22 @@ async def list_history(entity: FromPath[str], request: AnyRequest, services: Inj
     return await services.operations.notifications.history(caller_of(request).tenant_id, read_about(entity), query)
 
 
-def read_about(entity: str) -> UUID | Recipient:
+def read_about(entity: str) -> UUID | wire.Recipient:
     """Read what a history is about: an entity's guid, or a recipient."""
     domain, colon, rest = entity.partition(":")
     if not colon:
         return _guid(entity)
     match domain:
         case IdentityDomain.USER:
-            return Recipient(user=rest)
+            return wire.Recipient(user=rest)
         case IdentityDomain.EMPLOYEE:
-            return Recipient(employee=_guid(rest))
+            return wire.Recipient(employee=_guid(rest))
         case IdentityDomain.GROUP:
-            return Recipient(group=_guid(rest))
+            return wire.Recipient(group=_guid(rest))
         case IdentityDomain.ADDRESS:
-            return Recipient(address=rest)
+            return wire.Recipient(address=rest)
         case Channel.EMAIL | Channel.SMS | Channel.PUSH | Channel.CHAT:
-            return Recipient(address=rest, channel=Channel(domain))
+            return wire.Recipient(address=rest, channel=Channel(domain))
         case _:
             raise _no_entity()
 

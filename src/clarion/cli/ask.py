@@ -13,7 +13,6 @@ from clarion.cli.session import Session, in_session, job_or_message, known
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
 from clarion.errors import InvalidInput
-from clarion.producers.direct import Recipient, target_of
 
 STATES_MAX = 6
 """Messages whose state is told before the timeline: those of two recipients on three channels; --json has all."""
@@ -75,12 +74,22 @@ def history(
     as_json: option.Json = False,
 ) -> None:
     """List every notification about an entity, newest first."""
-    about, query = _about(entity), option.page(limit, after)
-    page = in_session(
-        lambda session: session.operations.notifications.history(session.tenant_id, about, query),
-        store=store,
-        tenant=tenant,
-    )
+    query = option.page(limit, after)
+
+    async def work(session: Session) -> wire.HistoryPage:
+        try:
+            about = _entity_guid(entity) or read_recipient(entity)
+            return await session.operations.notifications.history(session.tenant_id, about, query)
+        except InvalidInput as error:
+            if error.field == "cursor":
+                raise
+            raise InvalidInput(
+                "it names neither an entity nor a recipient",
+                field="entity",
+                hint="give the entity's guid, user:ID, employee:GUID, group:GUID, or an address in full",
+            ) from None
+
+    page = in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(page)
         return
@@ -90,23 +99,6 @@ def history(
         empty="nothing was ever sent about it",
     )
     say_more(page.next_cursor)
-
-
-def _about(text: str) -> UUID | Recipient:
-    """Read what a history is about: an entity's guid, or a recipient."""
-    entity_guid = _entity_guid(text)
-    if entity_guid is not None:
-        return entity_guid
-    try:
-        recipient = read_recipient(text)
-        target_of(recipient)
-    except InvalidInput:
-        raise InvalidInput(
-            "it names neither an entity nor a recipient",
-            field="entity",
-            hint="give the entity's guid, user:ID, employee:GUID, group:GUID, or an address in full",
-        ) from None
-    return recipient
 
 
 def _entity_guid(text: str) -> UUID | None:

@@ -24,7 +24,6 @@ from clarion.cli.serve import HOST, PORT, SLOTS, Host, Port, serve_platform
 from clarion.cli.session import Session, acting, open_session
 from clarion.errors import BadConfiguration, InvalidInput
 from clarion.ports.catalog import Role
-from clarion.producers.direct import SendCommand
 
 KEY_FILE = "demo-api-key"
 ACTOR = "demo"
@@ -111,17 +110,10 @@ async def _is_seeded(platform: Platform, path: Path) -> bool:
 
 
 async def _send_first_day(session: Session) -> None:
-    for sample in school.FIRST_DAY:
-        command = SendCommand(
-            type=sample.type,
-            to=sample.to,
-            data=sample.data,
-            entity=sample.entity,
-            key=sample.key,
-            actor=session.actor,
-            trace=session.trace,
+    for key, asked in school.FIRST_DAY.items():
+        await session.operations.notifications.send(
+            session.tenant_id, asked, key=key, actor=session.actor, trace=session.trace
         )
-        await session.platform.sends.send(session.tenant_id, command)
 
 
 def _read_key(path: Path) -> str:
@@ -170,7 +162,7 @@ def _print_places(settings: Settings, *, url: str, token: str | None) -> None:
         f"""{clarion} send welcome --to user@example.com --data '{{"name": "you"}}'""",
         f"{clarion} outbox",
         f"{clarion} outbox --opened 1",
-        f"{clarion} history {school.CHILD[0]}:{school.CHILD[1]}",
+        f"{clarion} history {school.CHILD.type}:{school.CHILD.guid}",
         f"{clarion} uncertain list",
         f"{clarion} types",
         f"""curl -s {url}/v1/notifications -H "Authorization: Bearer $(cat {key})" {JSON} -d '{BODY}'""",

@@ -5,33 +5,21 @@ anybody even through a real provider. An address that starts with a word such as
 that way.
 """
 
-from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
-import msgspec
-
 from clarion.catalog.people import Contact, GroupEntry, PersonEntry
+from clarion.client import wire
+from clarion.client.wire import Recipient, SendRequest
 from clarion.domain.identity import Channel, Identity
-from clarion.producers.direct import Recipient
 
 TENANT: Final = "school"
 
-CHILD: Final = ("child", UUID("0c11d000-0000-4000-8000-000000000001"))
+CHILD: Final = wire.Entity(type="child", guid=UUID("0c11d000-0000-4000-8000-000000000001"))
 """Leo, whom the incident is about."""
 
 FAMILIES: Final = UUID("96009000-0000-4000-8000-000000000001")
 STAFF: Final = UUID("96009000-0000-4000-8000-000000000002")
-
-
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One notification of the first day."""
-
-    key: str
-    type: str
-    to: tuple[Recipient, ...]
-    data: Mapping[str, object]
-    entity: tuple[str, UUID] | None = None
 
 
 def _parent(number: int, name: str) -> PersonEntry:
@@ -72,10 +60,9 @@ GROUPS: Final = (
     GroupEntry(guid=STAFF, name="Staff", members=tuple(one.identity for one in EMPLOYEES)),
 )
 
-FIRST_DAY: Final = (
-    Sample(key="demo-welcome", type="welcome", to=(Recipient(user="parent-1"),), data={"name": "Maya"}),
-    Sample(
-        key="demo-incident",
+FIRST_DAY: Final = {
+    "demo-welcome": SendRequest(type="welcome", to=(Recipient(user="parent-1"),), data={"name": "Maya"}),
+    "demo-incident": SendRequest(
         type="incident",
         to=(Recipient(user="parent-1"), Recipient(user="parent-2")),
         data={
@@ -87,8 +74,7 @@ FIRST_DAY: Final = (
         },
         entity=CHILD,
     ),
-    Sample(
-        key="demo-invoice",
+    "demo-invoice": SendRequest(
         type="invoice-due",
         to=(Recipient(user="parent-3"),),
         data={
@@ -105,14 +91,12 @@ FIRST_DAY: Final = (
             },
         },
     ),
-    Sample(
-        key="demo-code",
+    "demo-code": SendRequest(
         type="one-time-code",
         to=(Recipient(address="+12025550104"),),
         data={"code": "407 112"},
     ),
-    Sample(
-        key="demo-newsletter",
+    "demo-newsletter": SendRequest(
         type="newsletter",
         to=(Recipient(group=FAMILIES),),
         data={
@@ -123,10 +107,10 @@ FIRST_DAY: Final = (
         },
     ),
     # The sandbox takes this one and loses the reply, so the demo has a message that nobody is sure about.
-    Sample(
-        key="demo-uncertain",
+    "demo-uncertain": SendRequest(
         type="welcome",
         to=(Recipient(address="unknown@example.com"),),
         data={"name": "Somebody"},
     ),
-)
+}
+"""What is sent, by its idempotency key."""

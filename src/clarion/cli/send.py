@@ -8,7 +8,6 @@ import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
-from uuid import UUID
 
 import msgspec
 import typer
@@ -22,7 +21,6 @@ from clarion.dispatch.request import RECIPIENTS_MAX
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.errors import InvalidInput
-from clarion.producers.direct import Recipient, SendCommand
 
 TO_HELP = "Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to 20."
 KEY_MAX = 255
@@ -64,26 +62,15 @@ def send(
         )
     if key is not None and not 1 <= len(key) <= KEY_MAX:
         raise InvalidInput("it is empty or too long", field="--key", hint=f"use 1 to {KEY_MAX} characters")
-    recipients = tuple(read_recipient(one, place=place) for place, one in enumerate(to))
-    merge_data = read_data(data)
-    about = None if entity is None else read_entity(entity)
-    not_before_at = None if not_before is None else read_time(not_before)
-
-    async def work(session: Session) -> wire.SendAnswer:
-        command = SendCommand(
-            type=notification,
-            to=recipients,
-            data=merge_data,
-            entity=about,
-            key=key,
-            lane=lane,
-            not_before_at=not_before_at,
-            actor=session.actor,
-            trace=session.trace,
-        )
-        return await accept(session, command)
-
-    answer = in_session(work, store=store, tenant=tenant)
+    asked = wire.SendRequest(
+        type=notification,
+        to=tuple(read_recipient(one, place=place) for place, one in enumerate(to)),
+        data=read_data(data),
+        entity=None if entity is None else read_entity(entity),
+        lane=lane,
+        not_before_at=None if not_before is None else read_time(not_before),
+    )
+    answer = in_session(lambda session: accept(session, asked, key=key), store=store, tenant=tenant)
     if as_json:
         print_json(answer)
         return
@@ -116,15 +103,17 @@ def cancel(
         typer.echo(f"canceled{' before' if canceled.repeated else ''}: job {canceled.job_id}")
 
 
-async def accept(session: Session, command: SendCommand) -> wire.SendAnswer:
+async def accept(session: Session, asked: wire.SendRequest, *, key: str | None) -> wire.SendAnswer:
     """Send; what is refused is named as it was typed, and where the type is unknown, those that come near."""
     try:
-        return await session.operations.notifications.send(session.tenant_id, command)
+        return await session.operations.notifications.send(
+            session.tenant_id, asked, key=key, actor=session.actor, trace=session.trace
+        )
     except InvalidInput as error:
         if error.field != "type":
             raise as_typed(error) from None
         types = await session.operations.types.list(session.tenant_id)
-        raise unknown_type(command.type, [one.type for one in types.items]) from None
+        raise unknown_type(asked.type, [one.type for one in types.items]) from None
 
 
 def as_typed(error: InvalidInput) -> InvalidInput:
@@ -134,21 +123,21 @@ def as_typed(error: InvalidInput) -> InvalidInput:
     return type(error)(error.message, field=field, hint=error.hint)
 
 
-def read_recipient(text: str, *, place: int = 0) -> Recipient:
+def read_recipient(text: str, *, place: int = 0) -> wire.Recipient:
     """Read a recipient: `user:ID`, `employee:GUID`, `group:GUID`, `CHANNEL:ADDRESS` or a bare address."""
     field = f"--to ({place + 1})"
     domain, colon, rest = text.partition(":")
     if not colon:
-        return Recipient(address=text)
+        return wire.Recipient(address=text)
     match domain:
         case IdentityDomain.USER:
-            return Recipient(user=rest)
+            return wire.Recipient(user=rest)
         case IdentityDomain.EMPLOYEE:
-            return Recipient(employee=guid(rest, field=field, hint=GUID_HINT))
+            return wire.Recipient(employee=guid(rest, field=field, hint=GUID_HINT))
         case IdentityDomain.GROUP:
-            return Recipient(group=guid(rest, field=field, hint=GUID_HINT))
+            return wire.Recipient(group=guid(rest, field=field, hint=GUID_HINT))
         case Channel.EMAIL | Channel.SMS | Channel.PUSH | Channel.CHAT:
-            return Recipient(address=rest, channel=Channel(domain))
+            return wire.Recipient(address=rest, channel=Channel(domain))
         case _:
             raise InvalidInput(
                 f"{domain!r} is no kind of recipient",
@@ -177,12 +166,12 @@ def read_data(text: str) -> dict[str, object]:
     return data
 
 
-def read_entity(text: str) -> tuple[str, UUID]:
+def read_entity(text: str) -> wire.Entity:
     """Read an entity's type and guid."""
     kind, colon, rest = text.rpartition(":")
     if not colon or not kind:
         raise InvalidInput(f"{text!r} is no entity", field="--entity", hint="write its type, a colon and its guid")
-    return kind, guid(rest, field="--entity", hint=GUID_HINT)
+    return wire.Entity(type=kind, guid=guid(rest, field="--entity", hint=GUID_HINT))
 
 
 def read_time(text: str) -> datetime:

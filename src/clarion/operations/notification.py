@@ -5,9 +5,12 @@ A notification is named by its job's id or by that of one of its messages, every
 
 from uuid import UUID
 
+import msgspec
+
 from clarion.bootstrap import Platform
 from clarion.client import wire
-from clarion.domain import key
+from clarion.dispatch.request import Trace
+from clarion.domain.key import event_job_pk, manual_job_pk
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
@@ -26,8 +29,21 @@ class Notifications:
         self._keyring = platform.keyring
         self._wake = wake
 
-    async def send(self, tenant_id: str, command: SendCommand) -> wire.SendAnswer:
-        """Accept a notification: it is stored when this returns (I-24), and the workers send it."""
+    async def send(
+        self, tenant_id: str, asked: wire.SendRequest, *, key: str | None, actor: str, trace: Trace
+    ) -> wire.SendAnswer:
+        """Accept a notification, once for its key: it is stored when this returns (I-24), and the workers send it."""
+        command = SendCommand(
+            type=asked.type,
+            to=tuple(map(_recipient, asked.to)),
+            data=asked.data,
+            entity=None if asked.entity is None else (asked.entity.type, asked.entity.guid),
+            key=key,
+            lane=asked.lane,
+            not_before_at=asked.not_before_at,
+            actor=actor,
+            trace=trace,
+        )
         accepted = await self._sends.send(tenant_id, command)
         if not accepted.repeated:
             self._wake("stages")
@@ -73,9 +89,9 @@ class Notifications:
         self._wake("stages")
         return wire.RetriedNotification(job_id=job_id)
 
-    async def history(self, tenant_id: str, about: UUID | Recipient, query: wire.PageQuery) -> wire.HistoryPage:
+    async def history(self, tenant_id: str, about: UUID | wire.Recipient, query: wire.PageQuery) -> wire.HistoryPage:
         """List every notification about an entity or, where it names none, to a recipient; the newest first."""
-        place = key.event_job_pk(entity_guid=about) if isinstance(about, UUID) else await self._place(tenant_id, about)
+        place = event_job_pk(entity_guid=about) if isinstance(about, UUID) else await self._place(tenant_id, about)
         name = f"history {place}"
         found = await self._store.list_jobs(
             tenant_id, place, after=page.read(name, query.cursor, start=""), limit=query.limit + 1
@@ -101,16 +117,18 @@ class Notifications:
         """Return the job of a message; an id that is no message's is taken for a job's."""
         return await self._store.find_job_of_message(tenant_id, named) or named
 
-    async def _place(self, tenant_id: str, recipient: Recipient) -> str:
+    async def _place(self, tenant_id: str, recipient: wire.Recipient) -> str:
         """Find where a recipient's history opens; an address is found by its hash."""
         try:
-            identity = target_of(recipient).identity
+            identity = target_of(_recipient(recipient)).identity
         except InvalidInput as error:
             raise type(error)(error.message, field="entity", hint=error.hint) from None
         hashed = (await self._keyring.get(tenant_id)).hash_of(identity)
-        return key.manual_job_pk(
-            entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0)
-        )
+        return manual_job_pk(entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0))
+
+
+def _recipient(one: wire.Recipient) -> Recipient:
+    return Recipient(**msgspec.structs.asdict(one))
 
 
 def _notification(timeline: JobTimeline) -> wire.Notification:
