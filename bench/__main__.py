@@ -13,10 +13,10 @@ from clarion.bootstrap import Platform, run_service
 from clarion.domain.identity import Channel
 
 ROUNDS = 15
-"""Times that our figures and the raw limits take turns: a machine that is slow for a while is so for both."""
+"""How often a figure of ours and its raw limit are measured in turn; a slow phase of the machine then hits both."""
 
 WRITE_ROUNDS = 3
-"""The same for COPY, apart from the drains: what it leaves to write keeps the server busy for a while."""
+"""The same for enqueue and COPY. Drains are measured apart, because the server still writes for a while after COPY."""
 
 RESULTS = Path(__file__).with_name("results") / "latest.json"
 

@@ -25,7 +25,7 @@ from clarion.workers.wake_up import Topic, WakeUp
 DEFINITIONS = Path(__file__).parent.parent / "definitions"
 
 SLOTS = 1000
-"""Call slots of the pump: one is also taken while its record waits, and bulk may use three quarters of them."""
+"""Call slots of the pump. A slot is taken until its outcome is recorded, and bulk may use three quarters of them."""
 
 
 ENQUEUERS = 2
@@ -54,7 +54,7 @@ async def enqueue(platform: Platform, *, key: str, count: int) -> float:
 async def copy(url: str) -> float:
     """COPY the rows that wait into one table with all its indexes, and return how many a second: the limit of enqueue.
 
-    One table is less than what enqueue writes, for the keys of messages stand in a table of their own.
+    Enqueue writes more than this one table: the keys of messages are in a table of their own.
     """
     connection = await asyncpg.connect(url)
     await connection.execute(

@@ -1,4 +1,4 @@
-"""Raw limits of this machine: the disk and bare HTTP loops. Each is what a figure of ours is held to."""
+"""Raw limits of this machine: its disk, and bare HTTP loops. Our figures are compared with them."""
 
 import asyncio
 import os

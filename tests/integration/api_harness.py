@@ -132,7 +132,7 @@ class ApiHarness:
         )
 
     async def sent(self, tenant_id: str = TENANT, **changes: Any) -> dict[str, Any]:
-        """Send one notification and return its sent."""
+        """Send one notification and return the answer."""
         async with self.client(tenant_id=tenant_id) as client:
             answer = await client.post("/v1/notifications", json=WELCOME | changes)
             assert answer.status_code == 202, answer.text
@@ -141,7 +141,7 @@ class ApiHarness:
 
 
 async def seeded_api() -> ApiHarness:
-    """Make a api that is seeded; its app has not been started, which only the outbox and the pulse would notice."""
+    """Make an API with tenants and keys. Its app is not started, which only the outbox and the pulse would notice."""
     api = ApiHarness()
     await api.seed()
     return api
@@ -149,7 +149,7 @@ async def seeded_api() -> ApiHarness:
 
 @asynccontextmanager
 async def running_api(*, sandbox: Path | None = None) -> AsyncIterator[ApiHarness]:
-    """Make a api that is seeded and whose app has been started."""
+    """Make an API with tenants and keys, and start its app."""
     api = ApiHarness(sandbox=sandbox)
     await api.seed()
     async with api.door.lifespan():

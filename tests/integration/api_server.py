@@ -29,7 +29,7 @@ class QuietServer(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(api: ApiHarness) -> AsyncIterator[int]:
-    """Serve a api's API on a free port of this machine, and tell which."""
+    """Serve the API under test on a free port of this machine, and tell which."""
     with socket.create_server(("127.0.0.1", 0)) as opened:
         server = QuietServer(server_config(api.door))
         async with asyncio.TaskGroup() as tasks:

@@ -31,7 +31,7 @@ JSON = {"content-type": "application/json"}
 
 @pytest.fixture(scope="module")
 def shared() -> ApiHarness:
-    """One api for all tests here: what is refused leaves nothing behind."""
+    """One API for all tests here: what is refused leaves nothing behind."""
     return asyncio.run(seeded_api())
 
 

@@ -25,7 +25,7 @@ EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
 @asynccontextmanager
 async def api_with(folder: Path, *messages: tuple[Content, str, str]) -> AsyncIterator[ApiHarness]:
-    """Open a api whose sandbox has sent these: content, destination, tenant."""
+    """Open an API whose sandbox has sent these: content, destination, tenant."""
     file = folder / "sandbox.db"
     async with running_api(sandbox=file) as api:
         provider = await open_provider(f"sandbox://{file}", clock=api.clock)

@@ -32,7 +32,7 @@ PATH = "/v1/receipts/sandbox"
 
 
 class Reporting(ApiHarness):
-    """A api with an account whose provider reports."""
+    """An API with an account whose provider reports."""
 
     def __init__(self, sandbox: SandboxProvider, clock: ManualClock) -> None:
         super().__init__(clock=clock, reporters={"sandbox": sandbox})

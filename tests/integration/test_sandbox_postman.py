@@ -34,7 +34,7 @@ async def provider(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SandboxP
 
 
 class Round:
-    """A api on a real port, and a postman who brings it the receipts of an account."""
+    """The API on a real port, and a postman who brings it the receipts of an account."""
 
     def __init__(self, api: ApiHarness, provider: SandboxProvider, postman: Postman) -> None:
         self.api, self.provider, self.postman = api, provider, postman

@@ -36,7 +36,7 @@ _TOKEN: Final = re.compile(r"clarion_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
 
 
 class Grant(StrEnum):
-    """One thing that a caller may do; what a person would want to give apart is a grant of its own (X-04)."""
+    """One thing that a caller may do. What somebody may want to allow separately is a grant of its own (X-04)."""
 
     VIEW = "view"  # notifications, histories, types, uncertain messages, support cases
     SEND = "send"
@@ -109,10 +109,10 @@ def mint(
 
 
 class Access:
-    """Who may come in."""
+    """Checks API keys, and stores and revokes them."""
 
     def __init__(self, store: CatalogStore, *, clock: Clock) -> None:
-        """Know no key yet."""
+        """Start with no key in memory."""
         self._store = store
         self._clock = clock
         self._known: dict[str, tuple[ApiKey, float]] = {}
@@ -131,7 +131,7 @@ class Access:
         return revoked
 
     async def check(self, token: str) -> Caller | None:
-        """Tell whose token this is; None for every reason why it is nobody's, in the same time for each."""
+        """Tell whose token this is. None if it is nobody's, for whatever reason: the time does not show which."""
         read = _TOKEN.fullmatch(token)
         key_id, secret = (read[1], read[2]) if read else ("", "")
         key = await self._find(key_id) if read else None

@@ -21,7 +21,7 @@ FILE_BYTES_MAX: Final = 64 * 1024
 """As much as a template may have (X-15); a definition is far smaller."""
 
 TTL_SECONDS_MAX: Final = 30 * 24 * 3600
-"""A month: what was not sent by then is no news to anybody."""
+"""A month: nobody wants a notification that is older."""
 
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
@@ -83,7 +83,7 @@ def parse_definition(text: str, *, file: str) -> Definition:
 
 
 def _check(definition: Definition, *, file: str) -> None:
-    """Refuse what has the right type and no sense."""
+    """Refuse values that have the right type and make no sense."""
     ttl = definition.ttl_seconds
     unnamed = [name for name in definition.required if not _VARIABLE.fullmatch(name)]
     complaints = [

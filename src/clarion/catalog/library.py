@@ -14,7 +14,7 @@ from clarion.ports.renderer import Bundle
 from clarion.ports.templates import TemplateName
 
 BUNDLES_MAX: Final = 2000
-"""Some 30 kB each: tens of megabytes at most; what falls out is fetched again."""
+"""Bundles in memory. One has some 30 kB, so all take tens of megabytes; one that was dropped is fetched again."""
 
 
 class Library:

@@ -18,7 +18,7 @@ POLL: Final = 1.0
 """Seconds between looks without a wake-up, and so the most that a lost one costs."""
 
 AFTER_ERROR: Final = 1.0
-"""Seconds before a step that failed is tried again: the store gets air, people do not wait long."""
+"""Seconds before a failed step is tried again: a store can recover meanwhile, and people hardly notice the wait."""
 
 log = structlog.get_logger("clarion.workers")
 

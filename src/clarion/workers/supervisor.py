@@ -151,7 +151,7 @@ def open_pump(
 
 
 async def guarded(call: Coroutine[None, None, None]) -> None:
-    """Let a call end as it may: its result is already on its way, and one bad adapter must not end the rest."""
+    """Run a call and log what it raises: an adapter with a defect must not end the other calls."""
     try:
         await call
     except Exception:

@@ -35,11 +35,11 @@ FROM_THE_LIBRARY: Final = frozenset(
 )
 
 FILTER_STEPS: Final = 10
-"""What any use of a filter costs, however small its values: about as much as ten characters of a loop's body."""
+"""Steps charged for every use of a filter, however small its values: as many as ten characters of a loop's body."""
 
 _SHARE: Final = 4
-"""Of what a filter takes and gives, for one step: strings go through compiled code, elements of lists are measured one
-by one."""
+"""Characters and elements that a filter may take and give for one step. Strings are handled by compiled code, while the
+elements of a list are measured one by one."""
 
 
 class Charged(Protocol):

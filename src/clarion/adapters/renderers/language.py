@@ -36,10 +36,10 @@ TAGS: Final = frozenset(
 )
 
 ROUND_STEPS: Final = 20
-"""What a round of a loop costs besides its body."""
+"""Steps charged for each round of a loop, besides those for its body."""
 
 UNDEFINED_STEPS: Final = 10
-"""What a variable that is missing costs: the library makes an object that says so."""
+"""Steps charged for a missing variable: the library makes an object to stand for it."""
 
 _BLANKS: Final = re.compile(rf"\s{{{limit.BLANKS_MAX + 1}}}")
 _OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
@@ -81,18 +81,18 @@ class BoundedContext(RenderContext):
         self.budget.spend(steps)
 
     def get(self, path: list[object], *, token: Token | None, default: object = UNDEFINED) -> object:
-        """Find a variable; null is as good as absent, as it is in the hash of a message's data."""
+        """Find a variable. A null counts as absent, as it does in the hash of a message's data."""
         found = super().get(path, token=token, default=default)
         if found is None and default is UNDEFINED:
             found = self.env.undefined(str(path[0]), token=token)
         if not isinstance(found, (str, int, float, list, dict)) and isinstance(found, FalsyStrictUndefined):
-            found.msg = _dotted(path)  # the name that an error will say
+            found.msg = _dotted(path)  # so that an error can name the variable
             self.spend(UNDEFINED_STEPS)
         self.spend(measure(found))  # it may be compared or searched, character by character and however deep
         return found
 
     def assign(self, key: str, val: object) -> None:
-        """Keep a value under a name; what is kept is counted as it changes, not all of it every time."""
+        """Keep a value under a name. Only the change in size is counted, so that the rest is not measured again."""
         size = measure(val)
         self.spend(size // 8)
         self._kept += size - self._local_sizes.get(key, 0)
@@ -117,7 +117,7 @@ def merge(template: BoundTemplate, data: Mapping[str, object], *, budget: Budget
 
 
 class CountedBlock(BlockNode):
-    """A loop's body, charged for in every round by its length, which bounds what it can do."""
+    """A loop's body. Every round is charged by the length of the body, which bounds the work that it can do."""
 
     __slots__ = ("_steps",)
 
@@ -138,7 +138,7 @@ class CountedForNode(ForNode):
     """A loop whose rounds are charged for."""
 
     def __init__(self, token: Token, expression: LoopExpression, block: BlockNode, default: BlockNode | None = None):
-        """Weigh the body by its source: the block's own token is the tag that ends it."""
+        """Measure the body by its length in the source, which ends at the tag that closes the block."""
         steps = ROUND_STEPS + block.token.start_index - token.start_index
         super().__init__(token, expression, CountedBlock(block, steps=steps), default)
 

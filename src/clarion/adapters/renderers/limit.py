@@ -17,7 +17,7 @@ TEMPLATE_BYTES_MAX: Final = 64 * 1024
 """One template file. Mail clients cut a mail off at some 100 kB of HTML, and MJML makes several bytes of each."""
 
 HTML_BYTES_MAX: Final = 256 * 1024
-"""What MJML may make of one: above it nothing but repetition is left."""
+"""The HTML that MJML makes of one template. A template within its limit that makes more only repeats itself."""
 
 OUTPUT_BYTES_MAX: Final = 512 * 1024
 """One rendered part: twice the largest template, and more than any client shows."""
@@ -29,25 +29,26 @@ LOCALS_MAX: Final = 4 * VALUE_MAX
 """All that a template assigns and captures."""
 
 NUMBER_MAX: Final = 2**63
-"""Larger integers are no amounts, and multiplying them with themselves doubles their digits every time."""
+"""No message needs a larger integer, and squaring one again and again would double its digits every time."""
 
 STEPS_MAX: Final = 1_000_000
-"""Work for one message on one channel, and again for what a request is checked for on all of them: characters of loop
-bodies gone through, what variables held each time one was read, and what filters touched. A table of a hundred rows
-takes some 100,000; the slowest kind of work that was found takes less than a second for all of it (a microsecond a
-step on the machine of the benchmark): sums of decimals, and variables that are missing."""
+"""Work for merging one message on one channel; checking a request on all its channels has as many again.
+
+Counted are the characters of loop bodies in every round, the size of a variable at every read, and what filters take
+and give. A table of a hundred rows needs some 100,000 steps. The slowest work that was found (sums of decimals, missing
+variables) takes a microsecond a step on the machine of the benchmark, so less than a second in all."""
 
 LOOP_MAX: Final = 10_000
-"""Rounds of loops inside each other; more rows than a mail can hold."""
+"""Rounds of all loops, those of inner loops multiplied; a mail cannot hold so many rows."""
 
 NESTING_MAX: Final = 20
 """Blocks inside each other, and scopes while they are rendered."""
 
 EXPRESSION_CHARS_MAX: Final = 1000
-"""Between `{{` and `}}`; it also bounds how deep an expression can be nested."""
+"""Characters between `{{` and `}}`, which also bounds how deep an expression can be nested."""
 
 BLANKS_MAX: Final = 100
-"""In a row between `{{` and `}}`: the library's patterns go back and forth over them, quadratically in their number."""
+"""Blanks in a row between `{{` and `}}`: the time of the library's patterns grows with the square of their number."""
 
 
 class TooMuch(ResourceLimitError):
@@ -79,7 +80,7 @@ def measure(value: object, *, size_max: int = VALUE_MAX) -> int:
         size += 1
         if isinstance(item, (str, list, tuple, dict, range)):
             size += len(item)
-        elif isinstance(item, (int, float)) and not abs(item) <= NUMBER_MAX:  # NaN is within no bounds
+        elif isinstance(item, (int, float)) and not abs(item) <= NUMBER_MAX:  # refuses NaN too
             raise TooMuch("a number is too large", token=None)
         if size > size_max:
             raise TooMuch(f"a value is larger than {size_max}", token=None)

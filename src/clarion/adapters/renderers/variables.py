@@ -71,7 +71,7 @@ class _Reader:
             self._read(expression)
         self._made.update(node.template_scope())
         if isinstance(node, ForNode):
-            self.exact = False  # of a list without elements, nothing in the body is read
+            self.exact = False  # nothing in the body is read where the list is empty
             return
         for child in node.children(self._context, include_partials=False):
             self.read(child)
@@ -95,7 +95,7 @@ class _Reader:
         names: list[str] = []
         for segment in path.path:
             if not isinstance(segment, str) or "." in segment or (names and segment in _OF_A_LIST):
-                self.exact = False  # what an element has, or what is chosen by another variable, is known with the data
+                self.exact = False  # elements, and names that another variable chooses, are only known with the data
                 break
             names.append(segment)
         if names and names[0] not in self._made:

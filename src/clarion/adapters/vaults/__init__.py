@@ -1,1 +1,1 @@
-"""Keepers of the master key, one module a brand."""
+"""Vaults, which keep the master key: one module for each product that can."""

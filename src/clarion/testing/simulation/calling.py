@@ -51,7 +51,7 @@ def leaves(call: LedgerCall, *, now: float, evidence: Evidence) -> Iterator[Viol
 
 
 def delivered(call: LedgerCall, evidence: Evidence) -> Iterator[Violation]:
-    """I-09: nobody gets a message more often than somebody answers for."""
+    """I-09: a recipient gets a message once, and once more for each retry or replay that somebody decided."""
     row = evidence.scene.row_named(call.row)
     if row is None:
         return

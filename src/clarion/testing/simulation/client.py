@@ -1,7 +1,7 @@
 """Clients: they ask for notifications at a door, again where no answer came, and remember what they were promised.
 
-What is promised is a answer: from then on the notification must reach everybody, or end with a reason. The same key
-always names the same job; another payload under it is refused.
+A client that got an answer was promised the notification: from then on it must reach everybody, or end with a reason.
+The same key always names the same job; another payload under it is refused.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class Clients:
         self.busy = 0
 
     def start(self) -> None:
-        """Let every client come when its time is."""
+        """Start every client at its time."""
         for plan in self._world.options.jobs:
             self._spawn(plan, plan.at, payload="first")
             if plan.twin and plan.keyed:
@@ -82,7 +82,7 @@ class Clients:
         self.busy -= 1
 
     def _promised(self, plan: JobPlan, payload: str, answer: SendAnswer) -> None:
-        """Check a answer against what is stored and against earlier ones, and keep it."""
+        """Check an answer against what is stored and against earlier ones, and keep it."""
         world, scene = self._world, self._world.scene
         world.trace(f"client: job {plan.number} ({payload}) is promised as {answer.job_id}")
         job = next((job for job in scene.jobs.values() if job.guid == str(answer.job_id)), None)

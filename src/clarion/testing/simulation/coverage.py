@@ -1,7 +1,7 @@
-"""What the runs met: a simulation that never lost a reply proves nothing about lost replies.
+"""Counts what happened in the runs: a simulation in which no reply was lost proves nothing about lost replies.
 
-Every fault that struck, every edge that a row moved along and every case that makes an invariant more than words is
-counted by name. What must be met in 5,000 runs stands in `EXPECTED`; what was not met is a failure of the simulation.
+Counted by name are every fault that struck, every move between two states, and every case in which an invariant could
+have been broken. What must be met in 5,000 runs stands in `EXPECTED`; what was not met is a failure of the simulation.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Final
 from clarion.testing.simulation.option import Fault
 
 RUNS_FOR_ALL: Final = 5000
-"""With fewer runs a rare case may be missed by chance; with as many it means that it cannot happen any more."""
+"""With fewer runs a rare case may be missed by chance; with as many, a missing case means that it cannot happen."""
 
 # Without Uncertain → FailedFinal, a refusal that is recorded after its lease: it takes a refusal, a stall at that very
 # record and no crash before its end, which 5,000 runs may not deal. `contracts/late_replies.py` shows it.

@@ -77,7 +77,7 @@ def _row(row: OutgoingRow, evidence: Evidence, *, calm: bool) -> Iterator[Violat
     """Check one row against its history and the ledger."""
     if row.state in OPEN or row.settle_at is not None:
         yield Violation("I-25", f"row {row.id} still is {row.status} after the bound")
-    elif row.state is OutgoingStatus.FAILED_FINAL and "template" in (row.reason or ""):  # they are all there
+    elif row.state is OutgoingStatus.FAILED_FINAL and "template" in (row.reason or ""):  # every template is published
         yield Violation("F-55", f"row {row.id} failed though nothing was wrong with it: {row.reason}")
     elif row.state in FINAL and row.state not in RANK and row.reason is None:
         yield Violation("I-25", f"row {row.id} ended as {row.status} without a reason")

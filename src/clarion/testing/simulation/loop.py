@@ -28,7 +28,7 @@ class Deadlock(Exception):
 
 
 class BudgetSpent(Exception):
-    """The run took more steps than any sound one does: something goes round in circles."""
+    """The run took more steps than any correct one: something repeats itself for ever."""
 
 
 class Process:
@@ -50,7 +50,7 @@ PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("simula
 """Whose code is running."""
 
 TICK = 1e-6
-"""Seconds that the clock advances by at least, as any real one does: a wait for less would otherwise never end."""
+"""Seconds by which the clock advances at least, as real clocks do; otherwise a shorter wait would never end."""
 
 _Ready = tuple[asyncio.Handle, Process | None]
 
@@ -154,7 +154,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.close()
 
     def _end_tasks(self) -> None:
-        """Cancel every task until none is left; what has not begun begins first, lest what it awaits be forgotten."""
+        """Cancel every task until none is left. One that has not begun runs first: its coroutine must be awaited."""
         while any(not task.done() for task in self._every_task):
             for task in self._every_task:
                 if not _has_to_begin(task):
@@ -211,7 +211,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 self._waiting.append((handle, process))
 
     def _write_to_self(self) -> None:
-        """Do nothing: nobody sleeps who would have to be woken."""
+        """Do nothing: this loop never blocks, so there is nothing to interrupt."""
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there are no sockets."""

@@ -29,7 +29,7 @@ from clarion.workers.supervisor import Supervisor
 from clarion.workers.wake_up import Topic, WakeUp
 
 POISON: Final = " (poison)"
-"""What a text ends with that no worker survives."""
+"""The end of a text that crashes every worker which renders it."""
 
 START_AT: Final = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 
@@ -78,7 +78,7 @@ class Ports(Protocol):
 
 
 class Brittle:
-    """The real renderer, for a worker that dies of poison as another would of a segmentation fault."""
+    """The real renderer, which crashes its worker on poisoned data, as a segmentation fault would."""
 
     def __init__(self, die: Callable[[], None]) -> None:
         """Render as the real one does."""
@@ -88,7 +88,7 @@ class Brittle:
         self.check = content.renderer().check
 
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
-        """Name what is missing, or die of what is there."""
+        """Name what is missing; crash if the data is poisoned."""
         if str(data.get("text")).endswith(POISON):
             self._die()
         return content.renderer().missing(bundle, data)

@@ -54,19 +54,19 @@ AT_PORTS: Final = (
     Fault.CRASH_AFTER,
     Fault.STALL,
 )
-"""What can strike at every call of a port, of which there are dozens on the way of one message."""
+"""Faults that can happen at every call of a port; one message needs dozens of such calls."""
 
 OFF: Final = 0.45
-"""The chance of a kind to be off in a run: with most kinds on in most runs, combinations of few would hardly be met."""
+"""The chance that a kind is off in a run. If most were on in most runs, few runs would have only two or three kinds."""
 
 RATES: Final = (0.01, 0.03, 0.08, 0.20)
 
 PORT_SHARES: Final = (0.1, 0.3, 1.0)
-"""How much of their rate the faults at ports have in a run: with all of it hardly a message reaches its provider before
-everything heals, with little of it the other faults meet a platform that works."""
+"""The rates of faults at ports are multiplied by one of these. At the full rate hardly a message reaches its provider
+before everything heals; at a tenth the platform works, and the other faults are met."""
 
 CALM: Final = 0.03
-"""The share of runs without any fault: what is uncertain there has no excuse (I-12)."""
+"""The share of runs without any fault; nothing may become uncertain in them (I-12)."""
 
 NO_RECEIPTS: Final = 0.4
 """The share of runs in which providers report nothing (F-42)."""
@@ -83,11 +83,12 @@ CHANNELS: Final = (Channel.EMAIL, Channel.SMS)
 
 
 POISONED: Final = 0.3
-"""The share of jobs that no worker survives, in a run that has such."""
+"""The share of jobs that crash every worker, in runs that have such jobs."""
 
 
 STORM: Final = 0.05
-"""Crashes a port call from which on they are a storm: of the ten calls of a stage, four in ten stages are cut short."""
+"""From this chance of a crash at a port call on, a run counts as a storm: a stage makes some ten such calls, so four
+stages in ten do not come to their end."""
 
 
 class JobPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,7 +65,7 @@ class People:
                 await self._leave()
 
     def _time_to_leave(self, late: bool) -> bool:
-        """Let all workers go away late in a run, or while a replay waits, which must not outwait its window."""
+        """Tell whether to stop all workers: late in a run, or while a replay waits, so that its window may close."""
         replays = any(
             row.state is OutgoingStatus.RETRY_READY and row.first_unknown_at is not None
             for row in self._world.scene.outgoing.values()

@@ -59,7 +59,7 @@ class OutgoingRow(NamedTuple):
 
     @property
     def policy(self) -> UncertainPolicy:
-        """What its type prefers uncertain."""
+        """What its type prefers where nobody can know whether it arrived: a loss or a duplicate."""
         return UncertainPolicy(self.uncertain_policy)
 
 
@@ -172,7 +172,7 @@ class Change(NamedTuple):
 
 
 class Claim:
-    """One row under one token: who has it since when, and whether its call was made."""
+    """One claim of one row: which process holds it since when, and whether its call was made."""
 
     def __init__(self, *, row_id: int, token: str, process: Process | None, at: float) -> None:
         """Note a claim when it is committed."""

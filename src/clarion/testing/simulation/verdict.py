@@ -35,7 +35,7 @@ class Evidence(NamedTuple):
     coverage: Coverage
     replay: Callable[[str], Replay]  # by account
     poison: frozenset[str] = frozenset()  # correlation ids of jobs that no worker survives
-    stormy: bool = False  # whether workers die so often that an innocent job can be the last of six of them
+    stormy: bool = False  # whether workers crash so often that a harmless job can lose six of them
 
 
 Check = Callable[[Change, Evidence], Iterator[Violation]]

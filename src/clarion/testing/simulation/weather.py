@@ -31,10 +31,10 @@ POLLS: Final = frozenset(
         "sweep_canceled",
     }
 )
-"""Asked every second by every worker, and mostly in vain."""
+"""Methods that every worker calls every second, mostly without finding anything."""
 
 POLL_SHARE: Final = 0.05
-"""How much rarer faults are at a poll that finds nothing: else no worker would live long enough to be hurt at work."""
+"""How much rarer faults are at polls, which mostly find nothing; else workers would crash before they had work."""
 
 _ERRORS: Final[tuple[type[OperatorError], ...]] = (StoreUnreachable, StoreBusy, StoreFull)
 
