@@ -14,7 +14,6 @@ from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.kind import KINDS
 from clarion.testing.contracts.oracle import MemoryHarness
 from clarion.testing.contracts.pipeline import PipelineContract
-from clarion.testing.contracts.queue_oracle import QueueOracleContract
 from clarion.testing.contracts.store import StoreContract
 
 
@@ -24,7 +23,7 @@ class TestMemoryStore(StoreContract):
         return MemoryHarness()
 
 
-class TestMemoryPipeline(PipelineContract, QueueOracleContract):
+class TestMemoryPipeline(PipelineContract):
     @pytest.fixture
     def harness(self) -> StoreHarness:
         return MemoryHarness()

@@ -16,9 +16,9 @@ from clarion.adapters.stores.postgres import PostgresStore, open_store
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pipeline import PipelineContract
+from clarion.testing.contracts.sql_rows import Row, SqlRows
 from clarion.testing.contracts.store import StoreContract
 from clarion.testing.postgres import PostgresServer
-from tests.contract.harness import Row, SqlRows
 
 TENANTS = count(1)
 

@@ -24,7 +24,7 @@ from clarion.sandbox import report
 from clarion.sandbox.provider import SandboxProvider, open_provider
 from clarion.sandbox.report import Report
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import WebhookEvent
+from clarion.testing.row import WebhookEvent
 from tests.integration.api_harness import OTHER, ApiHarness, problem
 from tests.unit.pipeline_line import TENANT, Scripted
 

@@ -14,7 +14,7 @@ from clarion.errors import StoreUnreachable
 from clarion.sandbox.postman import BATCH, Postman
 from clarion.sandbox.provider import SandboxProvider, open_provider
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import WebhookEvent
+from clarion.testing.row import WebhookEvent
 from tests.integration.api_harness import OTHER, ApiHarness
 from tests.integration.api_server import serving
 from tests.integration.sandbox_use import SECOND, call, waiting

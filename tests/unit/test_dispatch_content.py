@@ -25,7 +25,7 @@ from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.seal import key_serial_of, unseal
 from clarion.errors import InvalidAddress, InvalidInput, SealBroken, UnknownVersion
 from clarion.sealing.keyring import Keyring
-from clarion.testing.memory import QueueEntry
+from clarion.testing.row import QueueEntry
 from clarion.testing.vault import SeededVault
 from tests.unit.dispatch_harness import DRAFT, SOURCE_AT, TRACE, DispatchHarness, campaign, report
 

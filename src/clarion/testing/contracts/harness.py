@@ -20,7 +20,7 @@ from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.support import SupportCase
 from clarion.ports.store import Store
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import FlowCount, QueueEntry
+from clarion.testing.row import FlowCount, QueueEntry
 
 S = TypeVar("S", bound=msgspec.Struct)
 

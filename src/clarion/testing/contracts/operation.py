@@ -6,7 +6,7 @@ store that it runs on, so that the same one can run on two.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from hypothesis import strategies as st
@@ -19,11 +19,14 @@ from clarion.domain.notification import NotificationScheduler, NotificationStatu
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.testing.contracts.automation import NEW_TIME, NOTES, STATES
-from clarion.testing.contracts.harness import StoreHarness, by_key
+from clarion.testing.contracts.harness import by_key
+from clarion.testing.contracts.holding import CLAIMED
 from clarion.testing.contracts.kind import ADDRESS_VERSION, AUTOMATION_SCHEDULER, KINDS, Kind, changed
+from clarion.testing.contracts.side import Operation, Side
 from clarion.testing.factories import (
     SOURCE_AT,
     address_version,
+    automation_scheduler,
     guarded_entry,
     guid,
     messaging_job,
@@ -40,12 +43,21 @@ NO_SUCH_ID: Final = 2**40
 Answers = Sequence[Ensured[Any]]
 
 
-class Operation(Protocol):
-    """Something to do to a store."""
+class Prepare(msgspec.Struct, frozen=True):
+    """Give a tenant an occurrence, and what outgoing rows stand on: a scheduler row that is claimed is among it."""
 
-    async def run(self, harness: StoreHarness, tenant_id: str) -> Answers:
-        """Do it for a tenant; what is no ensure has no answers."""
-        ...
+    async def run(self, side: Side) -> Answers:
+        """Ensure all of it."""
+        store, tenant_id = side.store, side.tenant_id
+        await store.ensure_automation_schedulers(tenant_id, [automation_scheduler(1)])
+        versions = [address_version(1), address_version(1, serial=2), address_version(2)]
+        await store.ensure_address_versions(tenant_id, versions)
+        await store.ensure_messaging_jobs(tenant_id, [messaging_job(1)])
+        entry = JobEntry(job=notification_job(1), scheduler=notification_scheduler(1))
+        await store.ensure_notification_jobs(tenant_id, [entry])
+        (scheduler,) = await store.ensure_notification_schedulers(tenant_id, [notification_scheduler(1)])
+        await side.harness.overwrite(tenant_id, msgspec.structs.replace(scheduler.record, **CLAIMED))
+        return ()
 
 
 class EnsureRecords(msgspec.Struct, frozen=True):
@@ -54,10 +66,10 @@ class EnsureRecords(msgspec.Struct, frozen=True):
     kind: Kind
     items: tuple[tuple[int, int], ...]
 
-    async def run(self, harness: StoreHarness, tenant_id: str) -> Answers:
+    async def run(self, side: Side) -> Answers:
         """Ensure the set."""
         items = [self._record(n, variant) for n, variant in self.items]
-        answers: Answers = await self.kind.ensure(harness.store, tenant_id, items)
+        answers: Answers = await self.kind.ensure(side.store, side.tenant_id, items)
         return answers
 
     def _record(self, n: int, variant: int) -> msgspec.Struct:
@@ -78,10 +90,10 @@ class EnsureJobs(msgspec.Struct, frozen=True):
 
     items: tuple[tuple[int, int, bool, bool], ...]
 
-    async def run(self, harness: StoreHarness, tenant_id: str) -> Answers:
+    async def run(self, side: Side) -> Answers:
         """Ensure the set."""
         entries = [self._entry(*item) for item in self.items]
-        return await harness.store.ensure_notification_jobs(tenant_id, entries)
+        return await side.store.ensure_notification_jobs(side.tenant_id, entries)
 
     def _entry(self, number: int, payload: int, later: bool, scheduled: bool) -> JobEntry:
         if number == 0:
@@ -101,10 +113,10 @@ class EnsureOutgoing(msgspec.Struct, frozen=True):
     hold: str
     items: tuple[tuple[tuple[bool, int], tuple[int, int], bool, int | None], ...]
 
-    async def run(self, harness: StoreHarness, tenant_id: str) -> Answers:
+    async def run(self, side: Side) -> Answers:
         """Ensure the set."""
-        hold = await self._hold(harness, tenant_id)
-        ids = {row.key: row.id for row in await harness.rows(tenant_id, AddressVersion)}
+        hold = await self._hold(side)
+        ids = {row.key: row.id for row in await side.harness.rows(side.tenant_id, AddressVersion)}
         items = []
         for (campaign, parent), (n, serial), odd, attempt_no in self.items:
             address = address_version(n, serial=serial)
@@ -112,12 +124,12 @@ class EnsureOutgoing(msgspec.Struct, frozen=True):
             job = messaging_job(parent) if campaign else notification_job(parent)
             item = outgoing_item(job, stored, attempt_no=attempt_no, hold=None if campaign else hold)
             items.append(msgspec.structs.replace(item, message_id=guid(99)) if odd else item)
-        return await harness.store.ensure_outgoing_messages(tenant_id, items)
+        return await side.store.ensure_outgoing_messages(side.tenant_id, items)
 
-    async def _hold(self, harness: StoreHarness, tenant_id: str) -> tuple[int, int] | None:
+    async def _hold(self, side: Side) -> tuple[int, int] | None:
         if self.hold == "none":
             return None
-        for row in await harness.rows(tenant_id, NotificationScheduler):
+        for row in await side.harness.rows(side.tenant_id, NotificationScheduler):
             if row.key == notification_scheduler(1).key and row.id is not None:
                 return row.id, row.version + (self.hold == "stale")
         return NO_SUCH_ID, 1
@@ -130,12 +142,12 @@ class Overtake(msgspec.Struct, frozen=True):
     place: int
     state: int
 
-    async def run(self, harness: StoreHarness, tenant_id: str) -> Answers:
+    async def run(self, side: Side) -> Answers:
         """Overwrite the row if there is one."""
         kinds = {kind.__name__: kind for kind in OVERTAKEN}
-        rows = by_key(await harness.rows(tenant_id, kinds[self.record]))
+        rows = by_key(await side.harness.rows(side.tenant_id, kinds[self.record]))
         if rows:
-            await harness.overwrite(tenant_id, self._moved(rows[self.place % len(rows)]))
+            await side.harness.overwrite(side.tenant_id, self._moved(rows[self.place % len(rows)]))
         return ()
 
     def _moved(self, row: msgspec.Struct) -> msgspec.Struct:

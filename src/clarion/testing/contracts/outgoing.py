@@ -28,7 +28,7 @@ from clarion.testing.factories import (
     outgoing_item,
     outgoing_items,
 )
-from clarion.testing.memory import QueueEntry
+from clarion.testing.row import QueueEntry
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 Parent = NotificationJob | MessagingJob

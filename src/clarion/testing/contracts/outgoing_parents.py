@@ -18,7 +18,7 @@ from clarion.testing.contracts.outgoing import (
 )
 from clarion.testing.contracts.sets import outcomes
 from clarion.testing.factories import messaging_job, notification_job, outgoing_item, outgoing_items
-from clarion.testing.memory import FlowCount, QueueEntry
+from clarion.testing.row import FlowCount, QueueEntry
 
 
 class ManyParentsContract:

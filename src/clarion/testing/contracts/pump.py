@@ -22,7 +22,7 @@ from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import DUE, LEASED, OUTGOING_MESSAGE, OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.factories import address_version, guid, messaging_job, notification_job, outgoing_item
-from clarion.testing.memory import DeliveryAttempt, FlowCount, QueueEntry, Transition
+from clarion.testing.row import DeliveryAttempt, FlowCount, QueueEntry, Transition
 
 LEASE: Final = timedelta(seconds=60)
 ROUTE: Final = "email:default"

@@ -1,23 +1,24 @@
 """Operations on a queue that chance can put together: sends, claims, results, receipts, cancels, and time that passes.
 
-An operation names rows, claims and jobs by small numbers, so that most of them meet others, and answers in names that
-are the same in every store; so the same one can run on two.
+An operation names rows, claims and jobs by small numbers, so that most of them meet others, and reads the ids that it
+needs from the store that it runs on; so the same one can run on two.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from hypothesis import strategies as st
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
-from clarion.domain.claim import ClaimedMessage, FlowQuota, Gate, Settlement
+from clarion.domain.claim import FlowQuota, Gate, Settlement
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
-from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingMessage, OutgoingStatus
+from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingStatus
+from clarion.domain.support import SupportCase
 from clarion.ports.track import ProviderEvent
-from clarion.testing.contracts.harness import StoreHarness, by_key
 from clarion.testing.contracts.pump import ACCOUNTS, LEASE, ROUTE, result
+from clarion.testing.contracts.side import Operation, Side
 from clarion.testing.factories import address_version, guid, notification_job, outgoing_item
 
 OUTCOMES: Final[tuple[CallOutcome, ...]] = (
@@ -34,63 +35,39 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
     NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN),
 )
 BROADCAST: Final = "campaign"
-
-
-class Side:
-    """One of the two stores: its harness, the tenant, the claims that were made on it so far and what came of each."""
-
-    def __init__(self, harness: StoreHarness, tenant_id: str) -> None:
-        """Start without claims."""
-        self.harness = harness
-        self.store = harness.store
-        self.tenant_id = tenant_id
-        self.claims: list[ClaimedMessage] = []
-        self.said: dict[int, CallOutcome] = {}
-
-    async def rows(self) -> list[OutgoingMessage]:
-        """Read the tenant's rows in an order that is the same on both sides."""
-        return by_key(await self.harness.rows(self.tenant_id, OutgoingMessage))
-
-    async def names(self) -> dict[int, tuple[str, str]]:
-        """Name each row by its keys instead of its id."""
-        return {row.id or 0: (row.pk, row.rk) for row in await self.rows()}
-
-
-class QueueOperation(Protocol):
-    """Something to do to a queue."""
-
-    async def run(self, side: Side) -> object:
-        """Do it, and give what it came to."""
-        ...
+HAPPENED_AT: Final = datetime(2026, 1, 14, 8, 0, tzinfo=UTC)
 
 
 class Send(msgspec.Struct, frozen=True):
-    """Ensure a message of a job to a person."""
+    """Ensure a job's messages to some people, in this order."""
 
     job: int
-    to: int
-    in_broadcast: bool
-    ordered: bool
-    due_in: int
-    expires_in: int | None
+    to: tuple[int, ...]
+    in_broadcast: bool = False
+    ordered: bool = True
+    due_in: int = 0
+    expires_in: int | None = None
 
     async def run(self, side: Side) -> object:
-        """Ensure job, address and message."""
+        """Ensure job, addresses and messages."""
         job = notification_job(self.job)
-        (address,) = await side.store.ensure_address_versions(side.tenant_id, [address_version(self.to)])
+        versions = [address_version(n) for n in self.to]
+        addresses = await side.store.ensure_address_versions(side.tenant_id, versions)
         await side.store.ensure_notification_jobs(side.tenant_id, [JobEntry(job=job)])
         now = await side.harness.now()
-        item = outgoing_item(
-            job,
-            address.record,
-            broadcast=BROADCAST if self.in_broadcast else "",
-            lane=Lane.NORMAL,
-            order_key=guid(self.to, "order").hex if self.ordered else None,
-            due_at=now + timedelta(seconds=self.due_in),
-            expires_at=None if self.expires_in is None else now + timedelta(seconds=self.expires_in),
-        )
-        (answer,) = await side.store.ensure_outgoing_messages(side.tenant_id, [item])
-        return answer.outcome
+        items = [
+            outgoing_item(
+                job,
+                address.record,
+                broadcast=BROADCAST if self.in_broadcast else "",
+                lane=Lane.NORMAL,
+                order_key=guid(1 + n % 2, "order").hex if self.ordered else None,  # so that some share one
+                due_at=now + timedelta(seconds=self.due_in),
+                expires_at=None if self.expires_in is None else now + timedelta(seconds=self.expires_in),
+            )
+            for n, address in zip(self.to, addresses, strict=True)
+        ]
+        return await side.store.ensure_outgoing_messages(side.tenant_id, items)
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -109,31 +86,31 @@ class Claim(msgspec.Struct, frozen=True):
         ]
         token = guid(self.token, f"token-{len(side.claims)}")
         claimed = await side.store.claim_outgoing(quotas, token=token, lease=LEASE, actor="worker")
-        claimed.sort(key=lambda one: (one.message_id, one.key_hash, one.attempt_no or 0))
         side.claims += claimed
-        heads = sorted((head.lane, head.broadcast, head.account) for head in found.heads)
-        return heads, found.next_due_in, [_without_ids(one) for one in claimed]
+        return found, claimed
 
 
 class Record(msgspec.Struct, frozen=True):
-    """Record an outcome for one of the claims so far, counted from the latest."""
+    """Record outcomes for some of the claims so far, each counted from the latest, in one set."""
 
-    back: int
-    outcome: int
-    delay: int
-    final: bool
+    outcomes: tuple[tuple[int, int], ...]
+    delay: int = 0
+    final: bool = False
 
     async def run(self, side: Side) -> object:
-        """Record it, if there is such a claim."""
-        if self.back >= len(side.claims):
-            return None
-        place = len(side.claims) - 1 - self.back
-        # A call comes to one thing: what is recorded again is the same, only an unknown outcome may become known.
-        outcome = side.said.get(place, OUTCOMES[self.outcome])
-        if not isinstance(outcome, Unknown):
-            side.said[place] = outcome
-        one = result(side.claims[place], outcome, delay=timedelta(seconds=self.delay), final=self.final)
-        return [recorded.status for recorded in await side.store.record_outgoing([one], actor="worker")]
+        """Record them, those of which there is such a claim."""
+        results = []
+        for back, outcome in self.outcomes:
+            place = len(side.claims) - 1 - back
+            if place < 0:
+                continue
+            # A call comes to one thing: what is recorded again is the same, only an unknown outcome may become known.
+            said = side.said.get(place, OUTCOMES[outcome])
+            if not isinstance(said, Unknown):
+                side.said[place] = said
+            delay = timedelta(seconds=self.delay)
+            results.append(result(side.claims[place], said, delay=delay, final=self.final, latency_ms=7))
+        return await side.store.record_outgoing(results, actor="worker")
 
 
 class Rescue(msgspec.Struct, frozen=True):
@@ -149,11 +126,11 @@ class Settle(msgspec.Struct, frozen=True):
 
     replay: bool
     duplicate: bool
+    delay: int = 0
 
     async def run(self, side: Side) -> object:
-        """Find the uncertain sends and settle them."""
-        names = await side.names()
-        uncertain = sorted(await side.store.find_uncertain(accounts=ACCOUNTS, limit=100), key=lambda one: names[one.id])
+        """Find the uncertain sends and settle them, in the order in which they are found."""
+        uncertain = await side.store.find_uncertain(accounts=ACCOUNTS, limit=100)
         settlements = [
             Settlement(
                 id=one.id,
@@ -162,46 +139,50 @@ class Settle(msgspec.Struct, frozen=True):
                 replay=self.replay,
                 counts_as_duplicate=self.replay and self.duplicate,
                 reason="decided",
+                delay=timedelta(seconds=self.delay),
             )
             for one in uncertain
         ]
-        settled = await side.store.settle_uncertain(settlements, actor="settle")
-        return [_without_ids(one) for one in uncertain], sorted(names[one] for one in settled)
+        names = await side.names()
+        return uncertain, sorted(names[one] for one in await side.store.settle_uncertain(settlements, actor="settle"))
 
 
 class Receive(msgspec.Struct, frozen=True):
-    """Keep an event about a row, by our key or by a provider's id."""
+    """Keep events that come together, each about a row, by our key or by a provider's id: (place, status, ours, id)."""
 
-    place: int
-    status: int
-    ours: bool
-    event: int
+    events: tuple[tuple[int, int, bool, int], ...]
 
     async def run(self, side: Side) -> object:
-        """Keep it, if there is such a row."""
+        """Keep them, if there are rows."""
         rows = await side.rows()
         if not rows:
             return None
-        row = rows[self.place % len(rows)]
-        event = ProviderEvent(
-            account="main",
-            event_id=f"event-{self.event}",
-            status=EVIDENCE_ORDER[self.status],
-            message_id=row.message_id if self.ours else None,
-            recipient_key_hash=row.rk.partition("_")[0] if self.ours else None,
-            provider_message_id=None if self.ours else "p-1",
-            happened_at=HAPPENED_AT,
-            raw="{}",
-        )
-        return await side.store.keep_events(side.tenant_id, [event])
+        events = []
+        for place, status, ours, event in self.events:
+            row = rows[place % len(rows)]
+            events.append(
+                ProviderEvent(
+                    account="main",
+                    event_id=f"event-{event}",
+                    status=EVIDENCE_ORDER[status],
+                    message_id=row.message_id if ours else None,
+                    recipient_key_hash=row.rk.partition("_")[0] if ours else None,
+                    provider_message_id=None if ours else "p-1",
+                    happened_at=HAPPENED_AT,
+                    raw="{}",
+                )
+            )
+        return await side.store.keep_events(side.tenant_id, events)
 
 
 class Apply(msgspec.Struct, frozen=True):
-    """Apply the events that can be applied."""
+    """Apply events that can be applied."""
+
+    limit: int
 
     async def run(self, side: Side) -> object:
-        """Apply all of them."""
-        return await side.store.apply_events(limit=100, actor="track")
+        """Apply as many as that."""
+        return await side.store.apply_events(limit=self.limit, actor="track")
 
 
 class SetGate(msgspec.Struct, frozen=True):
@@ -217,9 +198,11 @@ class SetGate(msgspec.Struct, frozen=True):
 class Sweep(msgspec.Struct, frozen=True):
     """Clear away what was called off."""
 
+    limit: int
+
     async def run(self, side: Side) -> object:
-        """Sweep all of it."""
-        return await side.store.sweep_canceled(limit=100)
+        """Sweep as much as that."""
+        return await side.store.sweep_canceled(limit=self.limit)
 
 
 class Cancel(msgspec.Struct, frozen=True):
@@ -248,39 +231,60 @@ class Retry(msgspec.Struct, frozen=True):
         )
 
 
+class Resolve(msgspec.Struct, frozen=True):
+    """Close a support case."""
+
+    place: int
+
+    async def run(self, side: Side) -> object:
+        """Resolve it, if there is such a case."""
+        cases = sorted(case.case_id for case in await side.harness.rows(side.tenant_id, SupportCase))
+        if not cases:
+            return None
+        case_id = cases[self.place % len(cases)]
+        return await side.store.resolve_support_case(side.tenant_id, case_id, actor="sam", resolution="mended")
+
+
 class Elapse(msgspec.Struct, frozen=True):
-    """Let time pass, for both stores at once: they share a clock."""
+    """Let time pass."""
 
     seconds: int
 
-    async def run(self, side: Side) -> object:
-        """Do nothing by itself."""
-        return await side.harness.now()
+    async def run(self, side: Side) -> None:
+        """Do nothing by itself: time passes for both sides at once."""
 
 
-HAPPENED_AT: Final = datetime(2026, 1, 14, 8, 0, tzinfo=UTC)
+START: Final[tuple[Operation, ...]] = (
+    Send(job=1, to=(1,)),
+    Send(job=2, to=(1, 3), in_broadcast=True),
+    Send(job=3, to=(4, 2), ordered=False),
+)
+"""Rows that wait for each other, so that the first claim finds something to rule about, and others that do not."""
 
+_BACK: Final = st.sampled_from((0, 0, 0, 1, 2, 3))
+_OUTCOME: Final = st.integers(0, len(OUTCOMES) - 1)
 
-def _without_ids(found: msgspec.Struct) -> dict[str, object]:
-    """Give what a store handed out without what it chose by itself."""
-    return {name: value for name, value in msgspec.structs.asdict(found).items() if name not in ("id", "flow_id")}
-
+_EACH_ITS_OWN: Final = st.lists(st.tuples(_BACK, _OUTCOME), min_size=1, max_size=3, unique_by=lambda one: one[0]).map(
+    tuple
+)
+_ALL_THE_SAME: Final = st.builds(
+    lambda outcome, number: tuple((back, outcome) for back in range(number)), _OUTCOME, st.integers(2, 4)
+)
 
 # How often each is drawn: claims and results make the timeline, the rest is only interesting around them, and a cancel
 # ends it.
-_DRAWN: Final[tuple[tuple[int, st.SearchStrategy[QueueOperation]], ...]] = (
+_DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
     (
         8,
         st.builds(
-            Claim, quota=st.integers(1, 3), account=st.sampled_from(("main", "main", "other")), token=st.integers(1, 2)
+            Claim, quota=st.integers(1, 4), account=st.sampled_from(("main", "main", "other")), token=st.integers(1, 2)
         ),
     ),
     (
         10,
         st.builds(
             Record,
-            back=st.sampled_from((0, 0, 0, 1, 2, 3)),
-            outcome=st.integers(0, len(OUTCOMES) - 1),
+            outcomes=st.one_of(_EACH_ITS_OWN, _ALL_THE_SAME),
             delay=st.sampled_from((0, 0, 40, 300)),
             final=st.sampled_from((False, False, False, True)),
         ),
@@ -290,30 +294,45 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[QueueOperation]], ...]] = (
         st.builds(
             Send,
             job=st.integers(1, 4),
-            to=st.integers(1, 3),
+            to=st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True).map(tuple),
             in_broadcast=st.booleans(),
-            ordered=st.sampled_from((True, True, False)),
+            ordered=st.booleans(),
             due_in=st.sampled_from((0, 0, 0, 45)),
             expires_in=st.sampled_from((None, None, None, 70)),
         ),
     ),
     (5, st.builds(Elapse, seconds=st.sampled_from((1, 41, 61, 61, 301)))),
     (3, st.builds(Rescue)),
-    (3, st.builds(Settle, replay=st.sampled_from((True, True, False)), duplicate=st.booleans())),
+    (
+        3,
+        st.builds(
+            Settle,
+            replay=st.sampled_from((True, True, False)),
+            duplicate=st.booleans(),
+            delay=st.sampled_from((0, 0, 30)),
+        ),
+    ),
     (
         3,
         st.builds(
             Receive,
-            place=st.integers(0, 9),
-            status=st.integers(0, len(EVIDENCE_ORDER) - 1),
-            ours=st.sampled_from((True, True, False)),
-            event=st.integers(1, 9),
+            events=st.lists(
+                st.tuples(
+                    st.integers(0, 9),
+                    st.integers(0, len(EVIDENCE_ORDER) - 1),
+                    st.sampled_from((True, True, False)),
+                    st.integers(1, 9),
+                ),
+                min_size=1,
+                max_size=3,
+            ).map(tuple),
         ),
     ),
-    (2, st.builds(Apply)),
+    (3, st.builds(Apply, limit=st.sampled_from((1, 100)))),
     (2, st.builds(Retry, place=st.integers(0, 9))),
-    (1, st.builds(SetGate, gate=st.sampled_from((Gate.OPEN, Gate.OPEN, Gate.PAUSED, Gate.CANCELED)))),
-    (1, st.builds(Sweep)),
+    (1, st.builds(Resolve, place=st.integers(0, 9))),
+    (2, st.builds(SetGate, gate=st.sampled_from((Gate.OPEN, Gate.OPEN, Gate.PAUSED, Gate.CANCELED)))),
+    (3, st.builds(Sweep, limit=st.sampled_from((1, 100)))),
     (1, st.builds(Cancel, job=st.integers(1, 4))),
 )
 QUEUE_OPERATIONS: Final = st.sampled_from(

@@ -18,7 +18,7 @@ from clarion.ports.track import ProviderEvent
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, BROADCAST, ORDER_KEY, Pump
 from clarion.testing.factories import TEXT
-from clarion.testing.memory import WebhookEvent
+from clarion.testing.row import WebhookEvent
 
 HAPPENED_AT: Final = datetime(2026, 1, 14, 8, 0, tzinfo=UTC)
 _NUMBERS: Final = count(1)

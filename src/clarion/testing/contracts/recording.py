@@ -18,7 +18,7 @@ from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import replay
 from clarion.testing.contracts.pump import ACCOUNTS, BROADCAST, LEASE, Pump, near, other_token, result
 from clarion.testing.factories import TEXT, guid
-from clarion.testing.memory import FlowCount
+from clarion.testing.row import FlowCount
 
 DELAY: Final = timedelta(seconds=40)
 LATENCY_MS: Final = 1234

@@ -10,7 +10,7 @@ from clarion.domain.reply import PROVIDER_ID_BYTES_MAX, RAW_BYTES_MAX, REASON_BY
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import BROADCAST, Pump, result
 from clarion.testing.contracts.receipts import event, make_sent, track
-from clarion.testing.memory import WebhookEvent
+from clarion.testing.row import WebhookEvent
 
 REASONS: Final = {
     "nul": ("no\0pe", "nope"),

@@ -15,7 +15,6 @@ from clarion.testing.contracts.guarded_jobs import GuardedJobContract, Notificat
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.hash_tags import HashTagContract
 from clarion.testing.contracts.holding import HoldingContract, InboxHoldingContract
-from clarion.testing.contracts.oracle import OracleContract
 from clarion.testing.contracts.outgoing import OutgoingContract
 from clarion.testing.contracts.outgoing_parents import ManyParentsContract
 from clarion.testing.contracts.partial_failure import PartialFailureContract
@@ -36,7 +35,6 @@ class StoreContract(
     PartialFailureContract,
     HashTagContract,
     SupportCaseContract,
-    OracleContract,
     ABC,
 ):
     """The promises of `ports.ensure.EnsureStore`."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -185,6 +186,11 @@ class Session:
             with failures(self._location.shown):
                 connection.close()
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open connection itself: a test of a store in memory has no other way to look at its rows."""
+        return self._in_use()[0]
+
     def monotonic(self) -> float:
         """Return the seconds of the host's monotonic clock, for measuring how long something takes."""
         return self._host_clock.monotonic()
@@ -246,8 +252,7 @@ class Session:
     def _prepare(self, connection: sqlite3.Connection) -> StoreClock:
         """Check the schema, choose how the file is written, and give SQL its functions."""
         if self._location.path is None:
-            for step in sorted((HISTORY.folder / "sqlite").glob("*.sql")):
-                connection.executescript(step.read_text(encoding="utf-8"))
+            _schema().backup(connection)
         else:
             connection.execute("SELECT count(*) FROM sqlite_schema")  # is it a database at all, and a sound one?
             check_sqlite(connection, store=self._location.url)
@@ -270,6 +275,18 @@ def require_library(version: tuple[int, int, int]) -> None:
             f"{'.'.join(map(str, LIBRARY_MIN))} or newer",
             hint="use a Python that was built with a newer SQLite, or a PostgreSQL store",
         )
+
+
+@cache
+def _schema() -> sqlite3.Connection:
+    """Build the schema once, for databases in memory to be copied from: a copy takes a hundredth of the time.
+
+    Any thread may copy it, and nobody writes to it.
+    """
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for step in sorted((HISTORY.folder / "sqlite").glob("*.sql")):
+        connection.executescript(step.read_text(encoding="utf-8"))
+    return connection
 
 
 def _mark(transaction: Transaction) -> int:

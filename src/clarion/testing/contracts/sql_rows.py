@@ -1,11 +1,13 @@
 """The way around an SQL store: rows read and overwritten by SQL made from the records' own fields.
 
 It shares no code with the stores, so that a column which a store writes and reads wrongly in the same way still shows.
+For any store whose tables have the names of docs/reference/schema.md; a harness derives from `SqlRows`.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from types import UnionType
 from typing import Any, Protocol, get_args, get_type_hints
 from uuid import UUID
@@ -18,7 +20,7 @@ from clarion.domain.outgoing import DUE, LEASED, OutgoingMessage
 from clarion.domain.support import SupportCase
 from clarion.ports.catalog import AuditEntry
 from clarion.testing.contracts.harness import MOVED_AT, S
-from clarion.testing.memory import DeliveryAttempt, FlowCount, QueueEntry, Transition, WebhookEvent
+from clarion.testing.row import DeliveryAttempt, FlowCount, QueueEntry, Transition, WebhookEvent
 
 Row = Mapping[str, object]
 
@@ -64,9 +66,11 @@ class SqlRows:
     """The three verbs of a store harness, over a database."""
 
     def __init__(self, database: Database) -> None:
+        """Read and write over a connection that is not the store's, or over the store's where there is no other."""
         self._database = database
 
     async def overwrite(self, tenant_id: str, record: msgspec.Struct) -> None:
+        """Give the stored row with this record's key all of the record's values."""
         values = {name: getattr(record, name) for name in record.__struct_fields__ if name != "id"}
         if isinstance(record, OutgoingMessage):
             values["due_at"] = MOVED_AT if record.status in DUE else None
@@ -79,11 +83,13 @@ class SqlRows:
         assert len(await self._database.fetch(sql, parameters)) == 1
 
     async def remove(self, tenant_id: str, record: msgspec.Struct) -> None:
+        """Delete the stored row with this record's key."""
         where, parameters = self._where(tenant_id, record)
         sql = f"DELETE FROM {_table(type(record))} WHERE {where} RETURNING 1 AS done"  # noqa: S608  as above
         assert len(await self._database.fetch(sql, parameters)) == 1
 
     async def rows(self, tenant_id: str, kind: type[S]) -> list[S]:
+        """Read all of a tenant's rows of one record type, by id or by key."""
         sql = JOINED.get(kind)
         if sql is None:
             names, order = ", ".join(kind.__struct_fields__), ", ".join(_identity(kind))
@@ -113,11 +119,17 @@ def _table(kind: type[msgspec.Struct]) -> str:
 
 
 def _read(kind: type[S], row: Row) -> S:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     return kind(**{name: _value(hints[name], row[name]) for name in kind.__struct_fields__})
 
 
-def _value(hint: Any, value: Any) -> object:
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    """Give the types of a record's fields, which take longer to find out than a row takes to read."""
+    return get_type_hints(kind)
+
+
+def _value(hint: Any, value: Any) -> object:  # noqa: ANN401  any type of a field, any value of a column
     """Read a column by the type of its field."""
     if value is None:
         return None

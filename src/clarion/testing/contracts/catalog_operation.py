@@ -1,0 +1,221 @@
+"""Operations on what is known that chance can put together, and all the questions that can be asked of a store."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+from uuid import UUID
+
+import msgspec
+from hypothesis import strategies as st
+
+from clarion.domain.guard import IdempotencyGuard
+from clarion.domain.identity import Identity
+from clarion.domain.notification import NotificationJob
+from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.seal import Purpose
+from clarion.domain.support import SupportCase, SupportStatus
+from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.insights import UncertainLine
+from clarion.testing.contracts.queue_operation import Elapse, Resolve
+from clarion.testing.contracts.side import Operation, Side
+from clarion.testing.factories import address_version, guid
+
+KEYS: Final = ("welcome", "reset", "Ärger")
+TYPES: Final = ("order-shipped", "one-time-code")
+PEOPLE: Final = range(1, 5)
+GROUPS: Final = range(1, 3)
+PAGE: Final = 3
+"""Small, so that most lists have a second page."""
+
+
+class MakeTenant(msgspec.Struct, frozen=True):
+    """Make the tenant, by a person or by a program."""
+
+    key: bytes
+    actor: str | None
+
+    async def run(self, side: Side) -> object:
+        """Ensure it."""
+        return await side.store.ensure_tenant(side.tenant_id, {(Purpose.DATA, 1): self.key}, actor=self.actor)
+
+
+class Publish(msgspec.Struct, frozen=True):
+    """Publish a template."""
+
+    key: str
+    content: int
+
+    async def run(self, side: Side) -> object:
+        """Publish it."""
+        return await side.store.publish_template(
+            side.tenant_id,
+            template_key=self.key,
+            content_hash=f"h1:{self.content}",
+            bundle=f'{{"content": {self.content}}}',
+            actor="sam",
+        )
+
+
+class PutPeople(msgspec.Struct, frozen=True):
+    """Put people with addresses of their own: (number, serials)."""
+
+    people: tuple[tuple[int, tuple[int, ...]], ...]
+
+    async def run(self, side: Side) -> None:
+        """Ensure the addresses, then put all of them."""
+        people = []
+        for n, serials in self.people:
+            versions = [address_version(n, serial=serial) for serial in serials]
+            answers = await side.store.ensure_address_versions(side.tenant_id, versions)
+            people.append(
+                Person(
+                    identity=Identity.user(str(n)),
+                    recipient_id_hash=address_version(n).recipient_id_hash,
+                    profile=f"sealed {n} {serials}".encode(),
+                    address_ids=tuple(answer.record.id or 0 for answer in answers),
+                )
+            )
+        await side.store.put_people(side.tenant_id, people)
+
+
+class PutGroup(msgspec.Struct, frozen=True):
+    """Put a group of people, known or not."""
+
+    group: int
+    members: tuple[int, ...]
+
+    async def run(self, side: Side) -> None:
+        """Put it."""
+        members = [address_version(n).recipient_id_hash for n in self.members]
+        name = f"group of {len(members)}"
+        await side.store.put_group(side.tenant_id, guid=guid(self.group, "group"), name=name, members=members)
+
+
+class Switch(msgspec.Struct, frozen=True):
+    """Switch a notification type on or off."""
+
+    event_type: str
+    enabled: bool
+
+    async def run(self, side: Side) -> object:
+        """Switch it."""
+        return await side.store.set_type_enabled(side.tenant_id, self.event_type, enabled=self.enabled, actor="sam")
+
+
+class PutKey(msgspec.Struct, frozen=True):
+    """Store an API key."""
+
+    key: int
+    role: Role
+
+    async def run(self, side: Side) -> object:
+        """Store it, unless its id is taken."""
+        key = ApiKey(
+            key_id=f"{side.tenant_id}-{self.key}",
+            tenant_id=side.tenant_id,
+            secret_hash=f"h1:{self.key}",
+            actor=f"app-{self.key}",
+            role=self.role,
+        )
+        return await side.store.put_api_key(key, actor="sam")
+
+
+class RevokeKey(msgspec.Struct, frozen=True):
+    """Revoke an API key."""
+
+    key: int
+
+    async def run(self, side: Side) -> object:
+        """Revoke it."""
+        return await side.store.revoke_api_key(side.tenant_id, f"{side.tenant_id}-{self.key}", actor="sam")
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Ask every question that a store answers, about everything that the tenant has."""
+
+    async def run(self, side: Side) -> object:
+        """Ask them."""
+        store, tenant_id = side.store, side.tenant_id
+        hashes = [address_version(n).recipient_id_hash for n in PEOPLE]
+        groups = [guid(n, "group") for n in GROUPS]
+        templates = [(tenant_id, key, version) for key in KEYS for version in (None, 1, 2)]
+        found = await store.find_members(tenant_id, groups)
+        return {
+            "keys": await store.find_tenant_keys(tenant_id),
+            "templates": await store.list_templates(tenant_id),
+            "versions": [one for _, one in sorted((await store.find_templates(templates)).items(), key=repr)],
+            "people": await store.find_recipients(tenant_id, hashes),
+            "groups": {str(one): members for one, members in found.items()},
+            "off": await store.find_disabled_types([(tenant_id, event_type) for event_type in TYPES]),
+            "api keys": await store.list_api_keys(tenant_id),
+            "api key": await store.find_api_key(f"{tenant_id}-1"),
+            "gauge": await store.measure(),
+            "uncertain": [one async for one in _pages(side)],
+            **await _about_jobs(side),
+            **await _about_support(side),
+        }
+
+
+async def _about_jobs(side: Side) -> dict[str, object]:
+    """Ask about every job, message and guard."""
+    store, tenant_id = side.store, side.tenant_id
+    jobs = sorted(await side.harness.rows(tenant_id, NotificationJob), key=lambda job: job.row_key)
+    messages = sorted({row.message_id for row in await side.harness.rows(tenant_id, OutgoingMessage)})
+    guards = sorted(row.key for row in await side.harness.rows(tenant_id, IdempotencyGuard))
+    return {
+        "timelines": [await store.find_job_timeline(tenant_id, job.guid) for job in jobs],
+        "jobs": [await store.list_jobs(tenant_id, job.partition_key, limit=PAGE) for job in jobs],
+        "of messages": [await store.find_job_of_message(tenant_id, message_id) for message_id in messages],
+        "guards": [await store.find_guard(tenant_id, (operation, key_hash)) for operation, key_hash in guards],
+    }
+
+
+async def _about_support(side: Side) -> dict[str, object]:
+    """Ask what went wrong and who did what, page by page."""
+    store, tenant_id = side.store, side.tenant_id
+    case_ids = sorted(case.case_id for case in await side.harness.rows(tenant_id, SupportCase))
+    after: UUID | None = case_ids[0] if case_ids else None
+    return {
+        "cases": await store.list_support_cases(tenant_id, limit=PAGE),
+        "later cases": await store.list_support_cases(tenant_id, after=after),
+        "open cases": await store.list_support_cases(tenant_id, status=SupportStatus.OPEN),
+        "each case": [await store.find_support_case(tenant_id, case_id) for case_id in case_ids],
+        "audit": await store.list_audit(tenant_id, after=1, limit=PAGE),
+    }
+
+
+async def _pages(side: Side) -> AsyncIterator[UncertainLine]:
+    """List what is uncertain, each page behind the last id of the one before."""
+    after = 0
+    while page := await side.store.list_uncertain(side.tenant_id, after=after, limit=PAGE):
+        for line in page:
+            yield line
+        after = page[-1].id
+
+
+_N: Final = st.integers(1, len(PEOPLE))
+_DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
+    (1, st.builds(MakeTenant, key=st.sampled_from((b"1", b"2")), actor=st.sampled_from((None, "sam")))),
+    (4, st.builds(Publish, key=st.sampled_from(KEYS), content=st.integers(1, 2))),
+    (
+        4,
+        st.builds(
+            PutPeople,
+            people=st.lists(
+                st.tuples(_N, st.lists(st.integers(1, 3), max_size=2, unique=True).map(tuple)),
+                min_size=1,
+                max_size=3,
+                unique_by=lambda one: one[0],
+            ).map(tuple),
+        ),
+    ),
+    (3, st.builds(PutGroup, group=st.integers(1, len(GROUPS)), members=st.lists(_N, max_size=4).map(tuple))),
+    (3, st.builds(Switch, event_type=st.sampled_from(TYPES), enabled=st.booleans())),
+    (3, st.builds(PutKey, key=st.integers(1, 3), role=st.sampled_from(tuple(Role)))),
+    (2, st.builds(RevokeKey, key=st.integers(1, 3))),
+    (1, st.builds(Resolve, place=st.integers(0, 9))),
+    (2, st.builds(Elapse, seconds=st.sampled_from((1, 61)))),
+    (2, st.builds(Ask)),
+)
+CATALOG_OPERATIONS: Final = st.sampled_from(
+    [place for place, (times, _) in enumerate(_DRAWN) for _ in range(times)]
+).flatmap(lambda place: _DRAWN[place][1])

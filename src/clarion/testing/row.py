@@ -1,0 +1,131 @@
+"""Rows that only a store has: what it keeps about records beyond what an ensure compares or hands back.
+
+Field names are column names, so that a test can read the same rows from any store. Pure values.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.attempt import AttemptStatus
+from clarion.domain.identity import Lane
+from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
+
+Key = tuple[str, ...]
+
+
+class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """How an outgoing row waits, goes out and comes back.
+
+    `pinned` is the account of its flow, '' for none. `in_line` says that its due time was moved because another row of
+    its order key goes first, so whoever closes that one may make this one due.
+    """
+
+    pk: str
+    rk: str
+    lane: Lane
+    route: str
+    broadcast: str
+    pinned: str = ""
+    order_key: str | None
+    due_at: datetime | None
+    lease_until: datetime | None = None
+    expires_at: datetime | None
+    cancel_at: datetime | None = None
+    claim_token: UUID | None = None
+    account: str | None = None
+    attempts: int = 0
+    not_called: int = 0
+    replays: int = 0
+    replay_authorised: bool = False
+    first_unknown_at: datetime | None = None
+    settle_at: datetime | None = None
+    provider_message_id: str | None = None
+    content_hash: str | None = None
+    reason: str | None = None
+    reason_class: str = ""
+    in_line: bool = False
+    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
+    traceparent: str | None
+
+    @property
+    def key(self) -> Key:
+        """The row that waits."""
+        return (self.pk, self.rk)
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of an outgoing row's state."""
+
+    outgoing_id: int
+    version: int
+    from_status: OutgoingStatus
+    to_status: OutgoingStatus
+    at: datetime
+    actor: str
+    reason: str | None
+
+    @property
+    def key(self) -> Key:
+        """What is unique."""
+        return (str(self.outgoing_id), str(self.version))
+
+
+class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider call, as far as it is known."""
+
+    outgoing_id: int
+    attempt: int
+    claim_token: UUID
+    account: str
+    status: AttemptStatus
+    provider_message_id: str | None = None
+    reason: str | None = None
+    content_hash: str | None = None
+    latency_ms: int | None = None
+    at: datetime
+    correlation_id: str
+    traceparent: str | None
+
+    @property
+    def key(self) -> Key:
+        """What is unique."""
+        return (str(self.outgoing_id), str(self.attempt))
+
+
+class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider event as it was received, and when it was applied."""
+
+    account: str
+    event_id: str
+    status: OutgoingStatus
+    message_id: UUID | None
+    recipient_key_hash: str | None
+    provider_message_id: str | None
+    happened_at: datetime
+    raw: str
+    received_at: datetime
+    applied_at: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        """What is unique within the tenant."""
+        return (self.account, self.event_id)
+
+
+class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rows of a flow with a broadcast stand where; `reason_class` is '' where no reason is told apart."""
+
+    lane: Lane
+    route: str
+    broadcast: str
+    pinned: str
+    status: OutgoingStatus
+    reason_class: str
+    n: int
+
+    @property
+    def key(self) -> Key:
+        """What is unique within the tenant."""
+        return (self.lane, self.route, self.broadcast, self.pinned, self.status, self.reason_class)

@@ -1,0 +1,196 @@
+"""The comparison of two stores must be able to fail: bugs planted in one of two equal stores, each of them seen."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis.strategies import SearchStrategy
+
+from clarion.domain.call import Accepted
+from clarion.domain.claim import CallResult
+from clarion.ports.store import Store
+from clarion.testing.contracts.catalog_operation import CATALOG_OPERATIONS
+from clarion.testing.contracts.comparison import Compared, drawn
+from clarion.testing.contracts.operation import OPERATIONS, Prepare
+from clarion.testing.contracts.queue_operation import QUEUE_OPERATIONS, START
+from clarion.testing.contracts.side import Operation
+from clarion.testing.contracts.stage_operation import STAGE_OPERATIONS
+from clarion.testing.store import StandIn
+
+EXAMPLES = 25
+"""Half of what the comparison runs at every commit: a bug that shows in none of them would be luck to find."""
+
+MINUTE = timedelta(minutes=1)
+Method = Callable[..., Awaitable[Any]]
+
+
+class Work(NamedTuple):
+    """What is done to the stores."""
+
+    start: tuple[Operation, ...]
+    operations: SearchStrategy[Operation]
+    length: tuple[int, int]
+
+
+QUEUE = Work(START, QUEUE_OPERATIONS, (30, 60))
+STAGES = Work((), STAGE_OPERATIONS, (20, 40))
+ENSURES = Work((Prepare(),), OPERATIONS, (8, 30))
+CATALOG = Work((), CATALOG_OPERATIONS, (10, 30))
+
+
+@cache
+def examples(work: Work) -> list[tuple[Operation, ...]]:
+    return [(*work.start, *one) for one in drawn(work.operations, examples=EXAMPLES, operations=work.length)]
+
+
+class Planted:
+    """A store with one method that does something else."""
+
+    def __init__(self, store: Store, method: str, bug: Callable[..., Awaitable[Any]]) -> None:
+        self._store = store
+        self._method = method
+        self._bug = bug
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name != self._method:
+            return found
+
+        async def method(*args: Any, **named: Any) -> Any:
+            return await self._bug(found, *args, **named)
+
+        return method
+
+
+async def later(record: Method, results: Sequence[CallResult], **named: Any) -> Any:
+    """Let a retry wait a minute longer."""
+    return await record([msgspec.structs.replace(one, delay=one.delay + MINUTE) for one in results], **named)
+
+
+async def longer(claim: Method, *args: Any, lease: timedelta, **named: Any) -> Any:
+    """Hold a claim a second longer."""
+    return await claim(*args, lease=lease + timedelta(seconds=1), **named)
+
+
+async def backwards(method: Method, *args: Any, **named: Any) -> Any:
+    """Answer in reverse order."""
+    return (await method(*args, **named))[::-1]
+
+
+async def given_backwards(method: Method, tenant_id: str, items: Sequence[Any], **named: Any) -> Any:
+    """Take a set in reverse order, and answer as asked."""
+    answer = await method(tenant_id, items[::-1], **named)
+    return answer[::-1] if isinstance(answer, list) else answer
+
+
+async def one_by_one(method: Method, *, limit: int, **named: Any) -> Any:
+    """Do less than was asked."""
+    return await method(limit=min(limit, 1), **named)
+
+
+async def without_latency(record: Method, results: Sequence[CallResult], **named: Any) -> Any:
+    """Forget how long calls took."""
+    return await record([msgspec.structs.replace(one, latency_ms=None) for one in results], **named)
+
+
+async def never_final(record: Method, results: Sequence[CallResult], **named: Any) -> Any:
+    """Give nothing up."""
+    return await record([msgspec.structs.replace(one, final=False) for one in results], **named)
+
+
+async def one_at_a_time(record: Method, results: Sequence[CallResult], **named: Any) -> Any:
+    """Record a set in reverse order, which leaves every row as it is and another message as the last of a case."""
+    return [one for result in results[::-1] for one in await record([result], **named)][::-1]
+
+
+async def optimistic(record: Method, results: Sequence[CallResult], **named: Any) -> Any:
+    """Take a deferral for an acceptance where a provider was named."""
+    return await record([msgspec.structs.replace(one, outcome=Accepted()) for one in results], **named)
+
+
+async def uncounted(settle: Method, settlements: Sequence[Any], **named: Any) -> Any:
+    """Count no replay as a duplicate."""
+    return await settle([msgspec.structs.replace(one, counts_as_duplicate=False) for one in settlements], **named)
+
+
+async def by_another(method: Method, *args: Any, actor: str, **named: Any) -> Any:
+    """Do it in another's name."""
+    return await method(*args, actor=f"{actor}, or somebody else", **named)
+
+
+async def nameless(find: Method, *args: Any) -> Any:
+    """Show a case without what it is about."""
+    case = await find(*args)
+    return None if case is None else msgspec.structs.replace(case, details="{}")
+
+
+async def uncorrelated(find: Method, *args: Any) -> Any:
+    """Show a case of another request."""
+    case = await find(*args)
+    return None if case is None else msgspec.structs.replace(case, correlation_id="another")
+
+
+async def nothing(_: Method, *__: Any, **___: Any) -> int:
+    """Do nothing."""
+    return 0
+
+
+BUGS = [
+    (QUEUE, "record_outgoing", later),
+    (QUEUE, "record_outgoing", without_latency),
+    (QUEUE, "record_outgoing", never_final),
+    (QUEUE, "record_outgoing", one_at_a_time),
+    (QUEUE, "record_outgoing", optimistic),
+    (QUEUE, "claim_outgoing", longer),
+    (QUEUE, "claim_outgoing", backwards),
+    (QUEUE, "find_uncertain", backwards),
+    (QUEUE, "settle_uncertain", uncounted),
+    (QUEUE, "keep_events", given_backwards),
+    (QUEUE, "apply_events", one_by_one),
+    (QUEUE, "rescue_outgoing", nothing),
+    (QUEUE, "sweep_canceled", nothing),
+    (QUEUE, "cancel_job", by_another),
+    (QUEUE, "find_support_case", nameless),
+    (QUEUE, "find_support_case", uncorrelated),
+    (QUEUE, "ensure_outgoing_messages", given_backwards),
+    (STAGES, "ensure_notification_jobs", given_backwards),
+    (STAGES, "claim_stage", longer),
+    (STAGES, "claim_stage", backwards),
+    (STAGES, "rescue_stages", nothing),
+    (ENSURES, "ensure_outgoing_messages", given_backwards),
+    (CATALOG, "publish_template", by_another),
+    (CATALOG, "list_api_keys", backwards),
+]
+
+
+@pytest.mark.parametrize(
+    "work, method, bug", BUGS, ids=[f"{method}-{getattr(bug, '__name__', '')}" for _, method, bug in BUGS]
+)
+async def test_a_planted_bug_is_seen(work: Work, method: str, bug: Callable[..., Awaitable[Any]]) -> None:
+    harness = StandIn()
+    sound = harness.store
+    harness.store = Planted(sound, method, bug)  # type: ignore[assignment]  # has all methods of a store
+    compared = await Compared.open(harness, within=timedelta())
+    try:
+        for example in examples(work):
+            if await compared.run(example) is not None:
+                return
+    finally:
+        await compared.close()
+        await sound.close()
+    pytest.fail("nothing was seen")
+
+
+@pytest.mark.parametrize("work", [QUEUE, STAGES, ENSURES, CATALOG])
+async def test_two_stores_that_are_the_same_do_not_differ(work: Work) -> None:
+    harness = StandIn()
+    compared = await Compared.open(harness, within=timedelta())
+    try:
+        for example in examples(work):
+            assert await compared.run(example) is None
+    finally:
+        await compared.close()
+        await harness.store.close()
