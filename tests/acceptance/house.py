@@ -29,13 +29,13 @@ PATIENCE = 30.0
 """Seconds: ten times what a step takes on a machine that is busy with other tests; only a failure waits so long."""
 
 LOOK_EVERY = 0.03
-"""Seconds between two looks: less than anybody notices, more than a look costs."""
+"""Seconds between two looks: short for a person, and longer than a look takes."""
 
 T = TypeVar("T")
 
 
 def until(look: Callable[[], T], *, so: Callable[[T], object] = bool, seconds: float = PATIENCE) -> T:
-    """Look until what is seen is so, and return it; fail with the last sight when it never is."""
+    """Look until the condition holds and return what was seen; fail with the last thing seen if it never does."""
     clock, rest = HostClock(), threading.Event()
     end = clock.monotonic() + seconds
     while True:

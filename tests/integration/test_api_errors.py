@@ -153,7 +153,7 @@ async def test_json_is_nested_only_so_deeply(api: ApiHarness, depth: int, status
 
 @pytest.mark.parametrize("number", ["1e308", "-1e308", "1e19", "9007199254740993", "1" * 400, "1e999"])
 async def test_a_number_that_no_template_could_merge_is_refused_at_the_door(api: ApiHarness, number: str) -> None:
-    # accepted, it would fail after the claim, when nobody can mend it any more.
+    # if it were accepted, it would fail after the claim, when it is too late to correct it.
     content = f'{{"type":"welcome","to":[{{"user":"1"}}],"data":{{"name":"Sam","x":{number}}}}}'.encode()
     async with api.client() as client:
         answer = await client.post("/v1/notifications", content=content, headers=JSON)

@@ -22,7 +22,7 @@ async def exchange(port: int, *chunks: bytes, ends: bool = False) -> bytes:
             try:
                 await writer.drain()
             except ConnectionError:
-                break  # the server has heard enough
+                break  # the server closed the connection before all was sent
         if ends:
             writer.write_eof()
         try:

@@ -208,7 +208,7 @@ async def test_an_acceptance_without_a_readable_id_is_an_acceptance(body: str, i
 async def test_a_reply_that_does_not_end_is_judged_by_its_status_and_not_read_on() -> None:
     async def act(_: Peer, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n")
-        while True:  # until the other side has had enough
+        while True:  # until the other side closes the connection
             writer.write(b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
             await writer.drain()
 

@@ -23,7 +23,7 @@ from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.run import run
 
 SEEDS_MAX = 60
-"""Each is caught within a few seeds; a simulation that needs more has grown blind."""
+"""Seeds to try for each bug. Each is caught within a few; needing more means that the simulation finds less."""
 
 
 class Planted:

@@ -87,7 +87,7 @@ async def test_an_account_that_is_at_fault_is_left_alone_for_a_while(line: Line)
 
 
 async def test_an_account_that_is_not_served_is_said_once(line: Line) -> None:
-    """Its rows wait for a worker that serves it, and there may be none."""
+    """Its rows wait for a worker that serves the account; there may be none."""
     line.provider.answers = [Unknown(reason="no reply")]
     sent = await line.send()
     await line.drain()

@@ -76,7 +76,7 @@ async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_s
 
 @pytest.mark.parametrize("ahead", [None, timedelta(seconds=-60), timedelta(hours=1)])
 async def test_a_life_begins_when_the_message_may_go_out(line: Line, ahead: timedelta | None) -> None:
-    """A code that is worth five minutes and put off by an hour is worth them then."""
+    """A code that lives five minutes and is put off by an hour lives five minutes from then on."""
     accepted_at = line.clock.now()
     sent = await line.send(
         "one-time-code",
@@ -91,7 +91,7 @@ async def test_a_life_begins_when_the_message_may_go_out(line: Line, ahead: time
 
 
 async def test_a_life_ends_after_a_time_that_was_put_off(line: Line) -> None:
-    """From that time on it counts, and not from when a worker comes to it."""
+    """Its life starts at that time, not when a worker finds it."""
     later_at = line.clock.now() + timedelta(hours=1)
     sent = await line.send("one-time-code", "+447700900001", data={"code": "123456"}, not_before_at=later_at)
     await line.wait(3600 + 301)
@@ -171,7 +171,7 @@ async def test_a_tenant_whose_keys_cannot_be_opened_holds_up_no_other() -> None:
 
 
 async def test_a_failed_job_is_made_once_it_was_mended_and_retried(line: Line) -> None:
-    """What failed for want of its payload goes out when that is back."""
+    """A job that failed because its payload was missing is sent once the payload is restored."""
     sent = await line.send()
     (job,) = line.store.table(TENANT, NotificationJob).values()
     change(line, sent.job_id, payload=None)

@@ -177,7 +177,7 @@ def test_typed_values_are_written_as_their_text() -> None:
 
 
 class Odd:
-    """A value that nobody taught the canonical form."""
+    """A type that the canonical form does not know."""
 
 
 @pytest.mark.parametrize(

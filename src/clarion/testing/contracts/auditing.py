@@ -1,6 +1,6 @@
-"""Acts of people: what was done and its entry are one transaction, and the log cannot be bent (X-31).
+"""Acts of people: an act and its entry are one transaction, and a changed log is noticed (X-31).
 
-What each act does is told elsewhere, beside what it changes; here is only that the log agrees with it.
+What each act changes is tested with the capability that it belongs to; here, that the log agrees with it.
 """
 
 import asyncio
@@ -293,7 +293,7 @@ class ActContract:
     async def test_an_act_that_cannot_be_written_down_is_not_done(
         self, harness: StoreHarness, arrange: Arrange, nobody: str
     ) -> None:
-        """It leaves neither: the same act is there to be done by somebody who has a name."""
+        """Without an actor neither the act nor its entry is stored, and somebody with a name can still do it."""
         deed = await arrange(harness)
         before = len(await log_of(harness))
         with pytest.raises(InvalidInput, match="actor"):
@@ -306,7 +306,7 @@ class ActContract:
     async def test_an_act_that_changes_nothing_has_no_entry(
         self, harness: StoreHarness, arrange: Callable[[StoreHarness], Awaitable[Do]]
     ) -> None:
-        """In nobody's log."""
+        """Neither in its own tenant's log nor in another's."""
         do = await arrange(harness)
         before = len(await log_of(harness))
         assert not await do(harness.store, "sam")
@@ -317,7 +317,7 @@ class ActContract:
     async def test_the_same_act_of_two_people_at_once_is_the_act_of_one(
         self, harness: StoreHarness, arrange: Arrange
     ) -> None:
-        """The log names the one who was told that it happened."""
+        """The store tells one of them that it happened, and the log names that one."""
         deed = await arrange(harness)
         before = len(await log_of(harness))
         people = ("sam", "kim")
@@ -327,7 +327,7 @@ class ActContract:
         assert broken_link(harness.tenant_id, await log_of(harness)) is None
 
     async def test_different_acts_at_once_make_one_chain(self, harness: StoreHarness) -> None:
-        """None is lost, and none is chained to the same one as another."""
+        """No entry is lost, and no two entries follow the same one."""
         deeds = [await arrange(harness) for arrange in DEEDS]
         before = len(await log_of(harness))
         assert all(await asyncio.gather(*(deed.do(harness.store, "sam") for deed in deeds)))
@@ -381,7 +381,7 @@ class AuditContract:
         ids=lambda change: next(iter(change)),
     )
     async def test_an_entry_that_was_changed_is_found(self, harness: StoreHarness, change: dict[str, object]) -> None:
-        """Any of its fields, by whatever way around the store."""
+        """Whichever field was changed in the database."""
         log = await resolve_cases(harness, 3)
         await harness.overwrite(harness.tenant_id, msgspec.structs.replace(log[1], **change))
         assert broken_link(harness.tenant_id, await log_of(harness)) == 2

@@ -33,7 +33,7 @@ class GateContract:
     """Broadcasts that are paused and canceled."""
 
     async def test_a_paused_broadcast_yields_nothing_and_goes_on_when_it_is_opened(self, harness: StoreHarness) -> None:
-        """One update; what is in flight goes on to its end."""
+        """A pause is one update; rows in flight are still recorded."""
         pump = Pump(harness)
         messages = await pump.campaign(3)
         broadcast = messages[0].pk
@@ -62,7 +62,7 @@ class GateContract:
         assert len(await pump.claim()) == 2
 
     async def test_a_gate_also_holds_rows_that_are_made_after_it(self, harness: StoreHarness) -> None:
-        """Those of flows that did not exist when it closed."""
+        """Also rows of flows that did not exist when the gate was closed."""
         pump = Pump(harness)
         await harness.store.set_gate(harness.tenant_id, "a broadcast", Gate.PAUSED, actor=ACTOR)
         await pump.message(1, broadcast="a broadcast")
@@ -113,7 +113,7 @@ class CancelContract:
     """Direct jobs that are called off."""
 
     async def test_a_waiting_row_is_never_sent_after_its_cancel(self, harness: StoreHarness) -> None:
-        """With who called it off on its line."""
+        """The line of the move says who canceled it."""
         pump = Pump(harness)
         message = await pump.message()
         assert await cancel(harness, pump)
@@ -189,7 +189,7 @@ class CancelContract:
     async def test_a_row_in_flight_that_was_accepted_is_sent_though_it_was_called_off(
         self, harness: StoreHarness
     ) -> None:
-        """What happened, happened."""
+        """The provider has it, so the row must say that it was sent."""
         pump = Pump(harness)
         message = await pump.message()
         claimed = await pump.claim_one()
@@ -223,7 +223,7 @@ class CancelContract:
         assert (after.status, after.id) == (status, message.id)
 
     async def test_a_second_cancel_finds_nothing_left(self, harness: StoreHarness) -> None:
-        """Rows in flight included; nor is there anything to cancel of a job that does not exist, or is another's."""
+        """Also for rows in flight, for a job that does not exist and for another tenant's job."""
         pump = Pump(harness)
         await pump.message()
         await pump.claim_one()
@@ -247,7 +247,7 @@ class CancelContract:
     async def test_a_pending_job_is_canceled_in_every_stage_and_its_worker_moves_nothing(
         self, harness: StoreHarness, claimed: bool
     ) -> None:
-        """F-11: it stays canceled, whatever its worker brings."""
+        """F-11: it stays canceled, whatever result its worker brings later."""
         scheduler_id = await make_pending(harness)
         claims = await claim(harness) if claimed else []
         assert await harness.store.cancel_job(harness.tenant_id, notification_job(1).guid, actor=ACTOR)

@@ -1,4 +1,4 @@
-"""Failing: a job that failed for good is somebody's case, and comes back on a person's word."""
+"""Failing: a job that failed for good opens a support case, and runs again when a person retries it."""
 
 from datetime import timedelta
 
@@ -63,7 +63,7 @@ class FailingContract:
         assert msgspec.json.decode(case.details) == {"stage": Stage.GENERATE, "reason": f"Failed: {TEXT}"}
 
     async def test_a_claim_that_is_lost_opens_no_case(self, harness: StoreHarness) -> None:
-        """Whoever has the job now decides what becomes of it."""
+        """A worker that lost its claim opens no case: the present holder decides."""
         await make_pending(harness)
         (one,) = await claim(harness)
         stale = msgspec.structs.replace(finished(one, FAILED, reason="no"), version=one.scheduler.version - 1)
@@ -71,7 +71,7 @@ class FailingContract:
         assert await cases(harness) == []
 
     async def test_a_retried_job_goes_on_where_it_failed(self, harness: StoreHarness) -> None:
-        """At once, with its rescues and retries forgiven, and whoever claims it holds it alone."""
+        """It is due at once, its counts of rescues and retries start again, and one worker claims it."""
         scheduler_id = await make_failed(harness)
         failed = await row_of(harness, scheduler_id)
         assert (failed.status, failed.rescue_count, failed.retry_count) == (FAILED, 1, 1)
@@ -84,7 +84,7 @@ class FailingContract:
         assert claimed.scheduler.id == scheduler_id
 
     async def test_a_failed_job_that_was_canceled_is_not_brought_back(self, harness: StoreHarness) -> None:
-        """I-07: the word of whoever canceled it holds."""
+        """I-07: a cancel is never undone by a retry."""
         scheduler_id = await make_failed(harness)
         assert await harness.store.cancel_job(harness.tenant_id, notification_job(1).guid, actor="kim")
         assert (await row_of(harness, scheduler_id)).status is NotificationStatus.CANCELED
@@ -92,7 +92,7 @@ class FailingContract:
         assert (await row_of(harness, scheduler_id)).status is NotificationStatus.CANCELED
 
     async def test_a_retry_is_audited_with_its_reason(self, harness: StoreHarness) -> None:
-        """And closes no case: whoever looked after it says so."""
+        """The case stays open until a person resolves it."""
         await make_failed(harness)
         before = await cases(harness)
         assert await retry(harness)
@@ -102,7 +102,7 @@ class FailingContract:
         assert await cases(harness) == before
 
     async def test_a_job_that_fails_again_is_the_same_case_seen_again(self, harness: StoreHarness) -> None:
-        """One for each job, whatever it died of."""
+        """There is one case for each job, whatever the reason."""
         await make_failed(harness)
         await retry(harness)
         (one,) = await claim(harness, Stage.GENERATE)
@@ -128,7 +128,7 @@ class FailingContract:
         assert await harness.store.list_audit(harness.tenant_id) == []
 
     async def test_a_job_of_another_tenant_is_not_retried(self, harness: StoreHarness) -> None:
-        """Nor one that nobody knows, nor by nobody."""
+        """Neither is an unknown job, nor any job without an actor."""
         await make_failed(harness)
         before = await harness.rows(harness.tenant_id, NotificationScheduler)
         assert not await retry(harness, f"{harness.tenant_id}-2")

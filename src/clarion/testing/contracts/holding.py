@@ -96,7 +96,7 @@ class HoldingContract:
     async def test_rows_that_are_all_there_are_found_though_the_claim_is_lost(
         self, harness: StoreHarness, lost: Mapping[str, object]
     ) -> None:
-        """Nothing has to be made, so nothing is refused."""
+        """No row has to be made, so the lost claim does not matter."""
         job, row, addresses = await make_job(harness), await claim(harness), await make_addresses(harness, 2)
         created = await ensure(harness, outgoing_items(job, addresses, hold=hold_of(row)))
         await harness.overwrite(harness.tenant_id, msgspec.structs.replace(row, **lost))
@@ -142,7 +142,7 @@ class HoldingContract:
         assert (answer.outcome, answer.record) == (Outcome.CONFLICT, created.record)
 
     async def test_an_unknown_address_is_refused_under_a_claim_too(self, harness: StoreHarness) -> None:
-        """Holding the row does not make an address known."""
+        """A claim that stands does not change that."""
         job, row, (address,) = await make_job(harness), await claim(harness), await make_addresses(harness, 1)
         item = outgoing_item(job, address, hold=hold_of(row))
         unknown = msgspec.structs.replace(item, address_id=2**40)

@@ -132,7 +132,7 @@ class LateReplyContract:
     async def test_after_such_evidence_the_present_claims_result_only_writes_its_attempt(
         self, harness: StoreHarness, outcome: CallOutcome
     ) -> None:
-        """Whatever it was; the row does not go back, and what was sent first stays its proof."""
+        """Whatever the result is, the row stays sent and keeps the id of the first acceptance."""
         pump = Pump(harness, broadcast=BROADCAST)
         message, lost, present = await make_overtaken(harness, pump)
         await pump.record(Accepted(provider_message_id="p-1"), lost)
@@ -177,7 +177,7 @@ class LateReplyContract:
     async def test_an_acceptance_under_the_first_of_many_tokens_settles_its_own_attempt(
         self, harness: StoreHarness
     ) -> None:
-        """Two uncertain attempts, of which one is proven."""
+        """Two attempts are unknown, and the reply proves the first."""
         pump = Pump(harness, broadcast=BROADCAST)
         message, lost, present = await make_overtaken(harness, pump)
         await pump.record(Unknown(reason="lost again"), present)

@@ -48,7 +48,7 @@ class OrderContract:
         assert seen.message.version == 1
 
     async def test_a_held_back_row_looks_again_one_lease_later(self, harness: StoreHarness) -> None:
-        """It costs the claim nothing in between."""
+        """Until then no claim has to look at it."""
         pump = Pump(harness)
         await make_two(pump)
         await pump.claim()
@@ -74,7 +74,7 @@ class OrderContract:
         assert await ids(pump) == [third.id]
 
     async def test_an_expired_lease_lets_the_next_go(self, harness: StoreHarness) -> None:
-        """The first is uncertain then, and nobody knows how long."""
+        """The first is uncertain then, perhaps for long, so the next does not wait for it."""
         pump = Pump(harness)
         _, second = await make_two(pump)
         await pump.claim()

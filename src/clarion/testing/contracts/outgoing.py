@@ -179,7 +179,7 @@ class OutgoingContract:
     async def test_a_row_is_reused_untouched_in_every_state(
         self, harness: StoreHarness, status: OutgoingStatus
     ) -> None:
-        """Whether it is sent again is the claim's to decide, never the ensure's."""
+        """The claim decides whether it is sent again; an ensure never does."""
         job, (address,) = await make_job(harness), await make_addresses(harness, 1)
         (created,) = await ensure(harness, outgoing_items(job, [address]))
         row = msgspec.structs.replace(created.record, status=status, version=4)
@@ -278,12 +278,12 @@ class OutgoingContract:
         await assert_refused(harness, [outgoing_item(job, address)] * (ITEMS_MAX + 1), field="items")
 
     async def test_an_empty_set_of_rows_has_no_answers(self, harness: StoreHarness) -> None:
-        """Nothing is asked, of no parent either."""
+        """No parent is looked up."""
         assert await ensure(harness, []) == []
 
     @pytest.mark.parametrize("parent", [notification_job(), messaging_job()], ids=["job", "campaign"])
     async def test_an_unknown_parent_is_refused(self, harness: StoreHarness, parent: Parent) -> None:
-        """Nobody makes rows that belong to nothing."""
+        """Every row has a parent."""
         addresses = await make_addresses(harness, 2)
         await assert_refused(harness, outgoing_items(parent, addresses), field="parent")
 
@@ -306,7 +306,7 @@ class OutgoingContract:
         await assert_refused(harness, items, field="address_id")
 
     async def test_another_tenants_job_and_addresses_are_unknown(self, harness: StoreHarness) -> None:
-        """I-38: an id from elsewhere leads nowhere."""
+        """I-38: an id of another tenant's row is treated as unknown."""
         job, addresses = await make_job(harness), await make_addresses(harness, 1)
         theirs = f"{harness.tenant_id}-2"
         with pytest.raises(InvalidInput, match="no job"):
@@ -357,7 +357,7 @@ class OutgoingContract:
     async def test_a_parent_of_another_tenant_is_unknown_though_the_addresses_are_known(
         self, harness: StoreHarness, campaign: bool
     ) -> None:
-        """Nothing of theirs is a reason to make a row of ours."""
+        """Another tenant's parent is treated as unknown."""
         parent: Parent = await make_campaign(harness) if campaign else await make_job(harness)
         theirs = f"{harness.tenant_id}-2"
         (address,) = await harness.store.ensure_address_versions(theirs, [address_version()])

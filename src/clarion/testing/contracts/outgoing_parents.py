@@ -68,7 +68,7 @@ class ManyParentsContract:
     async def test_an_address_version_of_another_recipient_or_channel_is_unknown(
         self, harness: StoreHarness, wrong: dict[str, object]
     ) -> None:
-        """An id that leads to somebody else is never followed."""
+        """The id is refused as if there were no such address."""
         job, addresses = await make_job(harness), await make_addresses(harness, 2)
         items = outgoing_items(job, addresses)
         items[1] = msgspec.structs.replace(items[1], **wrong)

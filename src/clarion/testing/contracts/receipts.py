@@ -93,7 +93,7 @@ class ReceiptContract:
         assert await pump.status(message) is OutgoingStatus.OPENED
 
     async def test_an_event_of_another_tenant_moves_nothing_of_ours(self, harness: StoreHarness) -> None:
-        """Whatever it names."""
+        """Whichever message it names."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump, provider_message_id="p-1")
         theirs = f"{harness.tenant_id}-2"
@@ -133,7 +133,7 @@ class ReceiptContract:
         assert await pump.status(late) is OutgoingStatus.DELIVERED
 
     async def test_an_event_before_the_providers_id_is_known_is_applied_when_it_is(self, harness: StoreHarness) -> None:
-        """F-38: the webhook was faster than the record."""
+        """F-38: the receipt came before the outcome of its own call was recorded."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
@@ -165,7 +165,7 @@ class ReceiptContract:
         assert await pump.status(message) is OutgoingStatus.CANCELED
 
     async def test_events_that_wait_hold_up_nobody(self, harness: StoreHarness) -> None:
-        """F-49: a page full of events without a row is passed."""
+        """F-49: events behind a whole page of events without a row are still applied."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await make_sent(pump)
         waiting = [event(None, OutgoingStatus.DELIVERED, provider_message_id=f"none-{n}") for n in range(5)]
@@ -176,7 +176,7 @@ class ReceiptContract:
         assert await pump.status(message) is OutgoingStatus.DELIVERED
 
     async def test_no_more_events_are_applied_than_asked(self, harness: StoreHarness) -> None:
-        """The rest the next time."""
+        """The rest is applied the next time."""
         pump = Pump(harness, broadcast=BROADCAST)
         messages = await pump.campaign(5)
         await pump.record(Accepted(), *await pump.claim())

@@ -137,7 +137,7 @@ class RecordContract:
 
     @each_case
     async def test_recording_the_same_result_again_changes_nothing(self, harness: StoreHarness, case: Case) -> None:
-        """The commit stood and its answer was lost: the worker asks again."""
+        """The first call was committed but its answer was lost, so the worker calls again."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         claimed = await pump.claim_one()
@@ -153,7 +153,7 @@ class RecordContract:
     async def test_a_result_for_another_row_or_bucket_or_under_a_token_of_nobody_moves_nothing(
         self, harness: StoreHarness, case: Case
     ) -> None:
-        """And is nobody's case: a token never given out for a row that was never claimed, an id that does not exist."""
+        """Nor does it open a case: a token never given out, a row never claimed, an id that does not exist."""
         pump = Pump(harness, broadcast=BROADCAST)
         waiting = await pump.message(2, due_at=await harness.now() + timedelta(hours=1))
         await pump.message(1)
@@ -197,7 +197,7 @@ class RecordContract:
         assert claimed.attempts == (1 if case.attempt is None else 2)
 
     async def test_a_retry_carries_the_hash_of_what_was_sent_first(self, harness: StoreHarness) -> None:
-        """I-15: the same bytes or nothing; the first one stands."""
+        """I-15: a retry sends the same bytes or nothing, so the first hash is kept."""
         pump = Pump(harness, broadcast=BROADCAST)
         await pump.message()
         await pump.record(Deferred(reason="busy"), await pump.claim_one(), content_hash=HASH)
@@ -207,7 +207,7 @@ class RecordContract:
         assert (await pump.seen(again.id)).entry.content_hash == HASH
 
     async def test_an_attempt_that_was_not_called_is_not_counted(self, harness: StoreHarness) -> None:
-        """However often; the attempts that were made are numbered without a gap."""
+        """However often that happens, calls that were made are numbered without a gap."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         for outcome in (NotCalled(reason="a"), Deferred(reason="b"), NotCalled(reason="c"), Accepted()):
@@ -220,7 +220,7 @@ class RecordContract:
         ]
 
     async def test_a_row_that_is_never_called_opens_a_case(self, harness: StoreHarness) -> None:
-        """Which says what message it is. How often is enough is not for the store; a person's retry starts from 0."""
+        """The case names the message. The bound is the caller's; a retry by a person starts the count again."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         for times in range(NOT_CALLED_MAX + 1):
@@ -280,7 +280,7 @@ class RecordContract:
         assert list(await harness.store.list_support_cases(harness.tenant_id)) == []
 
     async def test_a_refusal_of_a_replay_leaves_the_first_call_uncertain(self, harness: StoreHarness) -> None:
-        """It speaks of the second call; a provider may refuse it because it took the first."""
+        """The refusal is about the second call: the provider may have refused it because it took the first."""
         pump = Pump(harness, broadcast=BROADCAST)
         message = await pump.message()
         await pump.record(Unknown(reason="lost"), await pump.claim_one())
@@ -332,7 +332,7 @@ class RecordContract:
         await pump.check()
 
     async def test_a_faulty_account_is_one_case_however_many_rows_find_it(self, harness: StoreHarness) -> None:
-        """It is the account's, so it is seen again and not opened again; another account has its own."""
+        """The case belongs to the account: the next row raises its count. Another account has another case."""
         pump = Pump(harness, broadcast=BROADCAST)
         await pump.campaign(3)
         claims = await pump.claim(account="mail-1")

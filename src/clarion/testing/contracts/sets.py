@@ -48,7 +48,7 @@ class SetContract:
     async def test_a_conflict_withholds_its_own_item_and_the_others_proceed(
         self, harness: StoreHarness, kind: Kind
     ) -> None:
-        """One broken record among many costs one record."""
+        """The other records of the set are made."""
         name = kind.given_fields[0]
         await kind.ensure(harness.store, harness.tenant_id, [kind.make(n) for n in (1, 2)])
         asked = [kind.make(3), changed(kind.make(1), name), kind.make(2), kind.make(4)]
@@ -114,7 +114,7 @@ class SetContract:
 
     @each_kind
     async def test_an_empty_set_has_no_answers(self, harness: StoreHarness, kind: Kind) -> None:
-        """Nothing asked, nothing written."""
+        """Nothing is written."""
         assert await kind.ensure(harness.store, harness.tenant_id, []) == []
         assert not any((await everything(harness)).values())
 
@@ -202,7 +202,7 @@ class SetContract:
         assert taken.record == answers[0].record
 
     async def test_an_address_sealed_again_is_the_same_version(self, harness: StoreHarness) -> None:
-        """A ciphertext is another one each time; the first stays."""
+        """Sealing gives another ciphertext each time; the stored one is kept."""
         kind = ADDRESS_VERSION
         (first,) = await kind.ensure(harness.store, harness.tenant_id, [kind.make(ciphertext=b"one nonce")])
         (again,) = await kind.ensure(harness.store, harness.tenant_id, [kind.make(ciphertext=b"another nonce")])
@@ -228,7 +228,7 @@ class SetContract:
         assert (entry.actor, entry.act) == ("sam", "create")
 
     async def test_each_tenant_has_keys_of_its_own(self, harness: StoreHarness) -> None:
-        """The second tenant of an installation is made as the first was."""
+        """Making a second tenant works as making the first."""
         theirs = f"{harness.tenant_id}-2"
         await harness.store.ensure_tenant(harness.tenant_id, {IDENTITY: b"ours"})
         assert await harness.store.find_tenant_keys(theirs) is None

@@ -85,7 +85,7 @@ class StageContract:
         assert await claim(harness) == []
 
     async def test_urgent_lanes_come_first_and_within_a_lane_the_oldest(self, harness: StoreHarness) -> None:
-        """However the rows were made; the limit cuts at the end."""
+        """The order in which the rows were made does not matter; the limit is applied last."""
         now = await harness.now()
         asked = [(Lane.BULK, 50), (Lane.CRITICAL, 10), (Lane.NORMAL, 20), (Lane.CRITICAL, 30), (Lane.HIGH, 1)]
         rows = {
@@ -192,7 +192,7 @@ class StageContract:
     async def test_a_move_that_the_table_does_not_have_is_an_error_and_changes_nothing(
         self, harness: StoreHarness
     ) -> None:
-        """A worker cannot leave a row in its own hands."""
+        """For example, a result cannot leave the row in `Processing`."""
         scheduler_id = await make_pending(harness)
         (claimed,) = await claim(harness)
         with pytest.raises(IllegalMove):
@@ -214,7 +214,7 @@ class StageContract:
         assert await harness.store.finish_stage([]) == set()
 
     async def test_a_worker_that_was_overtaken_moves_nothing(self, harness: StoreHarness) -> None:
-        """F-10: rescued, claimed by another and finished; then the first one wakes."""
+        """F-10: its row was rescued, then claimed and finished by another worker, before it went on."""
         scheduler_id = await make_pending(harness)
         (first,) = await claim(harness)
         await harness.elapse(PAST_LEASE)
@@ -231,7 +231,7 @@ class StageRescueContract:
     """Work whose worker is gone, and what a job keeps from stage to stage."""
 
     async def test_a_claim_is_not_rescued_before_its_lease_ran_out(self, harness: StoreHarness) -> None:
-        """I-19: however near the end is."""
+        """I-19: not even a moment before."""
         scheduler_id = await make_pending(harness)
         (claimed,) = await claim(harness)
         await harness.elapse(LEASE - timedelta(seconds=20))
@@ -293,7 +293,7 @@ class StageRescueContract:
         assert [await harness.store.rescue_stages(limit=2, rescues_max=5) for _ in range(4)] == [2, 2, 1, 0]
 
     async def test_the_first_recipient_set_of_a_job_stands(self, harness: StoreHarness) -> None:
-        """I-06: whoever comes second is told what stands."""
+        """I-06: a second set is not stored; its caller gets the first."""
         await make_pending(harness, 1)
         await make_pending(harness, 2)
         one, two = [one.job.id or 0 for one in await claim(harness)]

@@ -163,7 +163,7 @@ class TimelineContract:
     async def test_a_timeline_holds_the_rows_of_its_own_job_in_the_order_of_their_making(
         self, harness: StoreHarness
     ) -> None:
-        """Nobody else's."""
+        """Rows of other jobs are not in it."""
         pump = Pump(harness)
         messages = [await pump.message(1, to=to) for to in (3, 1, 2)]
         await pump.message(2, to=1)
@@ -192,7 +192,7 @@ class TimelineContract:
         assert await find(f"{harness.tenant_id}-2", sent.message_id) is None
 
     async def test_a_message_leads_to_its_job_before_it_has_any_row(self, harness: StoreHarness) -> None:
-        """By the id that the job was answered with, which is its tenant's alone."""
+        """By the message id in the answer to the send; only its own tenant finds it."""
         entry = guarded_entry(message_id=guid(1, "message"))
         await harness.store.ensure_notification_jobs(harness.tenant_id, [entry, guarded_entry("another")])
         find = harness.store.find_job_of_message
@@ -298,7 +298,7 @@ class HistoryContract:
         assert len(await harness.store.list_jobs(harness.tenant_id, "entity")) == 50
 
     async def test_tenants_are_listed_in_the_order_of_their_ids(self, harness: StoreHarness) -> None:
-        """Page by page; what was never made is none."""
+        """Page by page; a tenant that was never made is not listed."""
         names = sorted(f"{harness.tenant_id}-{n}" for n in range(3))
         for name in names[::-1]:
             await harness.store.ensure_tenant(name, {(Purpose.DATA, 1): b"wrapped"})
@@ -312,7 +312,7 @@ class GaugeContract:
     """How much work waits."""
 
     async def test_an_empty_store_has_nothing_to_do(self, harness: StoreHarness) -> None:
-        """Everything is nought."""
+        """Every count is zero."""
         assert await harness.store.measure() == NOTHING
 
     async def test_work_that_waits_is_counted_and_its_age_told(self, harness: StoreHarness) -> None:

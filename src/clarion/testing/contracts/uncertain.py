@@ -34,10 +34,10 @@ def settlement(send: UncertainSend, **fields: object) -> Settlement:
 
 
 class UncertainContract:
-    """What nobody knows."""
+    """Rows of which nobody knows whether they were sent."""
 
     async def test_a_row_in_flight_is_not_rescued_before_its_lease_ran_out(self, harness: StoreHarness) -> None:
-        """I-19."""
+        """I-19: the store's clock decides."""
         pump = Pump(harness)
         message = await pump.message()
         await pump.claim_one()
@@ -110,7 +110,7 @@ class UncertainContract:
         assert send.id == message.id
 
     async def test_an_uncertain_send_counts_the_calls_that_were_not_answered(self, harness: StoreHarness) -> None:
-        """A call that was lost with its worker is none of them: nobody waited for its answer."""
+        """A call whose worker died is not counted: nobody was left to wait for the answer."""
         pump = Pump(harness)
         message = await pump.message()
         await pump.claim_one()
@@ -121,7 +121,7 @@ class UncertainContract:
         assert (send.attempts, send.unanswered) == (2, 1)
 
     async def test_an_uncertain_send_says_when_its_message_is_out_of_time(self, harness: StoreHarness) -> None:
-        """So that nobody replays what the claim would not let out."""
+        """Otherwise it would be replayed, and the claim would then refuse to send it."""
         pump = Pump(harness)
         await make_uncertain(pump, expires_at=await harness.now() + HOUR)
         (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
@@ -215,7 +215,7 @@ class UncertainContract:
     async def test_an_authorised_replay_is_authorised_for_one_call(
         self, harness: StoreHarness, outcome: CallOutcome | None
     ) -> None:
-        """I-10: whatever came of it, a lost worker too, uses it up; one that came to no call does not."""
+        """I-10: every call uses it up, even one whose worker died; a claim without a call does not."""
         pump = Pump(harness)
         message = await make_uncertain(pump)
         (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
@@ -277,7 +277,7 @@ class UncertainContract:
         assert await pump.claim() == []
 
     async def test_an_uncertain_send_at_rest_is_still_settled_by_a_late_reply(self, harness: StoreHarness) -> None:
-        """Evidence always counts."""
+        """A late reply is evidence, and evidence settles a row whatever was decided before."""
         pump = Pump(harness)
         message = await pump.message()
         claimed = await pump.claim_one()
@@ -287,8 +287,8 @@ class UncertainContract:
         assert await pump.record(Accepted(), claimed) == [OutgoingStatus.SENT_TO_PROVIDER]
         assert await pump.status(message) is OutgoingStatus.SENT_TO_PROVIDER
 
-    async def test_a_verdict_about_a_row_that_has_moved_on_changes_nothing(self, harness: StoreHarness) -> None:
-        """F-48: paused between scan and fix; two reconcilers at once; one row of a set does not stop the others."""
+    async def test_a_settlement_of_a_row_that_has_moved_on_changes_nothing(self, harness: StoreHarness) -> None:
+        """F-48: a worker was paused before it settled, or two settle at once. Other rows are still settled."""
         pump = Pump(harness)
         first = await pump.message(1)
         claimed = await pump.claim_one()
@@ -320,13 +320,13 @@ class UncertainContract:
 
 
 class RetryContract:
-    """A person's word."""
+    """Retries that a person asks for."""
 
     @pytest.mark.parametrize("failed", [True, False], ids=["failed", "uncertain"])
     async def test_a_person_returns_a_failed_or_uncertain_row_to_be_sent_again(
         self, harness: StoreHarness, failed: bool
     ) -> None:
-        """On the same row, at once, with who and why on its line, authorised once."""
+        """The same row is due at once, for one call; its line says who asked for it and why."""
         pump = Pump(harness)
         message = await pump.message()
         outcome = Refused(reason="no") if failed else Unknown(reason="lost")
@@ -365,7 +365,7 @@ class RetryContract:
         assert len(await pump.claim()) == 1
 
     async def test_a_retry_of_a_row_that_has_moved_on_is_refused(self, harness: StoreHarness) -> None:
-        """F-51: the evidence landed first; an older version; another tenant's hand; nobody's row."""
+        """F-51: after evidence came, with an older version, from another tenant, or for a row that does not exist."""
         pump = Pump(harness)
         message = await pump.message()
         claimed = await pump.claim_one()
