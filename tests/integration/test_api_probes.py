@@ -194,14 +194,11 @@ async def test_the_description_is_whole(api: ApiHarness) -> None:
             assert given == set(re.findall(r"\{(\w+)\}", path))
 
 
-def test_every_example_is_of_the_shape_that_it_stands_for() -> None:
-    for route in ROUTES:
-        contract = route.opt[CONTRACT]
-        for shape, shown in ((contract.body, contract.body_example), (contract.answer, contract.answer_example)):
-            if shape is None:
-                assert shown is None
-                continue
-            assert msgspec.json.decode(msgspec.json.encode(shown), type=shape) == shown, route
+def test_every_example_can_be_read_as_the_shape_that_it_stands_for() -> None:
+    shown = [one for route in ROUTES for one in (route.opt[CONTRACT].body, route.opt[CONTRACT].answer) if one]
+    assert len(shown) > 20
+    for one in shown:
+        assert msgspec.json.decode(msgspec.json.encode(one), type=type(one)) == one
 
 
 async def test_the_description_holds_no_secret_and_nobody_real(api: ApiHarness) -> None:
@@ -213,7 +210,7 @@ async def test_the_description_holds_no_secret_and_nobody_real(api: ApiHarness) 
 
 async def test_a_request_body_says_that_unknown_fields_are_refused(api: ApiHarness) -> None:
     schemas = (await document(api))["components"]["schemas"]
-    bodies = {route.opt[CONTRACT].body for route in ROUTES} - {None}
+    bodies = {type(route.opt[CONTRACT].body) for route in ROUTES} - {type(None)}
     assert bodies
     for body in bodies:
         assert schemas[body.__name__]["additionalProperties"] is False

@@ -26,22 +26,26 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """One route's promises; `grant` is None where anybody may ask, `answer` where nothing of ours is answered.
 
+    What is read and answered is given by an example, whose type is its shape.
     `text` is then the media type of what is answered instead, if anything is. `foreign_body` means that the sender of
     the body decides its form, so that it is not described here.
     """
 
     tag: str
     grant: Grant | None
-    answer: type[msgspec.Struct] | None
+    answer: msgspec.Struct | None
     text: str | None = None
     status: HTTPStatus = HTTPStatus.OK
-    body: type[msgspec.Struct] | None = None
+    body: msgspec.Struct | None = None
     foreign_body: bool = False
     query: type[msgspec.Struct] | None = None
     headers: tuple[Header, ...] = ()
     problems: tuple[HTTPStatus, ...] = ()
-    body_example: msgspec.Struct | None = None
-    answer_example: msgspec.Struct | None = None
+
+    @property
+    def opt(self) -> dict[str, "Contract"]:
+        """The contract as a handler carries it."""
+        return {CONTRACT: self}
 
     @property
     def every_problem(self) -> tuple[HTTPStatus, ...]:

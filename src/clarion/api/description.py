@@ -100,8 +100,8 @@ def _operation(
     if parameters:
         operation["parameters"] = parameters
     if contract.body is not None or contract.foreign_body:
-        schema = _any_json(object) if contract.body is None else schema_of[contract.body]
-        content = {"application/json": _content(schema, contract.body_example)}
+        schema = _any_json(object) if contract.body is None else schema_of[type(contract.body)]
+        content = {"application/json": _content(schema, contract.body)}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
@@ -130,7 +130,7 @@ def _responses(contract: Contract, schema_of: dict[type, Json]) -> Json:
     """Describe what is answered."""
     answered: Json = {"description": contract.status.phrase}
     if contract.answer is not None:
-        answered["content"] = {"application/json": _content(schema_of[contract.answer], contract.answer_example)}
+        answered["content"] = {"application/json": _content(schema_of[type(contract.answer)], contract.answer)}
     elif contract.text is not None:
         answered["content"] = {
             contract.text: {"schema": {"type": "string" if "json" not in contract.text else "object"}}
@@ -152,7 +152,8 @@ def _content(schema: Json, shown: msgspec.Struct | None) -> Json:
 
 def _shapes(contract: Contract) -> list[type[msgspec.Struct]]:
     shapes: list[type[msgspec.Struct]] = [type(example.PROBLEM)]
-    return shapes + [shape for shape in (contract.body, contract.query, contract.answer) if shape is not None]
+    shapes += [type(one) for one in (contract.body, contract.answer) if one is not None]
+    return shapes if contract.query is None else [*shapes, contract.query]
 
 
 def _given(schema: Json) -> Json:

@@ -23,31 +23,9 @@ from clarion.errors import ClarionError
 
 OURS: Final = frozenset(
     [
-        "account",
-        "channel",
-        "code",
-        "correlation_id",
-        "count",
-        "job_id",
-        "key_id",
-        "lane",
-        "level",
-        "logger",
-        "message_id",
-        "method",
-        "milliseconds",
-        "outcome",
-        "outgoing_id",
-        "port",
-        "process",
-        "role",
-        "route",
-        "stage",
-        "status",
-        "step",
-        "tenant_id",
-        "timestamp",
-        "version",
+        *("account", "channel", "code", "correlation_id", "count", "job_id", "key_id", "lane", "level", "logger"),
+        *("message_id", "method", "milliseconds", "outcome", "outgoing_id", "port", "process", "role", "route"),
+        *("stage", "status", "step", "tenant_id", "timestamp", "version"),
     ]
 )
 """Ids, names of our own making and numbers: they pass as they are."""

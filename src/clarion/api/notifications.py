@@ -9,7 +9,7 @@ from litestar.params import FromPath
 
 from clarion.api import example
 from clarion.api.authentication import caller_of, trace_of
-from clarion.api.contract import CONTRACT, Contract, Header
+from clarion.api.contract import Contract, Header
 from clarion.api.problem import found
 from clarion.api.reading import IDEMPOTENCY_KEY_MAX, AnyRequest, read_body, read_idempotency_key
 from clarion.api.services import InjectedServices
@@ -22,26 +22,22 @@ PATH: Final = "/v1/notifications"
 @post(
     PATH,
     status_code=HTTPStatus.ACCEPTED,
-    opt={
-        CONTRACT: Contract(
-            tag="notifications",
-            grant=Grant.SEND,
-            body=wire.SendRequest,
-            answer=wire.SendAnswer,
-            status=HTTPStatus.ACCEPTED,
-            headers=(
-                Header(
-                    name="Idempotency-Key",
-                    description="Your own name for this send. The same key never sends twice: repeated with the same "
-                    "body it is answered as before, with another body it is refused.",
-                    length_max=IDEMPOTENCY_KEY_MAX,
-                ),
+    opt=Contract(
+        tag="notifications",
+        grant=Grant.SEND,
+        status=HTTPStatus.ACCEPTED,
+        headers=(
+            Header(
+                name="Idempotency-Key",
+                description="Your own name for this send. The same key never sends twice: repeated with the same "
+                "body it is answered as before, with another body it is refused.",
+                length_max=IDEMPOTENCY_KEY_MAX,
             ),
-            problems=(HTTPStatus.CONFLICT, HTTPStatus.GONE),
-            body_example=example.SEND,
-            answer_example=example.SEND_ANSWER,
-        )
-    },
+        ),
+        problems=(HTTPStatus.CONFLICT, HTTPStatus.GONE),
+        body=example.SEND,
+        answer=example.SEND_ANSWER,
+    ).opt,
 )
 async def send_notification(request: AnyRequest, services: InjectedServices) -> Response[wire.SendAnswer]:
     """Send a notification: accepted once it is stored, sent by the workers."""
@@ -56,15 +52,12 @@ async def send_notification(request: AnyRequest, services: InjectedServices) -> 
 
 @get(
     f"{PATH}/{{job_id:uuid}}",
-    opt={
-        CONTRACT: Contract(
-            tag="notifications",
-            grant=Grant.VIEW,
-            answer=wire.Notification,
-            problems=(HTTPStatus.NOT_FOUND,),
-            answer_example=example.NOTIFICATION,
-        )
-    },
+    opt=Contract(
+        tag="notifications",
+        grant=Grant.VIEW,
+        problems=(HTTPStatus.NOT_FOUND,),
+        answer=example.NOTIFICATION,
+    ).opt,
 )
 async def get_notification(
     job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
@@ -79,15 +72,12 @@ async def get_notification(
 @post(
     f"{PATH}/{{job_id:uuid}}/cancel",
     status_code=HTTPStatus.OK,
-    opt={
-        CONTRACT: Contract(
-            tag="notifications",
-            grant=Grant.CANCEL,
-            answer=wire.Canceled,
-            problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
-            answer_example=example.CANCELED,
-        )
-    },
+    opt=Contract(
+        tag="notifications",
+        grant=Grant.CANCEL,
+        problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
+        answer=example.CANCELED,
+    ).opt,
 )
 async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices) -> wire.Canceled:
     """Cancel a notification: no call for it begins after this is answered; what was sent before stays sent.

@@ -16,7 +16,7 @@ from litestar import MediaType, Response, get
 from litestar.params import PathParameter
 
 from clarion.api import outbox_page
-from clarion.api.contract import CONTRACT, Contract
+from clarion.api.contract import Contract
 from clarion.api.problem import Refusal, found
 from clarion.api.reading import AnyRequest, read_query
 from clarion.api.services import InjectedServices, Services
@@ -31,7 +31,7 @@ PAGE_SIZE: Final = 25
 
 MessageNumber = Annotated[int, PathParameter(ge=0, le=ROW_ID_MAX - 1)]
 
-_PAGE: Final = {CONTRACT: Contract(tag="sandbox", grant=None, answer=None)}
+_PAGE: Final = Contract(tag="sandbox", grant=None, answer=None).opt
 _CHALLENGE: Final = {"www-authenticate": 'Basic realm="clarion sandbox", charset="UTF-8"'}
 _LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")

@@ -8,7 +8,7 @@ from typing import Final
 
 from litestar import MediaType, Response, get
 
-from clarion.api.contract import CONTRACT, Contract
+from clarion.api.contract import Contract
 from clarion.api.metrics import MEDIA_TYPE
 from clarion.api.problem import Refusal
 from clarion.api.services import InjectedServices
@@ -17,13 +17,13 @@ from clarion.client import wire
 TAG: Final = "watching"
 
 
-@get("/health", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=wire.Alive, answer_example=wire.Alive())})
+@get("/health", opt=Contract(tag=TAG, grant=None, answer=wire.Alive()).opt)
 async def get_health() -> wire.Alive:
     """Say that the process lives; a process that does not answer this should be restarted."""
     return wire.Alive()
 
 
-@get("/ready", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=wire.Ready, answer_example=wire.Ready())})
+@get("/ready", opt=Contract(tag=TAG, grant=None, answer=wire.Ready()).opt)
 async def get_ready(services: InjectedServices) -> wire.Ready:
     """Say whether requests should be sent here: the store answers and the event loop keeps up."""
     reason = await services.pulse.why_unready()
@@ -37,13 +37,13 @@ async def get_ready(services: InjectedServices) -> wire.Ready:
     return wire.Ready()
 
 
-@get("/metrics", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=None, text="text/plain")})
+@get("/metrics", opt=Contract(tag=TAG, grant=None, answer=None, text="text/plain").opt)
 async def get_metrics(services: InjectedServices) -> Response[str]:
     """Give counts, times and gauges as Prometheus reads them."""
     return Response(services.metrics.written(await services.pulse.measure()), media_type=MEDIA_TYPE)
 
 
-@get("/openapi.json", opt={CONTRACT: Contract(tag=TAG, grant=None, answer=None, text="application/json")})
+@get("/openapi.json", opt=Contract(tag=TAG, grant=None, answer=None, text="application/json").opt)
 async def get_openapi(services: InjectedServices) -> Response[bytes]:
     """Describe the API (OpenAPI 3.1)."""
     return Response(services.description, media_type=MediaType.JSON)

@@ -10,7 +10,7 @@ from litestar import post
 from litestar.params import FromPath
 
 from clarion.api import example
-from clarion.api.contract import CONTRACT, Contract, Header
+from clarion.api.contract import Contract, Header
 from clarion.api.problem import Refusal
 from clarion.api.reading import AnyRequest, read_bytes
 from clarion.api.services import InjectedServices
@@ -30,25 +30,22 @@ them: callers who have a key must find room."""
     "/v1/receipts/{account:str}",
     status_code=HTTPStatus.OK,
     request_max_body_size=BYTES_MAX,
-    opt={
-        CONTRACT: Contract(
-            tag="receipts",
-            grant=None,
-            foreign_body=True,
-            answer=wire.Kept,
-            headers=(
-                Header(name=signature.ID, description="The sender's name for this request.", length_max=255),
-                Header(name=signature.TIMESTAMP, description="When it is sent, in unix seconds.", length_max=12),
-                Header(
-                    name=signature.SIGNATURE,
-                    description="`v1,` and the base64 of the HMAC-SHA256 over `id.timestamp.body`; several by blanks.",
-                    length_max=4096,
-                ),
+    opt=Contract(
+        tag="receipts",
+        grant=None,
+        foreign_body=True,
+        headers=(
+            Header(name=signature.ID, description="The sender's name for this request.", length_max=255),
+            Header(name=signature.TIMESTAMP, description="When it is sent, in unix seconds.", length_max=12),
+            Header(
+                name=signature.SIGNATURE,
+                description="`v1,` and the base64 of the HMAC-SHA256 over `id.timestamp.body`; several by blanks.",
+                length_max=4096,
             ),
-            problems=(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND),
-            answer_example=example.KEPT,
-        )
-    },
+        ),
+        problems=(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND),
+        answer=example.KEPT,
+    ).opt,
 )
 async def take_receipts(account: FromPath[str], request: AnyRequest, services: InjectedServices) -> wire.Kept:
     """Take what a provider reports about messages; answered once all of it is stored (I-30).

@@ -9,7 +9,7 @@ from litestar.params import FromPath, PathParameter
 
 from clarion.api import example
 from clarion.api.authentication import caller_of
-from clarion.api.contract import CONTRACT, Contract
+from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body, read_query
 from clarion.api.services import InjectedServices
@@ -19,15 +19,12 @@ from clarion.client import wire
 
 @get(
     "/v1/uncertain",
-    opt={
-        CONTRACT: Contract(
-            tag="support",
-            grant=Grant.VIEW,
-            query=wire.PageQuery,
-            answer=wire.UncertainPage,
-            answer_example=example.UNCERTAIN,
-        )
-    },
+    opt=Contract(
+        tag="support",
+        grant=Grant.VIEW,
+        query=wire.PageQuery,
+        answer=example.UNCERTAIN,
+    ).opt,
 )
 async def list_uncertain(request: AnyRequest, services: InjectedServices) -> wire.UncertainPage:
     """List the messages of which nobody knows whether they arrived, with the version that a retry asks for."""
@@ -38,18 +35,14 @@ async def list_uncertain(request: AnyRequest, services: InjectedServices) -> wir
 @post(
     "/v1/outgoing/{outgoing_id:int}/retry",
     status_code=HTTPStatus.ACCEPTED,
-    opt={
-        CONTRACT: Contract(
-            tag="support",
-            grant=Grant.MEND,
-            body=wire.RetryRequest,
-            answer=wire.Retried,
-            status=HTTPStatus.ACCEPTED,
-            problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
-            body_example=example.RETRY,
-            answer_example=example.RETRIED,
-        )
-    },
+    opt=Contract(
+        tag="support",
+        grant=Grant.MEND,
+        status=HTTPStatus.ACCEPTED,
+        problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
+        body=example.RETRY,
+        answer=example.RETRIED,
+    ).opt,
 )
 async def retry_outgoing(
     outgoing_id: Annotated[int, PathParameter(ge=0, le=wire.ROW_ID_MAX)],
@@ -72,18 +65,14 @@ async def retry_outgoing(
 @post(
     "/v1/notifications/{job_id:uuid}/retry",
     status_code=HTTPStatus.ACCEPTED,
-    opt={
-        CONTRACT: Contract(
-            tag="support",
-            grant=Grant.MEND,
-            body=wire.RetryNotificationRequest,
-            answer=wire.RetriedNotification,
-            status=HTTPStatus.ACCEPTED,
-            problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
-            body_example=example.RETRY_NOTIFICATION,
-            answer_example=example.RETRIED_NOTIFICATION,
-        )
-    },
+    opt=Contract(
+        tag="support",
+        grant=Grant.MEND,
+        status=HTTPStatus.ACCEPTED,
+        problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
+        body=example.RETRY_NOTIFICATION,
+        answer=example.RETRIED_NOTIFICATION,
+    ).opt,
 )
 async def retry_notification(
     job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
@@ -102,15 +91,12 @@ async def retry_notification(
 
 @get(
     "/v1/support-cases",
-    opt={
-        CONTRACT: Contract(
-            tag="support",
-            grant=Grant.VIEW,
-            query=wire.SupportCaseQuery,
-            answer=wire.SupportCasePage,
-            answer_example=example.CASES,
-        )
-    },
+    opt=Contract(
+        tag="support",
+        grant=Grant.VIEW,
+        query=wire.SupportCaseQuery,
+        answer=example.CASES,
+    ).opt,
 )
 async def list_support_cases(request: AnyRequest, services: InjectedServices) -> wire.SupportCasePage:
     """List what a person should look at, one case for each cause."""
@@ -120,15 +106,12 @@ async def list_support_cases(request: AnyRequest, services: InjectedServices) ->
 
 @get(
     "/v1/support-cases/{case_id:uuid}",
-    opt={
-        CONTRACT: Contract(
-            tag="support",
-            grant=Grant.VIEW,
-            answer=wire.SupportCase,
-            problems=(HTTPStatus.NOT_FOUND,),
-            answer_example=example.CASE,
-        )
-    },
+    opt=Contract(
+        tag="support",
+        grant=Grant.VIEW,
+        problems=(HTTPStatus.NOT_FOUND,),
+        answer=example.CASE,
+    ).opt,
 )
 async def get_support_case(
     case_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
@@ -140,17 +123,13 @@ async def get_support_case(
 @post(
     "/v1/support-cases/{case_id:uuid}/resolve",
     status_code=HTTPStatus.OK,
-    opt={
-        CONTRACT: Contract(
-            tag="support",
-            grant=Grant.MEND,
-            body=wire.ResolveRequest,
-            answer=wire.SupportCase,
-            problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
-            body_example=example.RESOLVE,
-            answer_example=example.CASE,
-        )
-    },
+    opt=Contract(
+        tag="support",
+        grant=Grant.MEND,
+        problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
+        body=example.RESOLVE,
+        answer=example.CASE,
+    ).opt,
 )
 async def resolve_support_case(
     case_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
@@ -166,15 +145,12 @@ async def resolve_support_case(
 
 @get(
     "/v1/audit",
-    opt={
-        CONTRACT: Contract(
-            tag="support",
-            grant=Grant.AUDIT,
-            query=wire.PageQuery,
-            answer=wire.AuditPage,
-            answer_example=example.AUDIT,
-        )
-    },
+    opt=Contract(
+        tag="support",
+        grant=Grant.AUDIT,
+        query=wire.PageQuery,
+        answer=example.AUDIT,
+    ).opt,
 )
 async def list_audit(request: AnyRequest, services: InjectedServices) -> wire.AuditPage:
     """List what people did, oldest first; each entry's hash covers the one before it."""

@@ -8,7 +8,7 @@ from litestar.params import FromPath
 
 from clarion.api import example
 from clarion.api.authentication import caller_of
-from clarion.api.contract import CONTRACT, Contract
+from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_query
 from clarion.api.services import InjectedServices
@@ -20,15 +20,12 @@ from clarion.errors import InvalidInput
 
 @get(
     "/v1/messages/{id:uuid}/timeline",
-    opt={
-        CONTRACT: Contract(
-            tag="timelines",
-            grant=Grant.VIEW,
-            answer=wire.Timeline,
-            problems=(HTTPStatus.NOT_FOUND,),
-            answer_example=example.TIMELINE,
-        )
-    },
+    opt=Contract(
+        tag="timelines",
+        grant=Grant.VIEW,
+        problems=(HTTPStatus.NOT_FOUND,),
+        answer=example.TIMELINE,
+    ).opt,
 )
 async def get_timeline(request: AnyRequest, services: InjectedServices) -> wire.Timeline:
     """Tell the whole timeline of a notification in order, by its job's id or by that of one of its messages."""
@@ -39,15 +36,12 @@ async def get_timeline(request: AnyRequest, services: InjectedServices) -> wire.
 
 @get(
     "/v1/entities/{entity:str}/notifications",
-    opt={
-        CONTRACT: Contract(
-            tag="timelines",
-            grant=Grant.VIEW,
-            query=wire.PageQuery,
-            answer=wire.HistoryPage,
-            answer_example=example.HISTORY,
-        )
-    },
+    opt=Contract(
+        tag="timelines",
+        grant=Grant.VIEW,
+        query=wire.PageQuery,
+        answer=example.HISTORY,
+    ).opt,
 )
 async def list_history(entity: FromPath[str], request: AnyRequest, services: InjectedServices) -> wire.HistoryPage:
     """List every notification about an entity, newest first.

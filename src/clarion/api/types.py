@@ -7,7 +7,7 @@ from litestar.params import FromPath
 
 from clarion.api import example
 from clarion.api.authentication import caller_of
-from clarion.api.contract import CONTRACT, Contract
+from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body
 from clarion.api.services import InjectedServices
@@ -17,9 +17,7 @@ from clarion.client import wire
 
 @get(
     "/v1/types",
-    opt={
-        CONTRACT: Contract(tag="types", grant=Grant.VIEW, answer=wire.TypeList, answer_example=example.TYPES),
-    },
+    opt=Contract(tag="types", grant=Grant.VIEW, answer=example.TYPES).opt,
 )
 async def list_types(request: AnyRequest, services: InjectedServices) -> wire.TypeList:
     """List every published notification type, with what its `data` must have."""
@@ -29,17 +27,14 @@ async def list_types(request: AnyRequest, services: InjectedServices) -> wire.Ty
 @put(
     "/v1/types/{type_name:str}/enabled",
     status_code=HTTPStatus.NO_CONTENT,
-    opt={
-        CONTRACT: Contract(
-            tag="types",
-            grant=Grant.SWITCH,
-            body=wire.EnabledRequest,
-            answer=None,
-            status=HTTPStatus.NO_CONTENT,
-            problems=(HTTPStatus.NOT_FOUND,),
-            body_example=example.DISABLE,
-        )
-    },
+    opt=Contract(
+        tag="types",
+        grant=Grant.SWITCH,
+        answer=None,
+        status=HTTPStatus.NO_CONTENT,
+        problems=(HTTPStatus.NOT_FOUND,),
+        body=example.DISABLE,
+    ).opt,
 )
 async def switch_type(type_name: FromPath[str], request: AnyRequest, services: InjectedServices) -> None:
     """Switch a notification type on or off: while it is off, its notifications are skipped, and say so."""
