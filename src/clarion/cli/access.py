@@ -8,7 +8,7 @@ import typer
 
 from clarion.catalog.access import SECRET_BYTES, Access, MintedKey, mint
 from clarion.cli import option
-from clarion.cli.output import print_json, print_table, say
+from clarion.cli.output import print_json, print_line, print_table, say
 from clarion.cli.session import Session, in_session
 from clarion.errors import Conflict
 from clarion.ports.catalog import ApiKey, Role
@@ -80,10 +80,7 @@ def revoke(
             )
 
     in_session(work, store=store, tenant=tenant)
-    if as_json:
-        print_json({"key_id": key_id, "revoked": True})
-    else:
-        typer.echo(f"revoked: {key_id}")
+    print_line(f"revoked: {key_id}", {"key_id": key_id, "revoked": True}, as_json=as_json)
 
 
 async def grant(session: Session, *, actor: str, role: Role, lasts: timedelta | None = None) -> MintedKey:

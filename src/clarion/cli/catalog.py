@@ -10,7 +10,7 @@ import typer
 from clarion.bootstrap import open_platform
 from clarion.catalog.publish import Published, Publisher
 from clarion.cli import option
-from clarion.cli.output import print_json, print_table, progress, say_more
+from clarion.cli.output import print_json, print_line, print_table, progress, say_more
 from clarion.cli.session import Session, acting, in_session, settings_with, unknown_type
 
 types = typer.Typer()
@@ -121,10 +121,7 @@ def create(
             await platform.dispatcher.ensure_tenant(name, actor=acting())
 
     asyncio.run(work())
-    if as_json:
-        print_json({"tenant_id": name})
-    else:
-        typer.echo(f"the tenant {name} is there")
+    print_line(f"the tenant {name} is there", {"tenant_id": name}, as_json=as_json)
 
 
 def audit(

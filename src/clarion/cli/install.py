@@ -6,7 +6,7 @@ import typer
 
 from clarion import bootstrap
 from clarion.cli import option
-from clarion.cli.output import print_json
+from clarion.cli.output import print_json, print_line
 from clarion.cli.session import settings_with
 
 
@@ -24,7 +24,4 @@ def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
 def check(store: option.Store = None, as_json: option.Json = False) -> None:
     """Open store, blobs, vault and providers as the program would, look for damage, and say if they can be used."""
     asyncio.run(bootstrap.check(settings_with(store)))
-    if as_json:
-        print_json({"usable": True})
-    else:
-        typer.echo("store, blobs, vault and providers can be used")
+    print_line("store, blobs, vault and providers can be used", {"usable": True}, as_json=as_json)

@@ -24,6 +24,14 @@ def print_json(value: object) -> None:
     typer.echo(msgspec.json.encode(value).decode())
 
 
+def print_line(text: str, answer: object, *, as_json: bool) -> None:
+    """Print an answer: in a line for a person, or as JSON."""
+    if as_json:
+        print_json(answer)
+    else:
+        typer.echo(text)
+
+
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
     """Print rows in columns, or a sentence where there are none."""
     shown = [[_cell(value) for value in row] for row in rows]

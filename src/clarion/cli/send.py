@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import called_as, print_json, say
+from clarion.cli.output import called_as, print_json, print_line, say
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, unknown_type
 from clarion.client import wire
 from clarion.dispatch.job import PAYLOAD_BYTES_MAX
@@ -97,10 +97,7 @@ def cancel(
             return known(canceled, job)
 
     canceled = in_session(work, store=store, tenant=tenant)
-    if as_json:
-        print_json(canceled)
-    else:
-        typer.echo(f"canceled{' before' if canceled.repeated else ''}: job {canceled.job_id}")
+    print_line(f"canceled{' before' if canceled.repeated else ''}: job {canceled.job_id}", canceled, as_json=as_json)
 
 
 async def accept(session: Session, asked: wire.SendRequest, *, key: str | None) -> wire.SendAnswer:

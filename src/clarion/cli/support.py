@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import print_json, print_pairs, print_table, say_more
+from clarion.cli.output import print_json, print_line, print_pairs, print_table, say_more
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, require_reason
 from clarion.client import wire
 from clarion.domain.support import DETAILS_BYTES_MAX, SupportStatus
@@ -102,10 +102,7 @@ def resolve(
             )
 
     found = in_session(work, store=store, tenant=tenant)
-    if as_json:
-        print_json(found)
-    else:
-        typer.echo(f"resolved: {found.case_id}")
+    print_line(f"resolved: {found.case_id}", found, as_json=as_json)
 
 
 @support.command()
@@ -129,10 +126,7 @@ def retry(
             return known(retried, job)
 
     retried = in_session(work, store=store, tenant=tenant)
-    if as_json:
-        print_json(retried)
-    else:
-        typer.echo(f"it will be tried again: job {retried.job_id}")
+    print_line(f"it will be tried again: job {retried.job_id}", retried, as_json=as_json)
 
 
 def _case_id(text: str) -> UUID:

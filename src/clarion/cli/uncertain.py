@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import print_json, print_table, say_more
+from clarion.cli.output import print_json, print_line, print_table, say_more
 from clarion.cli.session import Session, in_session, require_reason
 from clarion.client import wire
 from clarion.errors import Conflict
@@ -71,7 +71,4 @@ def retry(
             f"the message {outgoing} is no longer uncertain at version {version}, was canceled, or is out of time",
             hint="`clarion uncertain list` shows how it stands",
         )
-    if as_json:
-        print_json(retried)
-    else:
-        typer.echo(f"it will be sent again: {outgoing}")
+    print_line(f"it will be sent again: {outgoing}", retried, as_json=as_json)
