@@ -37,7 +37,7 @@ def row(**fields: object) -> UncertainSend:
 
 
 @pytest.mark.parametrize(
-    "uncertain send, replay",
+    "send, replay",
     [
         (row(), HARMLESS),
         (row(), ONE_DAY),
@@ -59,7 +59,7 @@ def test_a_type_that_prefers_a_duplicate_has_one_replay_that_may_be_one() -> Non
 
 
 @pytest.mark.parametrize(
-    "uncertain send, replay, says",
+    "send, replay, says",
     [
         (row(), NO_PROMISE, "it may have arrived"),
         (row(unknown_for=timedelta(hours=23, minutes=56)), ONE_DAY, "it may have arrived"),
