@@ -18,12 +18,12 @@ from litestar.handlers import HTTPRouteHandler
 
 from clarion.api import notifications, outbox, probes, problem, receipts, support, timelines, types
 from clarion.api.authentication import Authentication, trace_of
+from clarion.api.context import ApiContext
 from clarion.api.description import describe
 from clarion.api.door import Door
 from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
 from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
-from clarion.api.services import Services
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError
 from clarion.operations import Wake
@@ -67,55 +67,55 @@ def create_app(platform: Platform, *, wake: Wake, metrics: Metrics | None = None
 
     Workers in the same process report to the same `pulse` what they cannot do.
     """
-    services = Services(platform, wake=wake, metrics=metrics or Metrics(), description=describe(ROUTES), pulse=pulse)
+    context = ApiContext(platform, wake=wake, metrics=metrics or Metrics(), description=describe(ROUTES), pulse=pulse)
     url = sandbox_url(platform.settings.providers)
 
     @asynccontextmanager
     async def running(_app: Litestar) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(services.pulse.run())
-            services.open_outbox = None if url is None else open_outbox(url)
+            watching = tasks.create_task(context.pulse.run())
+            context.open_outbox = None if url is None else open_outbox(url)
             try:
                 yield
             finally:
                 watching.cancel()
-                if services.open_outbox is not None:
-                    await services.open_outbox.close()
+                if context.open_outbox is not None:
+                    await context.open_outbox.close()
 
-    return _door(services, [*ROUTES, *(PAGES if url is not None else ())], lifespan=[running])
+    return _door(context, [*ROUTES, *(PAGES if url is not None else ())], lifespan=[running])
 
 
 def create_watch(platform: Platform, *, metrics: Metrics) -> Door:
     """Make the application of a process that only works: whether it lives, and its metrics."""
-    return _door(Services(platform, wake=lambda _topic: None, metrics=metrics, description=b""), WATCHING)
+    return _door(ApiContext(platform, wake=lambda _topic: None, metrics=metrics, description=b""), WATCHING)
 
 
-def _door(services: Services, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[Lifespan] = ()) -> Door:
+def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[Lifespan] = ()) -> Door:
     """Put routes together with what stands around them."""
     app = Litestar(
         routes,
-        guards=[Authentication(services.access)],
-        dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
-        exception_handlers={Exception: _answering(services), HTTPException: _answering(services)},
+        guards=[Authentication(context.access)],
+        dependencies={"context": Provide(lambda: context, sync_to_thread=False)},
+        exception_handlers={Exception: _answering(context), HTTPException: _answering(context)},
         request_max_body_size=BODY_BYTES_MAX,
         lifespan=lifespan,
         openapi_config=None,  # ours is in `description`
         logging_config=None,  # ours is in `logs`
     )
-    return Door(app, metrics=services.metrics, clock=services.platform.clock, ids=services.platform.ids)
+    return Door(app, metrics=context.metrics, clock=context.platform.clock, ids=context.platform.ids)
 
 
-def _answering(services: Services) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
+def _answering(context: ApiContext) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
     """Make the handler that turns every error into its answer, and logs those that are not the caller's fault."""
 
     def answer(request: AnyRequest, error: Exception) -> Response[bytes] | Response[str]:
         said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)
         if isinstance(error, ClarionError) and not isinstance(error, Bug | CallerError):
-            services.pulse.note(error)
+            context.pulse.note(error)
             log.warning("a request failed", code=error.code, error=str(error))
         elif said.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("a request failed by a defect", code=said.code, exc_info=error)
-        page = None if services.open_outbox is None else outbox.as_page(request, said, headers)
+        page = None if context.open_outbox is None else outbox.as_page(request, said, headers)
         return page or Response(
             msgspec.json.encode(said), status_code=said.status, media_type=problem.MEDIA_TYPE, headers=headers
         )

@@ -9,10 +9,10 @@ from litestar.params import FromPath
 
 from clarion.api import example
 from clarion.api.authentication import caller_of, trace_of
+from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract, Header
 from clarion.api.problem import found
 from clarion.api.reading import IDEMPOTENCY_KEY_MAX, AnyRequest, read_body, read_idempotency_key
-from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 
@@ -39,12 +39,12 @@ PATH: Final = "/v1/notifications"
         answer=example.SEND_ANSWER,
     ).opt,
 )
-async def send_notification(request: AnyRequest, services: InjectedServices) -> Response[wire.SendAnswer]:
+async def send_notification(request: AnyRequest, context: InjectedContext) -> Response[wire.SendAnswer]:
     """Send a notification: accepted once it is stored, sent by the workers."""
     caller = caller_of(request)
     key = read_idempotency_key(request)
     body = await read_body(request, wire.SendRequest)
-    answer = await services.operations.notifications.send(
+    answer = await context.operations.notifications.send(
         caller.tenant_id, body, key=key, actor=caller.actor, trace=trace_of(request)
     )
     return Response(answer, headers={"location": f"{PATH}/{answer.job_id}"})
@@ -59,14 +59,12 @@ async def send_notification(request: AnyRequest, services: InjectedServices) -> 
         answer=example.NOTIFICATION,
     ).opt,
 )
-async def get_notification(
-    job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
-) -> wire.Notification:
+async def get_notification(job_id: FromPath[UUID], request: AnyRequest, context: InjectedContext) -> wire.Notification:
     """Say how a notification stands, with each of its messages.
 
     `job_id` may also be the id of one of its messages.
     """
-    return found(await services.operations.notifications.find(caller_of(request).tenant_id, job_id), "notification")
+    return found(await context.operations.notifications.find(caller_of(request).tenant_id, job_id), "notification")
 
 
 @post(
@@ -79,11 +77,11 @@ async def get_notification(
         answer=example.CANCELED,
     ).opt,
 )
-async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices) -> wire.Canceled:
+async def cancel_notification(job_id: FromPath[UUID], request: AnyRequest, context: InjectedContext) -> wire.Canceled:
     """Cancel a notification: no call for it begins after this is answered; what was sent before stays sent.
 
     `job_id` may also be the id of one of its messages; the whole notification is canceled all the same.
     """
     caller = caller_of(request)
-    canceled = await services.operations.notifications.cancel(caller.tenant_id, job_id, actor=caller.actor)
+    canceled = await context.operations.notifications.cancel(caller.tenant_id, job_id, actor=caller.actor)
     return found(canceled, "notification")

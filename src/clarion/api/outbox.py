@@ -16,10 +16,10 @@ from litestar import MediaType, Response, get
 from litestar.params import PathParameter
 
 from clarion.api import outbox_page
+from clarion.api.context import ApiContext, InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import Refusal, found
 from clarion.api.reading import AnyRequest, read_query
-from clarion.api.services import InjectedServices, Services
 from clarion.catalog.access import Grant
 from clarion.client.wire import ROW_ID_MAX, Problem
 from clarion.domain.identity import Channel
@@ -45,25 +45,25 @@ class OutboxQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 @get(outbox_page.PATH, opt=_PAGE, media_type=MediaType.HTML)
-async def show_outbox(request: AnyRequest, services: InjectedServices) -> Response[str]:
+async def show_outbox(request: AnyRequest, context: InjectedContext) -> Response[str]:
     """List the messages, newest first."""
-    tenant_id = await _whose(request, services)
+    tenant_id = await _whose(request, context)
     query = read_query(request, OutboxQuery)
-    page = await services.outbox.page(before=query.before, limit=PAGE_SIZE, tenant_id=tenant_id, channel=query.channel)
+    page = await context.outbox.page(before=query.before, limit=PAGE_SIZE, tenant_id=tenant_id, channel=query.channel)
     html = outbox_page.list_page(page, channel=query.channel, before=query.before, page_size=PAGE_SIZE)
     return _html(html, csp=outbox_page.CSP)
 
 
 @get(f"{outbox_page.PATH}/{{number:int}}", opt=_PAGE, media_type=MediaType.HTML)
-async def show_message(number: MessageNumber, request: AnyRequest, services: InjectedServices) -> Response[str]:
+async def show_message(number: MessageNumber, request: AnyRequest, context: InjectedContext) -> Response[str]:
     """Show one message, with what is known of it."""
-    return _html(outbox_page.message_page(await _find(request, services, number)), csp=outbox_page.CSP)
+    return _html(outbox_page.message_page(await _find(request, context, number)), csp=outbox_page.CSP)
 
 
 @get(f"{outbox_page.PATH}/{{number:int}}/content", opt=_PAGE, media_type=MediaType.HTML)
-async def show_content(number: MessageNumber, request: AnyRequest, services: InjectedServices) -> Response[str]:
+async def show_content(number: MessageNumber, request: AnyRequest, context: InjectedContext) -> Response[str]:
     """Show the message alone, for the frame in its page."""
-    return _html(view.as_page(await _find(request, services, number)), csp=view.CSP)
+    return _html(view.as_page(await _find(request, context, number)), csp=view.CSP)
 
 
 def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Response[str] | None:
@@ -77,16 +77,16 @@ def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Resp
     return page
 
 
-async def _find(request: AnyRequest, services: Services, number: int) -> SandboxMessage:
-    message = await services.outbox.find(number, tenant_id=await _whose(request, services))
+async def _find(request: AnyRequest, context: ApiContext, number: int) -> SandboxMessage:
+    message = await context.outbox.find(number, tenant_id=await _whose(request, context))
     return found(message, "message in the outbox")
 
 
-async def _whose(request: AnyRequest, services: Services) -> str | None:
+async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
     """Tell whose messages may be seen: all of them at this machine, else those of the key's tenant."""
     if _is_local(request):
         return None
-    caller = await services.access.check(_password(request.headers.get("authorization", "")))
+    caller = await context.access.check(_password(request.headers.get("authorization", "")))
     if caller is None or not caller.may(Grant.REVEAL):
         raise Refusal(
             HTTPStatus.UNAUTHORIZED,

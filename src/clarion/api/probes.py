@@ -8,10 +8,10 @@ from typing import Final
 
 from litestar import MediaType, Response, get
 
+from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.metrics import MEDIA_TYPE
 from clarion.api.problem import Refusal
-from clarion.api.services import InjectedServices
 from clarion.client import wire
 
 TAG: Final = "watching"
@@ -24,9 +24,9 @@ async def get_health() -> wire.Alive:
 
 
 @get("/ready", opt=Contract(tag=TAG, grant=None, answer=wire.Ready()).opt)
-async def get_ready(services: InjectedServices) -> wire.Ready:
+async def get_ready(context: InjectedContext) -> wire.Ready:
     """Say whether requests should be sent here: the store answers and the event loop keeps up."""
-    reason = await services.pulse.why_unready()
+    reason = await context.pulse.why_unready()
     if reason is not None:
         raise Refusal(
             HTTPStatus.SERVICE_UNAVAILABLE,
@@ -38,12 +38,12 @@ async def get_ready(services: InjectedServices) -> wire.Ready:
 
 
 @get("/metrics", opt=Contract(tag=TAG, grant=None, answer=None, text="text/plain").opt)
-async def get_metrics(services: InjectedServices) -> Response[str]:
+async def get_metrics(context: InjectedContext) -> Response[str]:
     """Give counts, times and gauges as Prometheus reads them."""
-    return Response(services.metrics.written(await services.pulse.measure()), media_type=MEDIA_TYPE)
+    return Response(context.metrics.written(await context.pulse.measure()), media_type=MEDIA_TYPE)
 
 
 @get("/openapi.json", opt=Contract(tag=TAG, grant=None, answer=None, text="application/json").opt)
-async def get_openapi(services: InjectedServices) -> Response[bytes]:
+async def get_openapi(context: InjectedContext) -> Response[bytes]:
     """Describe the API (OpenAPI 3.1)."""
-    return Response(services.description, media_type=MediaType.JSON)
+    return Response(context.description, media_type=MediaType.JSON)

@@ -10,10 +10,10 @@ from litestar import post
 from litestar.params import FromPath
 
 from clarion.api import example
+from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract, Header
 from clarion.api.problem import Refusal
 from clarion.api.reading import AnyRequest, read_bytes
-from clarion.api.services import InjectedServices
 from clarion.client import wire
 from clarion.domain import signature
 from clarion.ports.provider import Reporter
@@ -47,35 +47,35 @@ them: callers who have a key must find room."""
         answer=example.KEPT,
     ).opt,
 )
-async def take_receipts(account: FromPath[str], request: AnyRequest, services: InjectedServices) -> wire.Kept:
+async def take_receipts(account: FromPath[str], request: AnyRequest, context: InjectedContext) -> wire.Kept:
     """Take what a provider reports about messages; answered once all of it is stored (I-30).
 
     For providers, not for applications: the request is signed with the account's secret (Standard Webhooks). An event
     that comes again is kept once. The body is the provider's own: its account verifies it and reads it.
     """
-    reporter: object = services.platform.providers.get(account)
+    reporter: object = context.platform.providers.get(account)
     if not isinstance(reporter, Reporter):
         raise Refusal(
             HTTPStatus.NOT_FOUND, "not-found", "nobody reports here: check the account's name at the end of the path"
         )
-    if services.receipts_open >= REQUESTS_MAX:
+    if context.receipts_open >= REQUESTS_MAX:
         raise Refusal(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "overloaded",
             "too many receipts are being taken: send them again in a moment",
             headers={"retry-after": "1"},
         )
-    services.receipts_open += 1
+    context.receipts_open += 1
     try:
         body = await read_bytes(request)
     finally:
-        services.receipts_open -= 1
-    reports = await reporter.read_reports(account, request.headers, body, now=services.platform.clock.now())
+        context.receipts_open -= 1
+    reports = await reporter.read_reports(account, request.headers, body, now=context.platform.clock.now())
     for tenant_id in reports:
-        await services.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored
+        await context.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored
     kept = 0
     for tenant_id, events in reports.items():
-        kept += await services.store.keep_events(tenant_id, events)
+        kept += await context.platform.store.keep_events(tenant_id, events)
     if kept:
-        services.wake("events")
+        context.wake("events")
     return wire.Kept(kept=kept)

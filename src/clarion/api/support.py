@@ -9,10 +9,10 @@ from litestar.params import FromPath, PathParameter
 
 from clarion.api import example
 from clarion.api.authentication import caller_of
+from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body, read_query
-from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 
@@ -26,10 +26,10 @@ from clarion.client import wire
         answer=example.UNCERTAIN,
     ).opt,
 )
-async def list_uncertain(request: AnyRequest, services: InjectedServices) -> wire.UncertainPage:
+async def list_uncertain(request: AnyRequest, context: InjectedContext) -> wire.UncertainPage:
     """List the messages of which nobody knows whether they arrived, with the version that a retry asks for."""
     query = read_query(request, wire.PageQuery)
-    return await services.operations.support.list_uncertain(caller_of(request).tenant_id, query)
+    return await context.operations.support.list_uncertain(caller_of(request).tenant_id, query)
 
 
 @post(
@@ -47,7 +47,7 @@ async def list_uncertain(request: AnyRequest, services: InjectedServices) -> wir
 async def retry_outgoing(
     outgoing_id: Annotated[int, PathParameter(ge=0, le=wire.ROW_ID_MAX)],
     request: AnyRequest,
-    services: InjectedServices,
+    context: InjectedContext,
 ) -> wire.Retried:
     """Send a failed or uncertain message again, on a person's word; audited with the reason.
 
@@ -56,7 +56,7 @@ async def retry_outgoing(
     """
     caller = caller_of(request)
     body = await read_body(request, wire.RetryRequest)
-    retried = await services.operations.support.retry_message(
+    retried = await context.operations.support.retry_message(
         caller.tenant_id, outgoing_id, version=body.version, actor=caller.actor, reason=body.reason
     )
     return found(retried, "message that could be retried (or it has moved on)")
@@ -75,7 +75,7 @@ async def retry_outgoing(
     ).opt,
 )
 async def retry_notification(
-    job_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
+    job_id: FromPath[UUID], request: AnyRequest, context: InjectedContext
 ) -> wire.RetriedNotification:
     """Try a notification that failed again, where it failed, on a person's word; audited with the reason.
 
@@ -83,7 +83,7 @@ async def retry_notification(
     """
     caller = caller_of(request)
     body = await read_body(request, wire.RetryNotificationRequest)
-    retried = await services.operations.notifications.retry(
+    retried = await context.operations.notifications.retry(
         caller.tenant_id, job_id, actor=caller.actor, reason=body.reason
     )
     return found(retried, "notification")
@@ -98,10 +98,10 @@ async def retry_notification(
         answer=example.CASES,
     ).opt,
 )
-async def list_support_cases(request: AnyRequest, services: InjectedServices) -> wire.SupportCasePage:
+async def list_support_cases(request: AnyRequest, context: InjectedContext) -> wire.SupportCasePage:
     """List what a person should look at, one case for each cause."""
     query = read_query(request, wire.SupportCaseQuery)
-    return await services.operations.support.list_cases(caller_of(request).tenant_id, query)
+    return await context.operations.support.list_cases(caller_of(request).tenant_id, query)
 
 
 @get(
@@ -113,11 +113,9 @@ async def list_support_cases(request: AnyRequest, services: InjectedServices) ->
         answer=example.CASE,
     ).opt,
 )
-async def get_support_case(
-    case_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
-) -> wire.SupportCase:
+async def get_support_case(case_id: FromPath[UUID], request: AnyRequest, context: InjectedContext) -> wire.SupportCase:
     """Show one support case with all that is known of it."""
-    return found(await services.operations.support.find_case(caller_of(request).tenant_id, case_id), "support case")
+    return found(await context.operations.support.find_case(caller_of(request).tenant_id, case_id), "support case")
 
 
 @post(
@@ -132,12 +130,12 @@ async def get_support_case(
     ).opt,
 )
 async def resolve_support_case(
-    case_id: FromPath[UUID], request: AnyRequest, services: InjectedServices
+    case_id: FromPath[UUID], request: AnyRequest, context: InjectedContext
 ) -> wire.SupportCase:
     """Close a support case, audited with its resolution; the same trouble, seen again, opens it again."""
     caller = caller_of(request)
     body = await read_body(request, wire.ResolveRequest)
-    resolved = await services.operations.support.resolve_case(
+    resolved = await context.operations.support.resolve_case(
         caller.tenant_id, case_id, actor=caller.actor, resolution=body.resolution
     )
     return found(resolved, "support case")
@@ -152,7 +150,7 @@ async def resolve_support_case(
         answer=example.AUDIT,
     ).opt,
 )
-async def list_audit(request: AnyRequest, services: InjectedServices) -> wire.AuditPage:
+async def list_audit(request: AnyRequest, context: InjectedContext) -> wire.AuditPage:
     """List what people did, oldest first; each entry's hash covers the one before it."""
     query = read_query(request, wire.PageQuery)
-    return await services.operations.support.list_audit(caller_of(request).tenant_id, query)
+    return await context.operations.support.list_audit(caller_of(request).tenant_id, query)

@@ -8,10 +8,10 @@ from litestar.params import FromPath
 
 from clarion.api import example
 from clarion.api.authentication import caller_of
+from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_query
-from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
@@ -27,10 +27,10 @@ from clarion.errors import InvalidInput
         answer=example.TIMELINE,
     ).opt,
 )
-async def get_timeline(request: AnyRequest, services: InjectedServices) -> wire.Timeline:
+async def get_timeline(request: AnyRequest, context: InjectedContext) -> wire.Timeline:
     """Tell the whole timeline of a notification in order, by its job's id or by that of one of its messages."""
     named: UUID = request.path_params["id"]
-    timeline = await services.operations.notifications.find_timeline(caller_of(request).tenant_id, named)
+    timeline = await context.operations.notifications.find_timeline(caller_of(request).tenant_id, named)
     return found(timeline, "notification or message")
 
 
@@ -43,7 +43,7 @@ async def get_timeline(request: AnyRequest, services: InjectedServices) -> wire.
         answer=example.HISTORY,
     ).opt,
 )
-async def list_history(entity: FromPath[str], request: AnyRequest, services: InjectedServices) -> wire.HistoryPage:
+async def list_history(entity: FromPath[str], request: AnyRequest, context: InjectedContext) -> wire.HistoryPage:
     """List every notification about an entity, newest first.
 
     The entity is the guid that notifications name as theirs. One that names none is about its recipient, whose history
@@ -51,7 +51,7 @@ async def list_history(entity: FromPath[str], request: AnyRequest, services: Inj
     form does not tell its channel. An entity that nothing was ever sent about has an empty history.
     """
     query = read_query(request, wire.PageQuery)
-    return await services.operations.notifications.history(caller_of(request).tenant_id, read_about(entity), query)
+    return await context.operations.notifications.history(caller_of(request).tenant_id, read_about(entity), query)
 
 
 def read_about(entity: str) -> UUID | wire.Recipient:

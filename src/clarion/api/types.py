@@ -7,10 +7,10 @@ from litestar.params import FromPath
 
 from clarion.api import example
 from clarion.api.authentication import caller_of
+from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body
-from clarion.api.services import InjectedServices
 from clarion.catalog.access import Grant
 from clarion.client import wire
 
@@ -19,9 +19,9 @@ from clarion.client import wire
     "/v1/types",
     opt=Contract(tag="types", grant=Grant.VIEW, answer=example.TYPES).opt,
 )
-async def list_types(request: AnyRequest, services: InjectedServices) -> wire.TypeList:
+async def list_types(request: AnyRequest, context: InjectedContext) -> wire.TypeList:
     """List every published notification type, with what its `data` must have."""
-    return await services.operations.types.list(caller_of(request).tenant_id)
+    return await context.operations.types.list(caller_of(request).tenant_id)
 
 
 @put(
@@ -36,11 +36,11 @@ async def list_types(request: AnyRequest, services: InjectedServices) -> wire.Ty
         body=example.DISABLE,
     ).opt,
 )
-async def switch_type(type_name: FromPath[str], request: AnyRequest, services: InjectedServices) -> None:
+async def switch_type(type_name: FromPath[str], request: AnyRequest, context: InjectedContext) -> None:
     """Switch a notification type on or off: while it is off, its notifications are skipped, and say so."""
     caller = caller_of(request)
     body = await read_body(request, wire.EnabledRequest)
-    switched = await services.operations.types.switch(
+    switched = await context.operations.types.switch(
         caller.tenant_id, type_name, enabled=body.enabled, actor=caller.actor
     )
     found(switched, "notification type")

@@ -1,4 +1,4 @@
-"""What every handler works with, handed to it whole under the name `services`.
+"""What every handler works with, handed to it whole under the name `context`.
 
 It is one thing on purpose: the framework starts a task for each dependency where a handler has several.
 """
@@ -14,11 +14,10 @@ from clarion.bootstrap import Platform
 from clarion.catalog.access import Access
 from clarion.errors import BrokenInvariant
 from clarion.operations import Operations, Wake
-from clarion.ports.store import Store
 from clarion.sandbox.provider import Outbox
 
 
-class Services:
+class ApiContext:
     """An open platform, with what the API itself has beside it."""
 
     def __init__(
@@ -39,11 +38,6 @@ class Services:
         self.receipts_open = 0
 
     @property
-    def store(self) -> Store:
-        """The store, which nearly every handler asks."""
-        return self.platform.store
-
-    @property
     def outbox(self) -> Outbox:
         """The sandbox's outbox, which is open while the application runs."""
         if self.open_outbox is None:
@@ -51,5 +45,5 @@ class Services:
         return self.open_outbox
 
 
-InjectedServices = Annotated[Services, Dependency(), SkipValidationMarker()]
-"""A handler's argument `services`, passed on as it is."""
+InjectedContext = Annotated[ApiContext, Dependency(), SkipValidationMarker()]
+"""A handler's argument `context`, passed on as it is."""
