@@ -16,8 +16,9 @@ from itertools import count
 import msgspec
 
 from clarion.adapters.host import HostClock
+from clarion.adapters.stores.shared.messaging import ensure_user_messages
+from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, WriterThread, open_store
-from clarion.adapters.stores.sqlite.ensure import record
 from clarion.domain.ensured import Outcome
 from clarion.testing import factories
 from tests.integration.sqlite_campaign import claim, results
@@ -110,7 +111,7 @@ async def main(task: str, file: str, name: str) -> None:
             wait_for_the_word()
         case "hang":
             with store._core._session.transaction() as transaction:
-                record.ensure(transaction, TENANT, MESSAGES[0], table=record.USER_MESSAGES)
+                finished(ensure_user_messages(transaction, TENANT, MESSAGES[0]))
                 say("ready")
                 wait_for_the_word()
         case _:

@@ -23,7 +23,7 @@ from tests.integration.postgres_use import FILL, ROWS, fill, use_everything
 from tests.integration.watched_connection import Connection, watched
 
 PACKAGE: Final = "clarion.adapters.stores.postgres"
-FOLDERS: Final = ("", "ensure", "queue")
+FOLDERS: Final = ("", "queue")
 VISITED_MAX: Final = 1000
 """Rows of one table that one statement may visit: some batches' worth, and far from any table."""
 

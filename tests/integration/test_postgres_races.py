@@ -204,7 +204,7 @@ async def test_of_two_that_wake_an_occurrence_one_does_and_the_other_finds_it_aw
         assert {one.outcome, other.outcome} == {Outcome.REACTIVATED, Outcome.FOUND}
         assert one.record == other.record
         assert (one.record.status, one.record.version) == (AutomationStatus.PENDING, 2)
-        assert meeting.waited is (n == count)  # only the move takes a lock, and only the COMMIT comes after it
+        assert meeting.waited is (n >= count - 1)  # behind the lock there are only the move and the COMMIT
 
 
 async def test_an_occurrence_that_a_worker_claims_between_read_and_write_is_left_to_it(race: Race) -> None:

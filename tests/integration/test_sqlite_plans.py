@@ -52,6 +52,7 @@ FEW_OF: dict[str, set[str]] = {
     "find_called_off": {"canceled"},
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},
+    "insert_user_messages": {"m", "h"},
 }
 # Looked up by the tenant alone: of itself it has one row, of its keys and templates a few.
 FEW_OF_A_TENANT = {"t", "k", "tenant_key"}

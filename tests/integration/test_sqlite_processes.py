@@ -14,8 +14,9 @@ import msgspec
 import pytest
 
 from clarion.adapters.host import HostClock
+from clarion.adapters.stores.shared.messaging import ensure_user_messages
+from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import InlineRunner, open_store
-from clarion.adapters.stores.sqlite.ensure import record
 from clarion.adapters.stores.sqlite.session import _use_log
 from clarion.domain.ensured import Outcome
 from clarion.testing import factories
@@ -161,7 +162,7 @@ async def test_the_second_writer_waits_for_the_first_and_finds_its_rows(migrated
     await second._runner.run(lambda: connection_of(second).set_trace_callback(lambda _: waits.set()))
     async with asyncio.TaskGroup() as group:
         with first._core._session.transaction() as transaction:
-            made = record.ensure(transaction, TENANT, FIRST_SET, table=record.USER_MESSAGES)
+            made = finished(ensure_user_messages(transaction, TENANT, FIRST_SET))
             asking = group.create_task(second.ensure_user_messages(TENANT, FIRST_SET))
             assert await asyncio.get_running_loop().run_in_executor(None, waits.wait, WAIT_MAX)
             assert not asking.done()

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from clarion.adapters.stores.query import Query
 from clarion.adapters.stores.shared.statement import Statement, Statements, compiled
 from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import codec as sqlite
+from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import BrokenInvariant
 
 
@@ -44,7 +46,7 @@ def test_a_value_is_numbered_once_however_often_it_is_used() -> None:
     assert given("SELECT :b, :a", a=1, b="two") == (["two", 1], {"a": 1, "b": "two"})
 
 
-def test_a_set_of_values_is_an_array_there_and_json_here() -> None:
+def test_a_set_of_values_is_an_array_on_postgresql_and_json_on_sqlite() -> None:
     sql = "SELECT 1 WHERE a IN {some: text} AND b NOT IN {others: bytes} AND c = :c"
     assert texts(sql) == (
         "SELECT 1 WHERE a = ANY ($1::text[]) AND b <> ALL ($2::bytea[]) AND c = $3",
@@ -59,23 +61,52 @@ def test_a_set_of_values_is_an_array_there_and_json_here() -> None:
     )
 
 
-def test_a_set_of_rows_has_columns_and_may_number_its_rows() -> None:
-    sql = "SELECT :t, g.n FROM {points: x whole, y whole, n place} AS g"
+def test_a_set_of_rows_is_one_json_text() -> None:
+    sql = "SELECT :t, g.x FROM {points: x whole, y whole} AS g"
     assert texts(sql) == (
-        "SELECT $1, g.n FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS g (x, y, n)",
-        (
-            "SELECT :t, g.n FROM (SELECT g.value ->> 0 AS x, g.value ->> 1 AS y, g.key + 1 AS n"
-            " FROM json_each(:points) AS g) AS g"
-        ),
+        "SELECT $1, g.x FROM json_to_recordset($2::json) AS g (x bigint, y bigint)",
+        ("SELECT :t, g.x FROM (SELECT g.value ->> 0 AS x, g.value ->> 1 AS y FROM json_each(:points) AS g) AS g"),
     )
-    expected = ["t", [1, 3], [2, 4]], {"t": "t", "points": "[[1,2],[3,4]]"}
+    expected = ["t", '[{"x":1,"y":2},{"x":3,"y":4}]'], {"t": "t", "points": "[[1,2],[3,4]]"}
     assert given(sql, t="t", points=[(1, 2), (3, 4)]) == expected
     assert given(sql, t="t", points=[Point(x=1, y=2), Point(x=3, y=4)]) == expected
-    assert given(sql, t="t", points=[]) == (["t", [], []], {"t": "t", "points": "[]"})
+    assert given(sql, t="t", points=[]) == (["t", "[]"], {"t": "t", "points": "[]"})
 
 
-def test_rows_of_one_column_may_be_given_as_values() -> None:
-    assert given("SELECT 1 FROM {names: name text} AS g", names=["a"]) == ([["a"]], {"names": '[["a"]]'})
+def test_a_set_of_rows_may_number_them() -> None:
+    sql = "SELECT g.n FROM {points: x whole, n place} AS g"
+    assert texts(sql) == (
+        "SELECT g.n FROM ROWS FROM (json_to_recordset($1::json) AS (x bigint)) WITH ORDINALITY AS g (x, n)",
+        "SELECT g.n FROM (SELECT g.value ->> 0 AS x, g.key + 1 AS n FROM json_each(:points) AS g) AS g",
+    )
+    assert given(sql, points=[7]) == (['[{"x":7}]'], {"points": "[[7]]"})
+
+
+def test_bytes_travel_in_base64() -> None:
+    sql = "SELECT 1 FROM {contents: id whole, content bytes} AS g"
+    assert texts(sql) == (
+        (
+            "SELECT 1 FROM (SELECT id, decode(content, 'base64') AS content"
+            " FROM json_to_recordset($1::json) AS g (id bigint, content text)) AS g"
+        ),
+        (
+            "SELECT 1 FROM (SELECT g.value ->> 0 AS id, clarion_bytes(g.value ->> 1) AS content"
+            " FROM json_each(:contents) AS g) AS g"
+        ),
+    )
+    assert given(sql, contents=[(1, b"z")]) == (
+        ['[{"id":1,"content":"eg=="}]'],
+        {"contents": '[[1,"eg=="]]'},
+    )
+
+
+def test_instants_and_lengths_of_time_are_as_each_engine_stores_them() -> None:
+    sql = "SELECT 1 FROM {times: at instant, long duration, on date, hash text} AS g"
+    given_at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    row = (given_at, timedelta(seconds=90), date(2026, 1, 2), Fingerprint.stored("h1:00"))
+    there, here = given(sql, times=[row])
+    assert there == ['[{"at":"2026-01-02T03:04:05Z","long":"PT90S","on":"2026-01-02","hash":"h1:00"}]']
+    assert here == {"times": '[[1767323045000000,90000000,"2026-01-02","h1:00"]]'}
 
 
 def test_a_join_is_a_look_up_in_the_order_written() -> None:
@@ -88,7 +119,7 @@ def test_a_join_is_a_look_up_in_the_order_written() -> None:
     """
     there, here = texts(sql)
     assert there == (
-        "SELECT g.a FROM unnest($1::text[]) AS g (a)"
+        "SELECT g.a FROM json_to_recordset($1::json) AS g (a text)"
         " CROSS JOIN LATERAL (SELECT * FROM first AS f"
         " WHERE f.a = g.a AND f.b = (SELECT max(l.b) FROM first AS l WHERE l.a = g.a) OFFSET 0) AS f"
         " LEFT JOIN LATERAL (SELECT * FROM second AS s WHERE s.a = ANY ($2::text[]) OFFSET 0) AS s ON true"

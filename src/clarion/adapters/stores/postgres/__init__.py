@@ -1,7 +1,7 @@
 """The PostgreSQL store: every port of storage over one pool of connections.
 
 `store` is the surface, one transaction a method. What is the same on both engines comes from `stores.shared`; what is
-hot or PostgreSQL's own lies here with its SQL: `ensure/` makes records, `queue/` is claiming and recording, `track`
+hot or PostgreSQL's own lies here with its SQL: `outgoing` makes messages, `queue/` is claiming and recording, `track`
 receipts. `session` keeps connections, time limits and repetition, `failure` says what the server's errors mean, `codec`
 turns records into parameters and rows into records. `wake_up` wakes other processes.
 

@@ -1,11 +1,11 @@
 """Records as the parameters of a statement, and rows as records.
 
-A set of records travels as one JSON text, whatever its size: enumerations by value, hashes as their tagged text, bytes
-in base64, instants in ISO 8601. On the hot path it travels as one array for each column, written as text. What comes
-back is made into the domain's own types again. Reads and writes nothing.
+A set of rows travels as one JSON text, whatever its size: enumerations by value, hashes as their tagged text, bytes in
+base64, instants in ISO 8601. On the hot path it travels as one array for each column, written as text. What comes back
+is made into the domain's own types again. Reads and writes nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
 from functools import cache, partial
@@ -14,8 +14,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import asyncpg
 import msgspec
 
-from clarion.adapters.stores.shared.statement import Statement
-from clarion.adapters.stores.shared.transaction import Argument, arguments, rows_of
+from clarion.adapters.stores.shared.statement import Parameter, Statement
+from clarion.adapters.stores.shared.transaction import Argument, arguments
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import ProgramTooOld
 
@@ -23,33 +23,26 @@ S = TypeVar("S", bound=msgspec.Struct)
 E = TypeVar("E", bound=Enum)
 
 
-def parameter(items: Iterable[msgspec.Struct]) -> str:
-    """Write a set of records as the JSON parameter of one statement."""
-    return as_json(fields(item) for item in items)
-
-
-def fields(item: msgspec.Struct) -> dict[str, object]:
-    """Give the values of one record by column, as `as_json` takes them."""
-    return {
-        name: value.text if isinstance(value, Fingerprint) else value
-        for name, value in msgspec.structs.asdict(item).items()
-    }
-
-
-def as_json(rows: Iterable[Mapping[str, object]]) -> str:
-    """Write rows of plain values as JSON."""
-    return msgspec.json.encode(list(rows)).decode()
-
-
 def positional(statement: Statement, given: Mapping[str, Argument]) -> Iterator[object]:
-    """Give the arguments of a shared statement in its order: a set is one array for each of its columns."""
+    """Give the arguments of a shared statement in its order: a set of rows is JSON, a set of values an array."""
     for parameter, argument in arguments(statement, given):
-        if not parameter.columns:
+        if parameter.is_rows:
+            yield msgspec.json.encode(_objects(parameter, argument)).decode()
+        elif parameter.columns:
+            yield list(map(_plain, argument))
+        else:
             yield _plain(argument)
-            continue
-        rows = rows_of(parameter, argument)
-        for place in range(len(parameter.sent)):
-            yield [_plain(row[place]) for row in rows]
+
+
+def _objects(parameter: Parameter, items: Collection[Any]) -> list[dict[str, object]]:
+    """Give each row of a set by the names of its columns; a row is a record, a tuple, or a value alone."""
+    first = next(iter(items), None)
+    names = [column.name for column in parameter.sent]
+    if isinstance(first, msgspec.Struct):
+        return [{name: _plain(getattr(item, name)) for name in names} for item in items]
+    if isinstance(first, tuple):
+        return [dict(zip(names, map(_plain, item), strict=True)) for item in items]
+    return [{names[0]: _plain(item)} for item in items]
 
 
 def _plain(value: object) -> object:

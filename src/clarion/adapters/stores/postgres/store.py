@@ -9,15 +9,12 @@ from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
-from clarion.adapters.stores.postgres import track
-from clarion.adapters.stores.postgres.ensure import job, outgoing, record
+from clarion.adapters.stores.postgres import outgoing, track
 from clarion.adapters.stores.postgres.queue import cancel, claim, uncertain
 from clarion.adapters.stores.postgres.queue import record as recording
 from clarion.adapters.stores.postgres.queue import stage as stage_
 from clarion.adapters.stores.postgres.session import Session, Transaction
 from clarion.adapters.stores.shared.store import SharedStore, Urgency, Work
-from clarion.domain.address import AddressVersion
-from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.claim import (
     CallResult,
     ClaimedMessage,
@@ -32,15 +29,11 @@ from clarion.domain.claim import (
     UncertainSend,
 )
 from clarion.domain.ensured import Ensured
-from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import Lane
-from clarion.domain.inbox import UserMessage
-from clarion.domain.messaging import MessagingJob
-from clarion.domain.notification import NotificationJob, NotificationScheduler, Stage
+from clarion.domain.notification import Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
-from clarion.domain.support import SupportCase
 from clarion.errors import StoreUnreachable
-from clarion.ports.ensure import NO_HOLDS, Holds, bounded
+from clarion.ports.ensure import bounded
 from clarion.ports.track import ProviderEvent
 
 T = TypeVar("T")
@@ -62,56 +55,6 @@ class PostgresStore(SharedStore):
         how = self._session.read if urgency is None else self._session.transact
         return await how(lambda connection: work(Transaction(connection)))
 
-    async def ensure_automation_schedulers(
-        self, tenant_id: str, items: Sequence[AutomationScheduler]
-    ) -> list[Ensured[AutomationScheduler]]:
-        """Insert, or settle with the row that is there."""
-        if not bounded(items):
-            return []
-        return await self._session.transact(lambda c: record.ensure_automation_schedulers(c, tenant_id, items))
-
-    async def ensure_automation_jobs(
-        self, tenant_id: str, items: Sequence[AutomationJob]
-    ) -> list[Ensured[AutomationJob]]:
-        """Insert the traces that are missing."""
-        return await self._ensure(tenant_id, items, table=record.AUTOMATION_JOBS)
-
-    async def ensure_notification_jobs(
-        self, tenant_id: str, items: Sequence[JobEntry]
-    ) -> list[Ensured[NotificationJob]]:
-        """Insert guards, jobs and scheduler rows that are missing, together or not at all."""
-        if not bounded(items):
-            return []
-        return await self._session.transact(lambda c: job.ensure_notification_jobs(c, tenant_id, items))
-
-    async def ensure_notification_schedulers(
-        self, tenant_id: str, items: Sequence[NotificationScheduler]
-    ) -> list[Ensured[NotificationScheduler]]:
-        """Insert the pending rows that are missing."""
-        return await self._ensure(tenant_id, items, table=record.NOTIFICATION_SCHEDULERS)
-
-    async def ensure_messaging_jobs(self, tenant_id: str, items: Sequence[MessagingJob]) -> list[Ensured[MessagingJob]]:
-        """Insert the jobs that are missing."""
-        return await self._ensure(tenant_id, items, table=record.MESSAGING_JOBS)
-
-    async def ensure_address_versions(
-        self, tenant_id: str, items: Sequence[AddressVersion]
-    ) -> list[Ensured[AddressVersion]]:
-        """Insert the versions that are missing."""
-        return await self._ensure(tenant_id, items, table=record.ADDRESS_VERSIONS)
-
-    async def find_guard(self, tenant_id: str, key: tuple[str, str]) -> IdempotencyGuard | None:
-        """Return the guard of an operation and a key's hash."""
-        return await self._session.read(lambda c: job.find_guard(c, tenant_id, key))
-
-    async def ensure_user_messages(
-        self, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
-    ) -> list[Ensured[UserMessage]]:
-        """Insert the inbox rows that are missing and whose hold stands."""
-        if not bounded(items):
-            return []
-        return await self._session.transact(lambda c: record.ensure_user_messages(c, tenant_id, items, holds=holds))
-
     async def ensure_outgoing_messages(
         self, tenant_id: str, items: Sequence[OutgoingItem]
     ) -> list[Ensured[OutgoingMessage]]:
@@ -119,11 +62,6 @@ class PostgresStore(SharedStore):
         if not bounded(items):
             return []
         return await self._session.transact(lambda c: outgoing.ensure_outgoing_messages(c, tenant_id, items))
-
-    async def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
-        """Open these cases, or see them once more."""
-        if bounded(cases):
-            await self._session.transact(lambda c: record.write_cases(c, tenant_id, cases))
 
     async def claim_stage(
         self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta
@@ -224,11 +162,3 @@ class PostgresStore(SharedStore):
     async def apply_events(self, *, limit: int, actor: str) -> int:
         """Merge kept events into their rows by rank."""
         return await self._session.transact(lambda c: track.apply_events(c, limit=limit, actor=actor))
-
-    async def _ensure(
-        self, tenant_id: str, items: Sequence[record.R], *, table: record.Table[record.R]
-    ) -> list[Ensured[record.R]]:
-        """Ensure records of a kind that stands by itself."""
-        if not bounded(items):
-            return []
-        return await self._session.transact(lambda c: record.ensure(c, tenant_id, items, table=table))

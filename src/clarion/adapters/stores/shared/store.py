@@ -4,14 +4,28 @@ A store says in `run` how it runs a work: this module knows neither connections 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from enum import IntEnum
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from clarion.adapters.stores.shared import audit, catalog, facts, insights, tenant, timeline
+from clarion.adapters.stores.shared import (
+    audit,
+    automation,
+    catalog,
+    facts,
+    insights,
+    job,
+    messaging,
+    support,
+    tenant,
+    timeline,
+)
 from clarion.adapters.stores.shared.transaction import Transaction
+from clarion.domain.support import SupportCase
+from clarion.ports.ensure import bounded
 
 P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 Work = Callable[[Transaction], Coroutine[Any, Any, T]]
@@ -45,6 +59,21 @@ def _writes(
     return method
 
 
+def _ensures(
+    work: Callable[Concatenate[Transaction, str, Sequence[R], P], Coroutine[Any, Any, list[T]]],
+) -> Callable[Concatenate["SharedStore", str, Sequence[R], P], Coroutine[Any, Any, list[T]]]:
+    """Make a method of a work that ensures a set: one that is not too large; an empty one asks the database nothing."""
+
+    async def method(
+        store: "SharedStore", tenant_id: str, items: Sequence[R], /, *args: P.args, **named: P.kwargs
+    ) -> list[T]:
+        if not bounded(items):
+            return []
+        return await store.run(lambda transaction: work(transaction, tenant_id, items, *args, **named), Urgency.SOON)
+
+    return method
+
+
 class SharedStore(ABC):
     """What is the same in the stores of both engines."""
 
@@ -54,6 +83,20 @@ class SharedStore(ABC):
 
     ensure_tenant = _writes(Urgency.SOON, tenant.ensure_tenant)
     find_tenant_keys = _reads(tenant.find_tenant_keys)
+
+    ensure_automation_schedulers = _ensures(automation.ensure_automation_schedulers)
+    ensure_automation_jobs = _ensures(automation.ensure_automation_jobs)
+    ensure_notification_jobs = _ensures(job.ensure_notification_jobs)
+    ensure_notification_schedulers = _ensures(job.ensure_notification_schedulers)
+    ensure_messaging_jobs = _ensures(messaging.ensure_messaging_jobs)
+    ensure_address_versions = _ensures(messaging.ensure_address_versions)
+    ensure_user_messages = _ensures(messaging.ensure_user_messages)
+    find_guard = _reads(job.find_guard)
+
+    async def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
+        """Open these cases, or see them once more."""
+        if bounded(cases):
+            await self.run(lambda transaction: support.write_cases(transaction, tenant_id, cases), Urgency.SOON)
 
     find_recipients = _reads(facts.find_recipients)
     find_members = _reads(facts.find_members)

@@ -58,21 +58,15 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
     raise BrokenInvariant("a work waited for something other than its transaction")
 
 
-def arguments(statement: Statement, given: Mapping[str, Argument]) -> list[tuple[Parameter, Argument]]:
-    """Give each parameter with its argument, in the statement's order; refuse names that are not the statement's."""
+def arguments(statement: Statement, given: Mapping[str, Argument]) -> list[tuple[Parameter, Any]]:
+    """Give each parameter with its argument, in the statement's order; refuse names that are not the statement's.
+
+    What a parameter with columns is given is a set; no type says so.
+    """
     if len(given) != len(statement.parameters) or any(one.name not in given for one in statement.parameters):
         takes = [one.name for one in statement.parameters]
         raise BrokenInvariant(f"{statement.name} takes {takes} and is given {sorted(given)}")
     return [(one, given[one.name]) for one in statement.parameters]
-
-
-def rows_of(parameter: Parameter, argument: Argument) -> list[Sequence[Any]]:
-    """Give the rows of a set in the order of its columns; a value alone is a row of one column."""
-    names = [column.name for column in parameter.sent]
-    items: Collection[Any] = argument if isinstance(argument, Collection) else ()
-    if len(names) == 1 and not isinstance(next(iter(items), None), tuple | msgspec.Struct):
-        return [(item,) for item in items]
-    return [[getattr(item, name) for name in names] if isinstance(item, msgspec.Struct) else item for item in items]
 
 
 def first(found: Sequence[T]) -> T | None:

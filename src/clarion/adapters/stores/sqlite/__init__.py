@@ -3,7 +3,7 @@
 `store` is the asynchronous surface: a table of which work does what, and how urgently. A `runner` brings works to the
 thread of the connection (a writer thread in production, inline in a simulation), and `core` runs them as transactions,
 one for itself or several in one commit. Works that are the same on both engines come from `stores.shared`; the others
-lie here by port with their SQL: `ensure/`, `queue/`, `track`. `session` keeps the connection, `clock` the store's time,
+lie here with their SQL: `outgoing`, `queue/`, `track`. `session` keeps the connection, `clock` the store's time,
 `location` the address and the file, `damage` looks through the file when asked to, `failure` says what SQLite's errors
 mean, `codec` turns records into parameters and rows into records.
 

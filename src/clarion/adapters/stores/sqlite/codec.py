@@ -16,8 +16,8 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.adapters.stores.shared.statement import Statement
-from clarion.adapters.stores.shared.transaction import Argument, arguments, rows_of
+from clarion.adapters.stores.shared.statement import Parameter, Statement
+from clarion.adapters.stores.shared.transaction import Argument, arguments
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, instant, microseconds
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import InvalidInput, ProgramTooOld
@@ -49,6 +49,22 @@ def record(kind: type[S], columns: Columns, row: Sequence[object]) -> S:
     return converted(kind, dict(zip(columns, row, strict=True)))
 
 
+@cache
+def reader(kind: type[S], columns: Columns) -> Callable[[Sequence[Any]], S]:
+    """Make the function that makes a record of a row; the row may have other columns than the record's fields."""
+    conversions = dict(_reading(kind))
+    fields = [(name, columns.index(name), conversions.get(name)) for name in kind.__struct_fields__]
+
+    def read(row: Sequence[Any]) -> S:
+        values: dict[str, Any] = {}  # as many types as there are columns
+        for name, place, convert in fields:
+            value = row[place]
+            values[name] = value if convert is None or value is None else convert(value)
+        return kind(**values)
+
+    return read
+
+
 def converted(kind: type[S], values: dict[str, Any], **more: object) -> S:
     """Make a record of stored values by name, which are changed by it, and of what is no column."""
     for name, convert in _reading(kind):
@@ -60,11 +76,20 @@ def converted(kind: type[S], values: dict[str, Any], **more: object) -> S:
 def named(statement: Statement, given: Mapping[str, Argument]) -> dict[str, Any]:
     """Give the arguments of a shared statement by name: a set is one JSON text, an array for each of its rows."""
     return {
-        parameter.name: as_json([[_plain(value) for value in row] for row in rows_of(parameter, argument)])
+        parameter.name: as_json([list(map(_plain, row)) for row in _rows(parameter, argument)])
         if parameter.columns
         else _bound(_plain(argument))
         for parameter, argument in arguments(statement, given)
     }
+
+
+def _rows(parameter: Parameter, items: Sequence[Any]) -> Iterable[Sequence[object]]:
+    """Give each row of a set by the order of its columns: a record's fields of the same names, or a value alone."""
+    first = next(iter(items), None)
+    names = [column.name for column in parameter.sent]
+    if isinstance(first, msgspec.Struct):
+        return ([getattr(item, name) for name in names] for item in items)
+    return items if isinstance(first, tuple) else ((item,) for item in items)
 
 
 def _plain(value: object) -> object:

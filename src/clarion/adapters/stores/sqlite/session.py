@@ -91,8 +91,7 @@ class Transaction:
     async def fetch(self, kind: type[S], statement: Statement, /, **given: Argument) -> list[S]:
         """Run a shared statement, at once, and return its rows as records."""
         cursor = self._connection.execute(statement.sqlite, codec.named(statement, given))
-        columns = tuple(column[0] for column in cursor.description)
-        return [codec.record(kind, columns, row) for row in cursor.fetchall()]
+        return list(map(codec.reader(kind, tuple(column[0] for column in cursor.description)), cursor.fetchall()))
 
     async def execute(self, statement: Statement, /, **given: Argument) -> int:
         """Run a shared statement, at once, and return how many rows it wrote."""

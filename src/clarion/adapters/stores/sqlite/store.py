@@ -5,29 +5,20 @@ in one line each. What the methods do lives in the modules that are named here.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from clarion.adapters.stores.shared.store import SharedStore, Urgency
 from clarion.adapters.stores.shared.store import Work as SharedWork
 from clarion.adapters.stores.shared.transaction import finished
-from clarion.adapters.stores.sqlite import track
+from clarion.adapters.stores.sqlite import outgoing, track
 from clarion.adapters.stores.sqlite.core import SqliteCore, Work
-from clarion.adapters.stores.sqlite.ensure import job, outgoing, record
 from clarion.adapters.stores.sqlite.queue import cancel, claim, result, stage, uncertain
 from clarion.adapters.stores.sqlite.runner import Runner
 from clarion.adapters.stores.sqlite.session import Transaction
-from clarion.domain.address import AddressVersion
-from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.ensured import Ensured
-from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
-from clarion.domain.inbox import UserMessage
-from clarion.domain.messaging import MessagingJob
-from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
-from clarion.domain.support import SupportCase
-from clarion.ports.ensure import NO_HOLDS, Holds, bounded
+from clarion.ports.ensure import bounded
 
 R = TypeVar("R")
 P = ParamSpec("P")
@@ -93,71 +84,16 @@ class SqliteStore(SharedStore):
             return await self.read(lambda transaction: finished(work(transaction)))
         return await self.write(lambda transaction: finished(work(transaction)), urgency=urgency)
 
-    async def ensure_automation_schedulers(
-        self, tenant_id: str, items: Sequence[AutomationScheduler]
-    ) -> list[Ensured[AutomationScheduler]]:
-        """Insert, or settle with the row that is there."""
-        return await self._ensure(record.ensure_automation_schedulers, tenant_id, items)
-
-    async def ensure_automation_jobs(
-        self, tenant_id: str, items: Sequence[AutomationJob]
-    ) -> list[Ensured[AutomationJob]]:
-        """Insert the traces that are missing."""
-        return await self._ensure(partial(record.ensure, table=record.AUTOMATION_JOBS), tenant_id, items)
-
-    async def ensure_notification_jobs(
-        self, tenant_id: str, items: Sequence[JobEntry]
-    ) -> list[Ensured[NotificationJob]]:
-        """Insert guards, jobs and scheduler rows that are missing, together or not at all."""
-        return await self._ensure(job.ensure_notification_jobs, tenant_id, items)
-
-    async def ensure_notification_schedulers(
-        self, tenant_id: str, items: Sequence[NotificationScheduler]
-    ) -> list[Ensured[NotificationScheduler]]:
-        """Insert the pending rows that are missing."""
-        return await self._ensure(partial(record.ensure, table=record.NOTIFICATION_SCHEDULERS), tenant_id, items)
-
-    async def ensure_messaging_jobs(self, tenant_id: str, items: Sequence[MessagingJob]) -> list[Ensured[MessagingJob]]:
-        """Insert the jobs that are missing."""
-        return await self._ensure(partial(record.ensure, table=record.MESSAGING_JOBS), tenant_id, items)
-
-    async def ensure_address_versions(
-        self, tenant_id: str, items: Sequence[AddressVersion]
-    ) -> list[Ensured[AddressVersion]]:
-        """Insert the versions that are missing."""
-        return await self._ensure(partial(record.ensure, table=record.ADDRESS_VERSIONS), tenant_id, items)
-
-    async def ensure_user_messages(
-        self, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
-    ) -> list[Ensured[UserMessage]]:
-        """Insert the inbox rows that are missing and whose hold stands."""
-        return await self._ensure(partial(record.ensure_user_messages, holds=holds), tenant_id, items)
-
     async def ensure_outgoing_messages(
         self, tenant_id: str, items: Sequence[OutgoingItem]
     ) -> list[Ensured[OutgoingMessage]]:
         """Insert the rows that are missing; a campaign's give way to everybody else's."""
-        urgency = Urgency.LATER if all(item.lane is Lane.BULK for item in items) else Urgency.SOON
-        return await self._ensure(outgoing.ensure_outgoing_messages, tenant_id, items, urgency=urgency)
-
-    async def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
-        """Open these cases, or see them once more."""
-        await self._ensure(record.open_support_cases, tenant_id, cases)
-
-    async def _ensure(
-        self,
-        work: Callable[[Transaction, str, Sequence[R]], list[T]],
-        tenant_id: str,
-        items: Sequence[R],
-        *,
-        urgency: Urgency = Urgency.SOON,
-    ) -> list[T]:
-        """Ensure a set that is not too large; an empty one asks the database nothing."""
         if not bounded(items):
             return []
-        return await self.write(lambda transaction: work(transaction, tenant_id, items), urgency=urgency)
-
-    find_guard = _reads(job.find_guard)
+        urgency = Urgency.LATER if all(item.lane is Lane.BULK for item in items) else Urgency.SOON
+        return await self.write(
+            lambda transaction: outgoing.ensure_outgoing_messages(transaction, tenant_id, items), urgency=urgency
+        )
 
     claim_stage = _writes(Urgency.SOON, stage.claim_stage)
     finish_stage = _writes(Urgency.SOON, stage.finish_stage)

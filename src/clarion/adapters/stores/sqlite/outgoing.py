@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
-from clarion.adapters.stores import answer
 from clarion.adapters.stores.query import load
+from clarion.adapters.stores.shared import answer
+from clarion.adapters.stores.shared.support import write_cases
+from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import microseconds
-from clarion.adapters.stores.sqlite.ensure.record import write_cases
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
@@ -130,7 +131,7 @@ def _answers(
         stored={record.key: record for _, record in there},
         created={record.key for _, record in there if record.id in made},
     )
-    write_cases(transaction, tenant_id, verdicts.cases)
+    finished(write_cases(transaction, tenant_id, verdicts.cases))
     answers = iter(verdicts.answers)
     return [
         Ensured(outcome=Outcome.SUPERSEDED, record=record) if record.id is None else next(answers) for record in records

@@ -1,0 +1,46 @@
+"""Occurrences of automations and their traces. Writes `automation_scheduler`, `automation_job` and `support_case`."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from clarion.adapters.stores.shared import answer
+from clarion.adapters.stores.shared.ensure import Table, ensure, insert_and_read
+from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.support import write_cases
+from clarion.adapters.stores.shared.transaction import Overtaken, Transaction
+from clarion.domain.automation import AutomationJob, AutomationScheduler
+from clarion.domain.ensured import Ensured
+
+_SQL: Final = Statements("automation.sql")
+_SCHEDULERS: Final = Table(AutomationScheduler, _SQL, "automation_schedulers")
+_JOBS: Final = Table(AutomationJob, _SQL, "automation_jobs")
+
+
+class _Locked(msgspec.Struct, frozen=True):
+    scheduler_key: str
+    version: int
+
+
+async def ensure_automation_jobs(
+    transaction: Transaction, tenant_id: str, items: Sequence[AutomationJob]
+) -> list[Ensured[AutomationJob]]:
+    """Insert the traces that are missing."""
+    return await ensure(transaction, tenant_id, items, _JOBS)
+
+
+async def ensure_automation_schedulers(
+    transaction: Transaction, tenant_id: str, items: Sequence[AutomationScheduler]
+) -> list[Ensured[AutomationScheduler]]:
+    """Insert the occurrences that are absent; wake or move those that are there and want it."""
+    created, stored = await insert_and_read(transaction, tenant_id, items, _SCHEDULERS)
+    verdicts = answer.settle(tenant_id, items, stored=stored, created=created)
+    if moved := sorted(verdicts.changed, key=lambda row: row.scheduler_key):
+        locked = await transaction.fetch(_Locked, _SQL["lock_automation_schedulers"], tenant_id=tenant_id, rows=moved)
+        read = {(row.scheduler_key, stored[row.key].version) for row in moved}
+        if {(row.scheduler_key, row.version) for row in locked} != read:
+            raise Overtaken  # the read took no lock, because a repeat must write nothing; a worker came between
+        await transaction.execute(_SQL["move_automation_schedulers"], rows=moved)
+    await write_cases(transaction, tenant_id, verdicts.cases)
+    return verdicts.answers

@@ -1,0 +1,92 @@
+-- name: insert_idempotency_guards
+-- First of all that a job needs, so that the unique key decides a race before either caller has made anything: whoever
+-- comes second waits here and then reads the winner's coordinates. The look-up spares a repeat every write.
+INSERT INTO idempotency_guard (
+  tenant_id, created_at, operation, key_hash, payload_hash, job_partition_key, job_row_key, source_at, retired_at
+)
+SELECT :tenant_id, now(), g.*
+FROM {
+  guards: operation text, key_hash text, payload_hash text, job_partition_key text, job_row_key text,
+  source_at instant, retired_at instant
+} AS g
+WHERE (
+  SELECT i.key_hash
+  FROM idempotency_guard AS i
+  WHERE i.tenant_id = :tenant_id AND i.operation = g.operation AND i.key_hash = g.key_hash
+) IS NULL
+ORDER BY g.operation, g.key_hash
+ON CONFLICT DO NOTHING
+RETURNING operation, key_hash;
+
+-- name: read_idempotency_guards
+-- A statement of its own: its snapshot holds the guard that the insert waited for.
+SELECT i.*
+FROM {keys: operation text, key_hash text} AS g
+JOIN idempotency_guard AS i ON i.tenant_id = :tenant_id AND i.operation = g.operation AND i.key_hash = g.key_hash;
+
+-- name: delete_idempotency_guards
+-- Takes back guards that this transaction has just made for jobs that turned out to be in conflict: the key was not
+-- used.
+DELETE FROM idempotency_guard
+WHERE tenant_id = :tenant_id AND operation = :operation AND key_hash IN {key_hashes: text};
+
+-- name: insert_notification_jobs
+-- The look-up by row key (unique per tenant by itself), the order and ON CONFLICT as in every insert of an ensure.
+INSERT INTO notification_job (
+  tenant_id, created_at, partition_key, row_key, guid, message_id, event_type, operation, source_type, source,
+  automation_key, run_key, template_key, asked_template_version, template_version, payload_hash, payload, recipients,
+  source_at, bucket, key_version, actor, correlation_id, traceparent
+)
+SELECT :tenant_id, now(), g.*
+FROM {
+  items: partition_key text, row_key text, guid guid, message_id guid, event_type text, operation text,
+  source_type text, source text, automation_key text, run_key text, template_key text, asked_template_version whole,
+  template_version whole, payload_hash text, payload bytes, recipients text, source_at instant, bucket whole,
+  key_version whole, actor text, correlation_id text, traceparent text
+} AS g
+WHERE (SELECT j.id FROM notification_job AS j WHERE j.tenant_id = :tenant_id AND j.row_key = g.row_key) IS NULL
+ORDER BY g.row_key
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: read_notification_jobs
+-- Whoever made them.
+SELECT j.*
+FROM {items: row_key text} AS g
+JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = g.row_key;
+
+-- name: insert_notification_schedulers
+-- The key is the dispatch key: a row that is there, in whatever state, is never made again. A row that does not say
+-- when it is due is due now, by the store's clock.
+INSERT INTO notification_scheduler (
+  tenant_id, created_at, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at,
+  lease_until, retry_count, rescue_count, reason, diagnostics, correlation_id, traceparent
+)
+SELECT
+  :tenant_id, now(), g.artifact_type, g.artifact_pk, g.artifact_rk, g.event_type, g.lane, g.stage, g.status, g.version,
+  coalesce(g.due_at, now()), g.lease_until, g.retry_count, g.rescue_count, g.reason, g.diagnostics, g.correlation_id,
+  g.traceparent
+FROM {
+  items: artifact_type text, artifact_pk text, artifact_rk text, event_type text, lane text, stage text, status text,
+  version whole, due_at instant, lease_until instant, retry_count whole, rescue_count whole, reason text,
+  diagnostics text, correlation_id text, traceparent text
+} AS g
+WHERE (
+  SELECT s.id
+  FROM notification_scheduler AS s
+  WHERE
+    s.tenant_id = :tenant_id AND s.artifact_type = g.artifact_type AND s.artifact_pk = g.artifact_pk
+    AND s.artifact_rk = g.artifact_rk AND s.event_type = g.event_type
+) IS NULL
+ORDER BY g.artifact_type, g.artifact_pk, g.artifact_rk, g.event_type
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: read_notification_schedulers
+-- Whoever made them.
+SELECT s.*
+FROM {items: artifact_type text, artifact_pk text, artifact_rk text, event_type text} AS g
+JOIN notification_scheduler AS s
+  ON
+    s.tenant_id = :tenant_id AND s.artifact_type = g.artifact_type AND s.artifact_pk = g.artifact_pk
+    AND s.artifact_rk = g.artifact_rk AND s.event_type = g.event_type;

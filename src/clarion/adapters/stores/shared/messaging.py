@@ -1,0 +1,63 @@
+"""Messaging jobs, address versions and inbox rows.
+
+Writes `messaging_job`, `address_version`, `user_message` and `support_case`, and holds scheduler rows while it inserts
+inbox rows.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from clarion.adapters.stores.shared import answer
+from clarion.adapters.stores.shared.ensure import Table, ensure, first_of_each, insert_absent, read_stored
+from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.support import write_cases
+from clarion.adapters.stores.shared.transaction import Transaction
+from clarion.domain.address import AddressVersion
+from clarion.domain.ensured import Ensured
+from clarion.domain.inbox import UserMessage
+from clarion.domain.messaging import MessagingJob
+from clarion.ports.ensure import NO_HOLDS, Holds
+
+_SQL: Final = Statements("messaging.sql")
+_JOBS: Final = Table(MessagingJob, _SQL, "messaging_jobs")
+_ADDRESSES: Final = Table(AddressVersion, _SQL, "address_versions")
+_USER_MESSAGES: Final = Table(UserMessage, _SQL, "user_messages")
+
+
+class _Held(UserMessage, frozen=True, kw_only=True):
+    """An inbox row, and the scheduler row at which version must stand while it is made."""
+
+    hold_id: int | None
+    hold_version: int | None
+
+
+async def ensure_messaging_jobs(
+    transaction: Transaction, tenant_id: str, items: Sequence[MessagingJob]
+) -> list[Ensured[MessagingJob]]:
+    """Insert the jobs that are missing."""
+    return await ensure(transaction, tenant_id, items, _JOBS)
+
+
+async def ensure_address_versions(
+    transaction: Transaction, tenant_id: str, items: Sequence[AddressVersion]
+) -> list[Ensured[AddressVersion]]:
+    """Insert the versions that are missing."""
+    return await ensure(transaction, tenant_id, items, _ADDRESSES)
+
+
+async def ensure_user_messages(
+    transaction: Transaction, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
+) -> list[Ensured[UserMessage]]:
+    """Insert the inbox rows that are missing and whose hold stands, and compare those that are there."""
+    held: list[UserMessage] = []
+    for item in first_of_each(items):
+        hold_id, version = holds.get(item.key) or (None, None)
+        held.append(_Held(**msgspec.structs.asdict(item), hold_id=hold_id, hold_version=version))
+    made = await insert_absent(transaction, tenant_id, held, _USER_MESSAGES)
+    stored = await read_stored(transaction, tenant_id, items, _USER_MESSAGES)
+    created = {key for key, row in stored.items() if row.id in made}
+    verdicts = answer.compare_held(tenant_id, items, holds=holds, stored=stored, created=created)
+    await write_cases(transaction, tenant_id, verdicts.cases)
+    return verdicts.answers

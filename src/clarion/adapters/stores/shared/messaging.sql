@@ -1,0 +1,100 @@
+-- name: insert_messaging_jobs
+-- The look-up, the order and ON CONFLICT as in every insert of an ensure: a repeat writes nothing, a race has one
+-- winner, two callers cannot deadlock.
+INSERT INTO messaging_job (
+  tenant_id, created_at, guid, kind, source, run_key, template_key, asked_template_version, template_version,
+  content_hash, source_at, bucket, key_version, correlation_id, traceparent
+)
+SELECT :tenant_id, now(), g.*
+FROM {
+  items: guid guid, kind text, source text, run_key text, template_key text, asked_template_version whole,
+  template_version whole, content_hash text, source_at instant, bucket whole, key_version whole, correlation_id text,
+  traceparent text
+} AS g
+WHERE (SELECT j.id FROM messaging_job AS j WHERE j.tenant_id = :tenant_id AND j.guid = g.guid) IS NULL
+ORDER BY g.guid
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: read_messaging_jobs
+-- Whoever made them.
+SELECT j.*
+FROM {items: guid guid} AS g
+JOIN messaging_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid;
+
+-- name: insert_address_versions
+-- As every insert of an ensure. The ciphertext of a serial that is taken is not even looked at: its nonce makes it
+-- differ each time, so it is the key hash and the index that are compared.
+INSERT INTO address_version (
+  tenant_id, created_at, recipient_id_hash, channel, serial, key_hash, destination_index, ciphertext, correlation_id
+)
+SELECT :tenant_id, now(), g.*
+FROM {
+  items: recipient_id_hash text, channel text, serial whole, key_hash text, destination_index text, ciphertext bytes,
+  correlation_id text
+} AS g
+WHERE (
+  SELECT a.id
+  FROM address_version AS a
+  WHERE
+    a.tenant_id = :tenant_id AND a.recipient_id_hash = g.recipient_id_hash AND a.channel = g.channel
+    AND a.serial = g.serial
+) IS NULL
+ORDER BY g.recipient_id_hash, g.channel, g.serial
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: read_address_versions
+-- Whoever made them.
+SELECT a.*
+FROM {items: recipient_id_hash text, channel text, serial whole} AS g
+JOIN address_version AS a
+  ON
+    a.tenant_id = :tenant_id AND a.recipient_id_hash = g.recipient_id_hash AND a.channel = g.channel
+    AND a.serial = g.serial;
+
+-- name: insert_user_messages
+-- As every insert of an ensure; the bucket is part of the key, so that retention can drop a month. An item whose hold no
+-- longer stands makes no row. A scheduler row is locked only if a row of its is missing: a repeat must write nothing,
+-- and a lock is a write; but a cancel must wait for those who insert, and be seen by those who come after it.
+WITH missing AS MATERIALIZED (
+  SELECT g.*
+  FROM {
+    items: bucket whole, partition_key text, row_key text, message_id guid, recipient_id_hash text, job_row_key text,
+    event_type text, content bytes, correlation_id text, traceparent text, hold_id whole, hold_version whole
+  } AS g
+  WHERE (
+    SELECT u.id
+    FROM user_message AS u
+    WHERE
+      u.tenant_id = :tenant_id AND u.bucket = g.bucket AND u.partition_key = g.partition_key AND u.row_key = g.row_key
+  ) IS NULL
+), held AS MATERIALIZED (
+  SELECT s.id, s.version
+  FROM (
+    SELECT DISTINCT m.hold_id, m.hold_version FROM missing AS m WHERE m.hold_id IS NOT NULL ORDER BY m.hold_id
+  ) AS h
+  JOIN notification_scheduler AS s
+    ON s.id = h.hold_id AND s.version = h.hold_version AND s.tenant_id = :tenant_id AND s.status = 'Processing'
+  FOR SHARE OF s
+)
+INSERT INTO user_message (
+  tenant_id, created_at, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type,
+  content, correlation_id, traceparent
+)
+SELECT
+  :tenant_id, now(), m.bucket, m.partition_key, m.row_key, m.message_id, m.recipient_id_hash, m.job_row_key,
+  m.event_type, m.content, m.correlation_id, m.traceparent
+FROM missing AS m
+WHERE m.hold_id IS NULL OR (m.hold_id, m.hold_version) IN (SELECT h.id, h.version FROM held AS h)
+ORDER BY m.bucket, m.partition_key, m.row_key
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: read_user_messages
+-- Whoever made them.
+SELECT u.*
+FROM {items: bucket whole, partition_key text, row_key text} AS g
+JOIN user_message AS u
+  ON
+    u.tenant_id = :tenant_id AND u.bucket = g.bucket AND u.partition_key = g.partition_key AND u.row_key = g.row_key;
