@@ -1,4 +1,4 @@
-"""The API over the memory store: two tenants, a key of every role, and the whole pipeline to drain by hand."""
+"""The API over SQLite in memory: two tenants, a key of every role, and the whole pipeline to drain by hand."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -23,7 +23,7 @@ from clarion.errors import ClarionError
 from clarion.ports.catalog import Role
 from clarion.ports.provider import Provider
 from clarion.testing.clock import ManualClock, SeededIds
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted
 
 OTHER = "other-school"
@@ -34,7 +34,7 @@ WELCOME: dict[str, Any] = {"type": "welcome", "to": [{"address": "sam@example.co
 class FailingStore:
     """A store that fails as a test says: every method, or those named, before its work or after it."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: SqliteInMemory) -> None:
         self.store = store
         self.error: ClarionError | None = None
         self.after_commit = False
@@ -68,7 +68,7 @@ class ApiHarness:
     ) -> None:
         self.clock = clock or ManualClock()
         self.provider = Scripted()
-        self.memory: MemoryStore = store or MemoryStore(self.clock)
+        self.memory: SqliteInMemory = store or SqliteInMemory(self.clock)
         self.failing = FailingStore(self.memory)
         delegating: Any = self.failing  # every method of the store
         self.line = Line(delegating, self.clock, self.provider)

@@ -13,7 +13,7 @@ from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
 from clarion.sandbox.provider import SandboxProvider
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from clarion.workers.supervisor import Supervisor
 from clarion.workers.wake_up import Topic, WakeUp
 from tests.integration.api_harness import ApiHarness
@@ -103,7 +103,7 @@ def test_workers_of_no_account_do_not_start(tmp_path: Path, providers: str) -> N
     assert (answer.returncode, answer.stdout, len(answer.stderr.splitlines())) == (2, "", 1)
 
 
-class Watching(MemoryStore):
+class Watching(SqliteInMemory):
     """Notes every look for text messages, and whether there were any."""
 
     def __init__(self, clock: ManualClock) -> None:

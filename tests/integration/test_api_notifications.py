@@ -29,8 +29,8 @@ async def api() -> ApiHarness:
     return await seeded_api()
 
 
-def jobs(api: ApiHarness) -> list[NotificationJob]:
-    return list(api.memory.table(TENANT, NotificationJob).values())
+async def jobs(api: ApiHarness) -> list[NotificationJob]:
+    return await api.memory.rows(TENANT, NotificationJob)
 
 
 async def test_a_notification_is_accepted_and_says_where_to_ask(api: ApiHarness) -> None:
@@ -110,20 +110,20 @@ async def test_a_key_with_another_payload_is_a_conflict_with_a_support_case_and_
     assert (other.status_code, said["code"]) == (409, "conflict")
     assert [case["case_id"] for case in cases if case["case_id"] in said["detail"]]
     assert again.json()["job_id"] == first.json()["job_id"]
-    assert len(jobs(api)) == 1
+    assert len(await jobs(api)) == 1
 
 
 async def test_a_retired_key_is_gone_and_never_sends_again(api: ApiHarness) -> None:
     headers = {"idempotency-key": "k"}
     async with api.client() as client:
         await client.post("/v1/notifications", json=WELCOME, headers=headers)
-        guards = api.memory.table(TENANT, IdempotencyGuard)
-        for key, guard in list(guards.items()):
-            guards[key] = msgspec.structs.replace(guard, retired_at=api.clock.now())
-        api.memory.table(TENANT, NotificationJob).clear()
+        (guard,) = await api.memory.rows(TENANT, IdempotencyGuard)
+        await api.memory.overwrite(TENANT, msgspec.structs.replace(guard, retired_at=api.clock.now()))
+        (job,) = await jobs(api)
+        await api.memory.remove(TENANT, job)
         answer = await client.post("/v1/notifications", json=WELCOME, headers=headers)
     assert (answer.status_code, problem(answer)["code"]) == (410, "gone")
-    assert not jobs(api)
+    assert not await jobs(api)
 
 
 async def test_nothing_is_acknowledged_before_it_is_committed(api: ApiHarness) -> None:
@@ -131,11 +131,11 @@ async def test_nothing_is_acknowledged_before_it_is_committed(api: ApiHarness) -
     async with api.client() as client:
         answer = await client.post("/v1/notifications", json=WELCOME, headers={"idempotency-key": "k"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-        assert (jobs(api), api.wake_ups) == ([], [])
+        assert (await jobs(api), api.wake_ups) == ([], [])
         api.failing.error = None
         again = await client.post("/v1/notifications", json=WELCOME, headers={"idempotency-key": "k"})
     assert (again.status_code, again.json()["repeated"]) == (202, False)
-    assert len(jobs(api)) == 1
+    assert len(await jobs(api)) == 1
 
 
 async def test_a_commit_whose_reply_was_lost_is_found_by_the_same_key(api: ApiHarness) -> None:
@@ -146,7 +146,7 @@ async def test_a_commit_whose_reply_was_lost_is_found_by_the_same_key(api: ApiHa
         api.failing.error = None
         again = await client.post("/v1/notifications", json=WELCOME, headers={"idempotency-key": "k"})
     assert (again.status_code, again.json()["repeated"]) == (202, True)
-    assert len(jobs(api)) == 1
+    assert len(await jobs(api)) == 1
 
 
 async def test_sends_without_a_key_are_each_their_own(api: ApiHarness) -> None:
@@ -271,7 +271,7 @@ async def test_the_correlation_id_of_a_request_is_the_jobs(api: ApiHarness) -> N
             "/v1/notifications", json=WELCOME, headers={"x-correlation-id": "shop.42", "traceparent": trace}
         )
     assert answer.headers["x-correlation-id"] == "shop.42"
-    assert [(job.correlation_id, job.traceparent) for job in jobs(api)] == [("shop.42", trace)]
+    assert [(job.correlation_id, job.traceparent) for job in await jobs(api)] == [("shop.42", trace)]
 
 
 @pytest.mark.parametrize("given", ["", "a" * 129, "a b", "<script>", "é"])

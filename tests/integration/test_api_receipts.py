@@ -45,8 +45,8 @@ class Reporting(ApiHarness):
         async with self.client(None) as client:
             return await client.post(path, content=body, headers=made | headers)
 
-    def events(self, tenant_id: str = TENANT) -> list[WebhookEvent]:
-        return list(self.memory._tables.of(tenant_id, WebhookEvent).values())
+    async def events(self, tenant_id: str = TENANT) -> list[WebhookEvent]:
+        return await self.memory.rows(tenant_id, WebhookEvent)
 
     async def call(self, **changes: Any) -> Call:
         """Send a notification to the end and return its call."""
@@ -102,7 +102,7 @@ async def test_the_same_request_again_changes_nothing_and_wakes_nobody(api: Repo
     api.wake_ups.clear()
     assert (await api.post(body)).json() == {"kept": 0}
     assert api.wake_ups == []
-    assert len(api.events()) == 1
+    assert len(await api.events()) == 1
 
 
 async def test_a_receipt_settles_an_uncertain_send_and_nothing_is_called_for_it(api: Reporting) -> None:
@@ -121,7 +121,7 @@ async def test_one_request_may_report_for_several_tenants_and_each_keeps_its_own
     call = await api.call()
     body = report.write([event(api, call), event(api, call, id="e-2", tenant_id=OTHER)])
     assert (await api.post(body)).json() == {"kept": 2}
-    assert [[one.event_id for one in api.events(tenant)] for tenant in (TENANT, OTHER)] == [["e-1"], ["e-2"]]
+    assert [[one.event_id for one in await api.events(tenant)] for tenant in (TENANT, OTHER)] == [["e-1"], ["e-2"]]
     # The other tenant has no such message, so its event waits and moves nothing.
     assert await Track(events=api.memory).step() == 1
 
@@ -133,7 +133,7 @@ async def test_an_event_of_a_tenant_that_there_is_not_is_bad_input_and_nothing_i
     call = await api.call()
     answer = await api.post(report.write([event(api, call), event(api, call, id="e-2", tenant_id=tenant_id)]))
     assert (answer.status_code, problem(answer)["field"]) == (422, "tenant_id")
-    assert api.events() == []
+    assert await api.events() == []
 
 
 async def test_an_account_that_reports_nothing_is_answered_as_one_that_nobody_has(api: Reporting) -> None:
@@ -146,7 +146,7 @@ async def test_an_account_that_reports_nothing_is_answered_as_one_that_nobody_ha
         told.append(said)
     assert told[0]["status"] == 404
     assert all(one == told[0] for one in told)
-    assert api.events() == []
+    assert await api.events() == []
 
 
 async def test_a_request_that_is_not_signed_keeps_nothing_whatever_key_it_has(api: Reporting) -> None:
@@ -157,7 +157,7 @@ async def test_a_request_that_is_not_signed_keeps_nothing_whatever_key_it_has(ap
         bare = await client.post(PATH, content=body)
     for answer in (bare, await api.post(body, **{SIGNATURE: "v1,AAAA"}), await api.post(body, **{SIGNATURE: ""})):
         assert (answer.status_code, problem(answer)["code"]) == (401, "signature-refused")
-    assert api.events() == []
+    assert await api.events() == []
 
 
 async def test_what_cannot_be_read_is_bad_input_only_for_who_signed_it(api: Reporting) -> None:
@@ -176,7 +176,7 @@ async def test_the_answer_is_yes_only_when_the_store_has_it(api: Reporting) -> N
         answer = await api.post(body)
         assert (answer.status_code, problem(answer)["code"]) == (503, error.code)
         assert "retry-after" in answer.headers
-        assert len(api.events()) == int(after)
+        assert len(await api.events()) == int(after)
     api.failing.error = None
     assert (await api.post(body)).json() == {"kept": 0}
 

@@ -97,9 +97,8 @@ async def test_a_retry_without_a_reason_is_refused_and_nothing_happens(api: ApiH
 async def failed(api: ApiHarness) -> tuple[str, NotificationJob]:
     """Accept a notification whose row is damaged before it is worked on; return its id and the row as it was."""
     sent = await api.sent()
-    rows = api.memory.table(TENANT, NotificationJob)
-    ((key, job),) = rows.items()
-    rows[key] = msgspec.structs.replace(job, payload=b"damaged")
+    (job,) = await api.memory.rows(TENANT, NotificationJob)
+    await api.memory.overwrite(TENANT, msgspec.structs.replace(job, payload=b"damaged"))
     await api.line.drain()
     return sent["job_id"], job
 
@@ -110,7 +109,7 @@ async def test_a_notification_that_failed_is_a_case_and_goes_on_once_it_was_mend
         assert (await client.get(f"/v1/notifications/{job_id}")).json()["status"] == "Failed"
         (case,) = (await client.get("/v1/support-cases")).json()["items"]
         assert (case["kind"], case["record"]) == ("DeadLetter", "NotificationScheduler")
-        api.memory.table(TENANT, NotificationJob)[job.key] = job
+        await api.memory.overwrite(TENANT, job)
         asked = {"reason": "the row was restored"}
         answer = await client.post(f"/v1/notifications/{job_id}/retry", json=asked)
         assert (answer.status_code, answer.json()) == (202, {"job_id": job_id})

@@ -100,8 +100,8 @@ async def test_a_notification_that_failed_can_be_tried_again() -> None:
         sent = await client.send("welcome", to=SAM, data=NAME)
         with pytest.raises(ApiError, match="conflict"):
             await client.retry_notification(sent.job_id, reason="it has not failed")
-        jobs = api.memory.table(TENANT, NotificationJob)
-        jobs.update({place: msgspec.structs.replace(job, payload=None) for place, job in jobs.items()})
+        (job,) = await api.memory.rows(TENANT, NotificationJob)
+        await api.memory.overwrite(TENANT, msgspec.structs.replace(job, payload=None))
         await api.line.drain()
         assert (await client.retry_notification(sent.job_id, reason="again")).job_id == sent.job_id
         assert (await client.notification(sent.job_id)).status == "Ready"

@@ -45,8 +45,8 @@ class Round:
             await self.provider.send(one)
         self.api.clock.advance(SECOND)
 
-    def kept(self, tenant_id: str = TENANT) -> list[WebhookEvent]:
-        return list(self.api.memory._tables.of(tenant_id, WebhookEvent).values())
+    async def kept(self, tenant_id: str = TENANT) -> list[WebhookEvent]:
+        return await self.api.memory.rows(tenant_id, WebhookEvent)
 
     async def drain(self) -> list[int]:
         """Let the postman go until nothing is left that it could bring now; return what each way did."""
@@ -79,11 +79,11 @@ async def test_receipts_are_brought_once_each_and_wake_the_workers(
         await round_.delivered(call(1), call(2, "bounce"), call(3, tenant_id=OTHER))
         name, _ = await provider.identity()
         assert await round_.drain() == [3]
-        assert [(one.event_id, one.status, one.account) for one in round_.kept()] == [
+        assert [(one.event_id, one.status, one.account) for one in await round_.kept()] == [
             (f"{name}-1-delivered", OutgoingStatus.DELIVERED, "sandbox"),
             (f"{name}-2-bounced", OutgoingStatus.BOUNCED, "sandbox"),
         ]
-        assert [one.provider_message_id for one in round_.kept(OTHER)] == ["sandbox-3"]
+        assert [one.provider_message_id for one in await round_.kept(OTHER)] == ["sandbox-3"]
         assert round_.api.wake_ups == ["events"]
         assert await round_.postman.step() == 0
 
@@ -92,7 +92,7 @@ async def test_a_backlog_is_brought_in_batches_oldest_first(provider: SandboxPro
     async with going_round(provider, clock) as round_:
         await round_.delivered(*(call(number) for number in range(1, BATCH + 6)))
         assert await round_.drain() == [BATCH, 5]
-        assert len(round_.kept()) == BATCH + 5
+        assert len(await round_.kept()) == BATCH + 5
 
 
 async def test_an_answer_that_was_lost_costs_a_repeat_that_changes_nothing(
@@ -104,11 +104,11 @@ async def test_an_answer_that_was_lost_costs_a_repeat_that_changes_nothing(
         round_.api.failing.error = StoreUnreachable("gone", hint="wait")
         round_.api.failing.only, round_.api.failing.after_commit = frozenset({"keep_events"}), True
         assert await round_.postman.step() == 0
-        assert len(round_.kept()) == 1
+        assert len(await round_.kept()) == 1
         round_.api.failing.error = None
         clock.advance(SECOND)
         assert await round_.drain() == [1]
-        assert len(round_.kept()) == 1
+        assert len(await round_.kept()) == 1
 
 
 async def test_while_the_door_fails_it_pauses_longer_and_longer(provider: SandboxProvider, clock: ManualClock) -> None:
@@ -134,7 +134,7 @@ async def test_a_receipt_that_is_refused_for_what_it_says_holds_up_nobody(
     async with going_round(provider, clock) as round_:
         await round_.delivered(*(call(n, tenant_id="nobodys" if n in (3, 6) else TENANT) for n in range(1, 9)))
         await round_.drain()
-        assert sorted(str(one.provider_message_id) for one in round_.kept()) == [
+        assert sorted(str(one.provider_message_id) for one in await round_.kept()) == [
             f"sandbox-{n}" for n in (1, 2, 4, 5, 7, 8)
         ]
 

@@ -1,4 +1,4 @@
-"""A dispatcher over memory with one tenant made, and the requests that its tests vary."""
+"""A dispatcher over SQLite in memory with one tenant made, and the requests that its tests vary."""
 
 from datetime import UTC, date, datetime
 from typing import Any
@@ -28,7 +28,7 @@ from clarion.domain.recipient import Target
 from clarion.ports.blobs import Blobs
 from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from clarion.testing.vault import SeededVault
 
 SOURCE_AT = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
@@ -43,7 +43,7 @@ class DispatchHarness:
     """A dispatcher with everything it stands on, one tenant made."""
 
     def __init__(self) -> None:
-        self.store = MemoryStore(ManualClock())
+        self.store = SqliteInMemory(ManualClock())
         self.blobs: Blobs = open_blobs("memory://")
         self.vault = SeededVault()
         self.keyring = Keyring(self.store, self.vault)

@@ -1,4 +1,4 @@
-"""The whole line in one place: every stage over the memory store, drained by hand, with a scripted provider."""
+"""The whole line in one place: every stage over SQLite in memory, drained by hand, with a scripted provider."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -30,7 +30,7 @@ from clarion.ports.renderer import Bundle, Renderer
 from clarion.producers.direct import DirectSends, Recipient, SendAnswer, SendCommand
 from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock, SeededIds
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from clarion.testing.vault import SeededVault
 from clarion.workers.janitor import Janitor
 
@@ -83,7 +83,7 @@ class Line:
 
     def __init__(
         self,
-        store: MemoryStore,
+        store: SqliteInMemory,
         clock: ManualClock,
         provider: Scripted,
         *,

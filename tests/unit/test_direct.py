@@ -13,14 +13,14 @@ from clarion.domain.notification import NotificationScheduler
 from clarion.errors import Conflict, InvalidInput
 from clarion.producers.direct import HORIZON, Recipient
 from clarion.testing.clock import START_AT, ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import TENANT, Line, Scripted
 
 
 @pytest.fixture
 async def line() -> Line:
     clock = ManualClock()
-    line = Line(MemoryStore(clock), clock, Scripted())
+    line = Line(SqliteInMemory(clock), clock, Scripted())
     await line.seed()
     return line
 
@@ -38,7 +38,7 @@ async def test_a_time_that_cannot_be_kept_is_refused_and_nothing_is_stored(
     with pytest.raises(InvalidInput, match=says) as refused:
         await line.send(not_before_at=not_before_at)
     assert refused.value.field == "not_before_at"
-    assert not line.store.table(TENANT, NotificationScheduler)
+    assert not await line.store.rows(TENANT, NotificationScheduler)
 
 
 @pytest.mark.parametrize("ahead", [-HORIZON, timedelta(), HORIZON])
@@ -55,7 +55,7 @@ PASSED_AT = (datetime(1, 1, 1, tzinfo=FAR_EAST), START_AT - timedelta(days=1), S
 async def test_a_time_that_has_passed_means_now(line: Line, passed_at: datetime) -> None:
     """Also one that no engine could store: it stops no stage (F-50)."""
     first = await line.send(not_before_at=passed_at, key="k")
-    (pending,) = line.store.table(TENANT, NotificationScheduler).values()
+    (pending,) = await line.store.rows(TENANT, NotificationScheduler)
     assert pending.due_at == START_AT
     assert (await line.send(not_before_at=passed_at, key="k")).job_id == first.job_id
     await line.drain()

@@ -1,4 +1,4 @@
-"""The Ensure contracts as callers meet them, over the memory store and memory blobs.
+"""The Ensure contracts as callers meet them, over SQLite in memory and memory blobs.
 
 What every store does with a set is proven by the store contract; here stands what dispatch itself adds: keys derived,
 private parts sealed, payloads compared, blobs written before rows, bad input refused.
@@ -66,7 +66,7 @@ async def test_the_same_key_with_another_payload_is_a_conflict_and_makes_nothing
     answer = await harness.job(**change)
     assert answer.outcome is Outcome.CONFLICT
     assert "payload_hash" in answer.differing
-    assert len(harness.store.table("school", NotificationJob)) == 1
+    assert len(await harness.store.rows("school", NotificationJob)) == 1
     (case,) = await harness.store.list_support_cases("school")
     assert case.case_id == answer.case_id
 
@@ -83,7 +83,7 @@ async def test_a_due_time_that_no_engine_could_give_back_is_refused(harness: Dis
     with pytest.raises(InvalidInput, match="outside of the years 1970 to 9998") as refused:
         await harness.job(due_at=SOURCE_AT.replace(year=year))
     assert refused.value.field == "due_at"
-    assert not harness.store.table("school", NotificationJob)
+    assert not await harness.store.rows("school", NotificationJob)
 
 
 async def test_a_send_without_a_key_takes_the_guid_that_the_door_minted(harness: DispatchHarness) -> None:
@@ -159,7 +159,7 @@ async def test_an_event_without_its_entity_is_refused(harness: DispatchHarness) 
 
 async def test_a_history_anchor_has_no_scheduler_row_of_its_own_until_it_is_asked_for(harness: DispatchHarness) -> None:
     job = (await harness.job(scheduled=False)).record
-    assert not harness.store.table("school", NotificationScheduler)
+    assert not await harness.store.rows("school", NotificationScheduler)
     pending = NotificationScheduler(
         artifact_type=ArtifactType.NOTIFICATION_JOB,
         artifact_pk=job.partition_key,
@@ -246,7 +246,7 @@ async def test_bad_input_is_one_error_that_names_its_field_and_nothing_is_stored
     with pytest.raises(InvalidInput) as refused:
         await harness.job(**changes)
     assert refused.value.field == field
-    assert not harness.store.table("school", NotificationJob)
+    assert not await harness.store.rows("school", NotificationJob)
 
 
 async def test_a_key_that_grows_too_long_says_what_to_shorten(harness: DispatchHarness) -> None:

@@ -37,9 +37,9 @@ async def test_nothing_private_is_stored_in_the_clear(harness: DispatchHarness) 
     line = InboxEntry(job=job, recipient=Identity.user("7"), content=b"canary text")
     await harness.dispatcher.ensure_user_messages("school", [line])
     await harness.dispatcher.ensure_messaging_job("school", [campaign(b"canary content")])
-    stored = [repr(harness.store.table("school", kind)) for kind in (NotificationJob, AddressVersion, UserMessage)]
-    assert all(rows != "{}" and "canary" not in rows for rows in stored)
-    path = key.messaging_blob_path(tenant_id="school", messaging_job_guid=only(harness, MessagingJob).guid)
+    stored = [repr(await harness.store.rows("school", kind)) for kind in (NotificationJob, AddressVersion, UserMessage)]
+    assert all(rows != "[]" and "canary" not in rows for rows in stored)
+    path = key.messaging_blob_path(tenant_id="school", messaging_job_guid=(await only(harness, MessagingJob)).guid)
     assert b"canary" not in await harness.blobs.get(path)
 
 
@@ -100,10 +100,10 @@ async def test_a_blob_left_by_an_attempt_that_never_got_its_row_still_stops_othe
     harness: DispatchHarness,
 ) -> None:
     await harness.dispatcher.ensure_messaging_job("school", [campaign(b"spring fair")])
-    harness.store.table("school", MessagingJob).clear()
+    await harness.store.remove("school", await only(harness, MessagingJob))
     (answer,) = await harness.dispatcher.ensure_messaging_job("school", [campaign(b"autumn fair")])
     assert answer.outcome is Outcome.CONFLICT
-    assert not harness.store.table("school", MessagingJob)
+    assert not await harness.store.rows("school", MessagingJob)
 
 
 async def test_a_lost_blob_is_written_again_by_the_same_content(harness: DispatchHarness) -> None:
@@ -138,7 +138,7 @@ async def test_messages_of_several_parents_go_in_one_set(harness: DispatchHarnes
     answers = await harness.dispatcher.ensure_outgoing_messages("school", sends)
     assert [answer.outcome for answer in answers] == [Outcome.CREATED] * 3
     assert [answer.record.pk for answer in answers] == [str(content.record.guid), job.row_key, job.row_key]
-    entries = {entry.key: entry for entry in harness.store.table("school", QueueEntry).values()}
+    entries = {entry.key: entry for entry in await harness.store.rows("school", QueueEntry)}
     keys = [entries[answer.record.pk, answer.record.rk].order_key for answer in answers]
     assert keys[0] == keys[1] == keys[2] is not None
 
@@ -152,7 +152,7 @@ async def test_rows_of_one_recipient_keep_their_order_within_a_channel_and_a_lan
         await harness.dispatcher.ensure_outgoing_messages(
             "school", [send(job, address, attempt_no=attempt_no, lane=lane)]
         )
-    keys = {entry.lane: entry.order_key for entry in harness.store.table("school", QueueEntry).values()}
+    keys = {entry.lane: entry.order_key for entry in await harness.store.rows("school", QueueEntry)}
     assert keys[Lane.BULK] is None
     assert len(set(keys.values())) == len(Lane)
 
@@ -174,7 +174,7 @@ async def test_a_send_that_breaks_a_limit_names_its_field(
     with pytest.raises(InvalidInput) as refused:
         await harness.dispatcher.ensure_outgoing_messages("school", [send(job, address, **changes)])
     assert refused.value.field == field
-    assert not harness.store.table("school", OutgoingMessage)
+    assert not await harness.store.rows("school", OutgoingMessage)
 
 
 def send(
@@ -198,7 +198,7 @@ async def test_a_parent_with_keys_of_a_newer_program_is_left_to_it(harness: Disp
         await harness.dispatcher.ensure_outgoing_messages("school", [send(job, address)])
     with pytest.raises(UnknownVersion):
         await harness.dispatcher.ensure_user_messages("school", [InboxEntry(job=job, recipient=Identity.user("7"))])
-    assert not harness.store.table("school", OutgoingMessage)
+    assert not await harness.store.rows("school", OutgoingMessage)
 
 
 async def test_a_wrong_address_is_refused_without_being_repeated(harness: DispatchHarness) -> None:
@@ -214,6 +214,6 @@ async def test_two_makers_of_one_tenant_end_with_the_same_keys(harness: Dispatch
     assert mine == theirs
 
 
-def only(harness: DispatchHarness, kind: type[Any]) -> Any:
-    (row,) = harness.store.table("school", kind).values()
+async def only(harness: DispatchHarness, kind: type[Any]) -> Any:
+    (row,) = await harness.store.rows("school", kind)
     return row

@@ -19,7 +19,7 @@ from clarion.errors import RenderFailed
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.renderer import Bundle
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import TENANT, Line, Newer, Scripted
 
 WINDOW = timedelta(hours=1)
@@ -38,10 +38,10 @@ INVOICE = {
 @pytest.fixture
 async def line() -> Line:
     clock = ManualClock()
-    return await seeded(MemoryStore(clock), clock)
+    return await seeded(SqliteInMemory(clock), clock)
 
 
-async def seeded(store: MemoryStore, clock: ManualClock) -> Line:
+async def seeded(store: SqliteInMemory, clock: ManualClock) -> Line:
     line = Line(store, clock, Scripted())
     await line.seed()
     return line
@@ -104,7 +104,7 @@ async def test_a_replay_is_judged_by_the_time_of_its_call_and_not_of_its_claim()
     """I-10: the process stood still in between, for longer than the provider de-duplicates."""
     clock = ManualClock()
 
-    class Sleepy(MemoryStore):
+    class Sleepy(SqliteInMemory):
         async def claim_outgoing(
             self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
         ) -> list[ClaimedMessage]:

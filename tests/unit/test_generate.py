@@ -15,16 +15,17 @@ from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.pipeline.generate import TENANT_RESTS_FOR
 from clarion.pipeline.schedule import Schedule
+from clarion.ports.ensure import WrappedKeys
 from clarion.producers.direct import Recipient, SendCommand
 from clarion.sealing.place import payload_place
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import DEFINITIONS, TENANT, TRACE, Line, Scripted
 
 DONE, FAILED = NotificationStatus.DONE, NotificationStatus.FAILED
 
 
-async def open_line(store: MemoryStore, clock: ManualClock) -> Line:
+async def open_line(store: SqliteInMemory, clock: ManualClock) -> Line:
     line = Line(store, clock, Scripted())
     await line.seed()
     return line
@@ -33,7 +34,7 @@ async def open_line(store: MemoryStore, clock: ManualClock) -> Line:
 @pytest.fixture
 async def line() -> Line:
     clock = ManualClock()
-    return await open_line(MemoryStore(clock), clock)
+    return await open_line(SqliteInMemory(clock), clock)
 
 
 async def status_of(line: Line, tenant_id: str, job_id: UUID) -> NotificationStatus | None:
@@ -41,18 +42,18 @@ async def status_of(line: Line, tenant_id: str, job_id: UUID) -> NotificationSta
     return None if timeline is None or timeline.scheduler is None else timeline.scheduler.status
 
 
-def change(line: Line, job_id: UUID, **fields: object) -> None:
+async def change(line: Line, job_id: UUID, **fields: object) -> None:
     """Damage a stored job."""
-    jobs = line.store.table(TENANT, NotificationJob)
-    jobs.update({key: msgspec.structs.replace(job, **fields) for key, job in jobs.items() if job.guid == job_id})
+    (job,) = [job for job in await line.store.rows(TENANT, NotificationJob) if job.guid == job_id]
+    await line.store.overwrite(TENANT, msgspec.structs.replace(job, **fields))
 
 
 async def test_a_cancel_while_rows_are_made_leaves_no_line_in_any_inbox() -> None:
     """F-11: between the freeze and the rows, where the job is still held by a worker that does not know yet."""
 
-    class Canceled(MemoryStore):
+    class Canceled(SqliteInMemory):
         async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
-            for job in self.table(TENANT, NotificationJob).values():
+            for job in await self.rows(TENANT, NotificationJob):
                 await self.cancel_job(TENANT, job.guid, actor="sam")
             return await super().freeze_recipients(frozen)
 
@@ -61,8 +62,8 @@ async def test_a_cancel_while_rows_are_made_leaves_no_line_in_any_inbox() -> Non
     sent = await line.send(to=Recipient(user="1"))
     await line.drain()
     assert await status_of(line, TENANT, sent.job_id) is NotificationStatus.CANCELED
-    assert not line.store.table(TENANT, UserMessage)
-    assert not line.store.table(TENANT, OutgoingMessage)
+    assert not await line.store.rows(TENANT, UserMessage)
+    assert not await line.store.rows(TENANT, OutgoingMessage)
 
 
 async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_so(line: Line) -> None:
@@ -124,17 +125,17 @@ async def test_a_job_that_cannot_be_opened_fails_alone_and_its_neighbours_are_ma
     await make_tenant(line, "another")
     bad = await line.send(key="bad")
     good, other = await line.send(key="good"), await send_of(line, "another")
-    (job,) = [job for job in line.store.table(TENANT, NotificationJob).values() if job.guid == bad.job_id]
+    (job,) = [job for job in await line.store.rows(TENANT, NotificationJob) if job.guid == bad.job_id]
     assert job.payload is not None
     match damage:
         case "cut off":
-            change(line, bad.job_id, payload=b"short")
+            await change(line, bad.job_id, payload=b"short")
         case "altered":
-            change(line, bad.job_id, payload=job.payload[:-1] + bytes([job.payload[-1] ^ 1]))
+            await change(line, bad.job_id, payload=job.payload[:-1] + bytes([job.payload[-1] ^ 1]))
         case "no payload":
-            change(line, bad.job_id, payload=await garbled(line, bad.job_id))
+            await change(line, bad.job_id, payload=await garbled(line, bad.job_id))
         case _:
-            change(line, bad.job_id, recipients="{")
+            await change(line, bad.job_id, recipients="{")
     await Schedule(queue=line.store, facts=line.store).step()
     assert await line.generate().step() == 3
     assert await status_of(line, TENANT, bad.job_id) is FAILED
@@ -144,27 +145,37 @@ async def test_a_job_that_cannot_be_opened_fails_alone_and_its_neighbours_are_ma
     assert case.kind is SupportKind.DEAD_LETTER
 
 
+class Damaged(SqliteInMemory):
+    """A store that can give a tenant's keys back altered."""
+
+    is_damaged = False
+
+    async def find_tenant_keys(self, tenant_id: str) -> WrappedKeys | None:
+        keys = await super().find_tenant_keys(tenant_id)
+        if keys is None or not self.is_damaged or tenant_id != TENANT:
+            return keys
+        return {place: text[:-1] + b"?" for place, text in keys.items()}
+
+
 async def test_a_tenant_whose_keys_cannot_be_opened_holds_up_no_other() -> None:
     """Its own jobs wait for a while: the keys may be restored."""
     clock = ManualClock()
-    store = MemoryStore(clock)
+    store = Damaged(clock)
     line = await open_line(store, clock)
     await make_tenant(line, "another")
     first, second = await line.send(), await send_of(line, "another")
-    wrapped = await store.find_tenant_keys(TENANT)
-    assert wrapped is not None
-    store._tables.keys[TENANT] = {place: text[:-1] + b"?" for place, text in wrapped.items()}
+    store.is_damaged = True
     worker = Line(store, clock, Scripted())
     await Schedule(queue=store, facts=store).step()
     await worker.generate().step()
     assert await status_of(line, "another", second) is DONE
-    (held,) = store.table(TENANT, NotificationScheduler).values()
+    (held,) = await store.rows(TENANT, NotificationScheduler)
     assert (held.status, held.rescue_count, held.due_at) == (
         NotificationStatus.READY,
         0,
         clock.now() + TENANT_RESTS_FOR,
     )
-    store._tables.keys[TENANT] = wrapped
+    store.is_damaged = False
     mended = Line(store, clock, Scripted())
     await mended.wait(TENANT_RESTS_FOR.total_seconds())
     assert await status_of(line, TENANT, first.job_id) is DONE
@@ -173,11 +184,11 @@ async def test_a_tenant_whose_keys_cannot_be_opened_holds_up_no_other() -> None:
 async def test_a_failed_job_is_made_once_it_was_mended_and_retried(line: Line) -> None:
     """A job that failed because its payload was missing is sent once the payload is restored."""
     sent = await line.send()
-    (job,) = line.store.table(TENANT, NotificationJob).values()
-    change(line, sent.job_id, payload=None)
+    (job,) = await line.store.rows(TENANT, NotificationJob)
+    await change(line, sent.job_id, payload=None)
     await line.drain()
     assert await status_of(line, TENANT, sent.job_id) is FAILED
-    change(line, sent.job_id, payload=job.payload)
+    await change(line, sent.job_id, payload=job.payload)
     assert await line.store.retry_job(TENANT, sent.job_id, actor="sam", reason="the row was restored")
     await line.drain()
     assert await status_of(line, TENANT, sent.job_id) is DONE

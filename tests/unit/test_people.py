@@ -49,7 +49,7 @@ async def test_putting_people_again_makes_no_second_address(harness: DispatchHar
     await people(harness).put("school", [SAM], trace=TRACE)
     stored = await harness.store.find_recipients("school", {await hash_of(harness, SAM)})
     assert {address_id for one in stored.values() for _, address_id in one.contacts} == {
-        version.id for version in harness.store.table("school", AddressVersion).values()
+        version.id for version in await harness.store.rows("school", AddressVersion)
     }
 
 

@@ -23,14 +23,14 @@ from clarion.errors import BrokenInvariant, Conflict, InvalidAddress, InvalidInp
 from clarion.ports.renderer import Bundle
 from clarion.producers.direct import Recipient
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Newer, Scripted
 
 
 @pytest.fixture
 async def line() -> Line:
     clock = ManualClock()
-    line = Line(MemoryStore(clock), clock, Scripted())
+    line = Line(SqliteInMemory(clock), clock, Scripted())
     await line.seed()
     return line
 
@@ -102,8 +102,8 @@ async def test_a_group_that_nobody_is_in_ends_with_a_reason(line: Line) -> None:
 
 async def test_a_job_whose_payload_is_gone_fails_and_says_so(line: Line) -> None:
     sent = await line.send()
-    jobs = line.store.table(TENANT, NotificationJob)
-    jobs.update({key: msgspec.structs.replace(job, payload=None) for key, job in jobs.items()})
+    (job,) = await line.store.rows(TENANT, NotificationJob)
+    await line.store.overwrite(TENANT, msgspec.structs.replace(job, payload=None))
     await line.drain()
     timeline = await line.timeline(sent)
     assert timeline.scheduler is not None
@@ -261,7 +261,7 @@ async def test_what_breaks_before_the_call_leaves_nothing_uncertain_and_costs_no
 
 
 async def test_an_outcome_that_cannot_be_stored_costs_no_other() -> None:
-    class Picky(MemoryStore):
+    class Picky(SqliteInMemory):
         async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
             if any(isinstance(one.outcome, Refused) for one in results):
                 raise BrokenInvariant("a row does not take it")

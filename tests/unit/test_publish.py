@@ -1,4 +1,4 @@
-"""Publishing notifications and switching their types, on the memory store with the real renderer."""
+"""Publishing notifications and switching their types, on SQLite in memory with the real renderer."""
 
 import re
 import shutil
@@ -12,18 +12,18 @@ from clarion.cli.session import unknown_type
 from clarion.errors import InvalidInput
 from clarion.operations.types import Types
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 
 SAMPLES = Path(__file__).parents[2] / "definitions"
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore(ManualClock())
+def store() -> SqliteInMemory:
+    return SqliteInMemory(ManualClock())
 
 
 @pytest.fixture
-def publisher(store: MemoryStore) -> Publisher:
+def publisher(store: SqliteInMemory) -> Publisher:
     return Publisher(catalog=store, renderer=open_renderer())
 
 
@@ -51,7 +51,7 @@ async def test_the_folder_of_one_notification_publishes_that_one(publisher: Publ
 
 
 async def test_publishing_again_makes_a_version_only_of_what_changed_and_audits_only_that(
-    publisher: Publisher, store: MemoryStore, folder: Path
+    publisher: Publisher, store: SqliteInMemory, folder: Path
 ) -> None:
     await publisher.publish("school", folder=folder, actor="cli:sam")
     (folder / "one-time-code" / "sms.liquid").write_text("{{ code }}\n")
@@ -69,7 +69,7 @@ async def test_publishing_again_makes_a_version_only_of_what_changed_and_audits_
 
 
 async def test_one_broken_template_keeps_everything_from_being_published_and_is_named(
-    publisher: Publisher, store: MemoryStore, folder: Path
+    publisher: Publisher, store: SqliteInMemory, folder: Path
 ) -> None:
     (folder / "welcome" / "inbox.liquid").write_text("Welcome, {{ name\n")
     with pytest.raises(InvalidInput, match=re.escape(f"{folder}/welcome/inbox.liquid: ")) as refused:
@@ -114,7 +114,7 @@ async def test_a_folder_that_is_not_there_is_said(publisher: Publisher, tmp_path
 
 
 async def test_types_are_listed_with_whether_they_are_on(
-    publisher: Publisher, store: MemoryStore, folder: Path
+    publisher: Publisher, store: SqliteInMemory, folder: Path
 ) -> None:
     await publisher.publish("school", folder=folder, actor="cli:sam")
     types = Types(catalog=store, facts=store)
@@ -129,7 +129,7 @@ async def test_types_are_listed_with_whether_they_are_on(
     assert (await types.list("other")).items == ()
 
 
-async def test_a_type_that_is_not_published_cannot_be_switched(store: MemoryStore) -> None:
+async def test_a_type_that_is_not_published_cannot_be_switched(store: SqliteInMemory) -> None:
     types = Types(catalog=store, facts=store)
     assert await types.switch("school", "welcome", enabled=False, actor="cli:sam") is None
 

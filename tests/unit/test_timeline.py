@@ -13,7 +13,7 @@ from clarion.domain.timeline import TimelineLine, timeline_lines
 from clarion.pipeline.schedule import Schedule
 from clarion.producers.direct import Recipient, SendAnswer
 from clarion.testing.clock import ManualClock
-from clarion.testing.memory import MemoryStore
+from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Scripted
 
 SECOND = timedelta(seconds=1)
@@ -22,7 +22,7 @@ SECOND = timedelta(seconds=1)
 @pytest.fixture
 async def line() -> Line:
     clock = ManualClock()
-    line = Line(MemoryStore(clock), clock, Scripted())
+    line = Line(SqliteInMemory(clock), clock, Scripted())
     await line.seed()
     return line
 

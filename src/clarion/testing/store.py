@@ -1,10 +1,11 @@
 """SQLite in memory as the store of tests: the real adapter, run inline, without a file, a thread or a wait.
 
 It is as fast to make as a dictionary (the schema is copied, not built), takes its time from a clock that the test sets,
-and is gone with its connection. `StandIn` gives a test a way around it, to read and to overwrite rows.
+and is gone with its connection. It has a way around the ports too, to read and to overwrite rows.
 """
 
 import sqlite3
+import weakref
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from uuid import UUID
@@ -16,11 +17,6 @@ from clarion.adapters.stores.sqlite.session import Session
 from clarion.ports.clock import Clock
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.sql_rows import EPOCH_AT, Row, SqlRows
-
-
-def memory_store(clock: Clock) -> SqliteStore:
-    """Open a store in memory that holds nothing; close it as any other."""
-    return _opened(clock)[0]
 
 
 class SqliteDatabase:
@@ -47,16 +43,32 @@ class SqliteDatabase:
                 return value
 
 
-class StandIn(SqlRows):
-    """A store in memory and the way around it: a `StoreHarness`."""
+class SqliteInMemory(SqliteStore, SqlRows):
+    """A store that holds nothing yet, and the way around it: `rows`, `overwrite`, `remove`.
+
+    A test derives from it where a method must do something else. It is closed when nobody holds it any more.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        """Open a database here and now, which an inline runner allows."""
+        session = Session(Location.parse(MEMORY), clock=clock)
+        core = SqliteCore(session)
+        core.open()
+        SqliteStore.__init__(self, core, runner=InlineRunner())
+        SqlRows.__init__(self, SqliteDatabase(session.connection))
+        weakref.finalize(self, session.connection.close)
+
+
+class StandIn:
+    """A store in memory as a contract suite asks for it: a `StoreHarness`."""
 
     tenant_id = "acme"
 
     def __init__(self, clock: ManualClock | None = None) -> None:
         """Open a store that holds nothing."""
         self.clock = clock or ManualClock()
-        self.store, connection = _opened(self.clock)
-        super().__init__(SqliteDatabase(connection))
+        self.store = SqliteInMemory(self.clock)
+        self.overwrite, self.remove, self.rows = self.store.overwrite, self.store.remove, self.store.rows
 
     async def now(self) -> datetime:
         """Read the clock."""
@@ -65,11 +77,3 @@ class StandIn(SqlRows):
     async def elapse(self, by: timedelta) -> None:
         """Advance the clock."""
         self.clock.advance(by)
-
-
-def _opened(clock: Clock) -> tuple[SqliteStore, sqlite3.Connection]:
-    """Open a store here and now, which an inline runner allows, and give its only connection too."""
-    session = Session(Location.parse(MEMORY), clock=clock)
-    core = SqliteCore(session)
-    core.open()
-    return SqliteStore(core, runner=InlineRunner()), session.connection

@@ -6,6 +6,7 @@ function `clarion_now()` only, which stands still inside a commit. Synchronous: 
 one thread, that of its runner. What is asked lives in the other modules of the package, beside its SQL.
 """
 
+import atexit
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -246,6 +247,7 @@ class Session:
             uri=path is not None,
             timeout=self._busy_timeout.total_seconds(),
             isolation_level=None,
+            check_same_thread=path is not None,  # one in memory may be closed by whichever thread drops it last
         )
 
     def _prepare(self, connection: sqlite3.Connection) -> StoreClock:
@@ -285,6 +287,7 @@ def _schema() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     for step in sorted((HISTORY.folder / "sqlite").glob("*.sql")):
         connection.executescript(step.read_text(encoding="utf-8"))
+    atexit.register(connection.close)
     return connection
 
 
