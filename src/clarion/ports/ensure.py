@@ -5,7 +5,7 @@ asked. Inserts are sorted by unique key, so that two callers cannot deadlock; th
 READ COMMITTED transaction, because in one combined statement the loser of a race would see no row. Ensuring again what
 is there writes nothing. A conflict opens its support case in the same transaction and changes nothing else.
 
-`testing.memory` is the readable specification of every method here.
+`testing.contracts` says what each method must do, as tests that every store passes.
 """
 
 from collections.abc import Mapping, Sequence

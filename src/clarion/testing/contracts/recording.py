@@ -44,43 +44,18 @@ CASES: Final = (
         status=OutgoingStatus.SENT_TO_PROVIDER,
         attempt=AttemptStatus.ACCEPTED,
     ),
-    Case(
-        outcome=Deferred(reason=TEXT),
-        status=OutgoingStatus.RETRY_READY,
-        attempt=AttemptStatus.DEFERRED,
-    ),
-    Case(
-        outcome=Deferred(reason=TEXT),
-        final=True,
-        status=OutgoingStatus.FAILED_FINAL,
-        attempt=AttemptStatus.DEFERRED,
-    ),
-    Case(
-        outcome=Misconfigured(reason=TEXT),
-        status=OutgoingStatus.RETRY_READY,
-        attempt=AttemptStatus.MISCONFIGURED,
-    ),
+    Case(outcome=Deferred(reason=TEXT), status=OutgoingStatus.RETRY_READY, attempt=AttemptStatus.DEFERRED),
+    Case(outcome=Deferred(reason=TEXT), final=True, status=OutgoingStatus.FAILED_FINAL, attempt=AttemptStatus.DEFERRED),
+    Case(outcome=Misconfigured(reason=TEXT), status=OutgoingStatus.RETRY_READY, attempt=AttemptStatus.MISCONFIGURED),
     Case(
         outcome=Misconfigured(reason=TEXT),
         final=True,
         status=OutgoingStatus.FAILED_FINAL,
         attempt=AttemptStatus.MISCONFIGURED,
     ),
-    Case(
-        outcome=Refused(reason=TEXT),
-        status=OutgoingStatus.FAILED_FINAL,
-        attempt=AttemptStatus.REFUSED,
-    ),
-    Case(
-        outcome=Unknown(reason=TEXT),
-        status=OutgoingStatus.UNCERTAIN,
-        attempt=AttemptStatus.UNKNOWN,
-    ),
-    Case(
-        outcome=NotCalled(reason=TEXT),
-        status=OutgoingStatus.RETRY_READY,
-        attempt=None,
-    ),
+    Case(outcome=Refused(reason=TEXT), status=OutgoingStatus.FAILED_FINAL, attempt=AttemptStatus.REFUSED),
+    Case(outcome=Unknown(reason=TEXT), status=OutgoingStatus.UNCERTAIN, attempt=AttemptStatus.UNKNOWN),
+    Case(outcome=NotCalled(reason=TEXT), status=OutgoingStatus.RETRY_READY, attempt=None),
 )
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 

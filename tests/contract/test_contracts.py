@@ -1,4 +1,4 @@
-"""The specification passes its own contract, and the contract is whole."""
+"""The contract suites are whole: every record has its place in them, and no test hides another."""
 
 import importlib
 import inspect
@@ -10,23 +10,9 @@ import pytest
 from clarion import domain
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.outgoing import OutgoingMessage
-from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.kind import KINDS
-from clarion.testing.contracts.oracle import MemoryHarness
 from clarion.testing.contracts.pipeline import PipelineContract
 from clarion.testing.contracts.store import StoreContract
-
-
-class TestMemoryStore(StoreContract):
-    @pytest.fixture
-    def harness(self) -> StoreHarness:
-        return MemoryHarness()
-
-
-class TestMemoryPipeline(PipelineContract):
-    @pytest.fixture
-    def harness(self) -> StoreHarness:
-        return MemoryHarness()
 
 
 def test_every_record_type_that_is_compared_has_its_place_in_the_contract() -> None:
