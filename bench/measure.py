@@ -12,12 +12,13 @@ import msgspec
 from bench.stage import SET, TENANT, TRACE, addresses, job, publish, sends
 from clarion.bootstrap import Platform
 from clarion.catalog.definition import load_definition
+from clarion.client import wire
 from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
+from clarion.operations import Operations
 from clarion.pipeline.distribute import Accounts, OpenCalls
 from clarion.ports.provider import EVERY_CHANNEL
-from clarion.producers.direct import Recipient, SendCommand
 from clarion.workers import loop
 from clarion.workers.supervisor import Supervisor, open_pump
 from clarion.workers.wake_up import Topic, WakeUp
@@ -128,19 +129,14 @@ async def idle_latency(platform: Platform, *, times: int = 40) -> float:
     watched = msgspec.structs.replace(platform, providers={**platform.providers, account: Watched(called)})
     wake_up = WakeUp()
     supervisor = Supervisor(watched, wake_up=wake_up, channels=(Channel.SMS,), slots=10)
+    notifications = Operations(platform, wake=lambda topic: wake_up.wake(Topic(topic))).notifications
     taken = []
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(supervisor.run())
         for place in range(times):
-            command = SendCommand(
-                type="bench-sms",
-                to=(Recipient(address=f"+4477009{place:05d}"),),
-                actor="bench",
-                trace=TRACE,
-            )
+            asked = wire.SendRequest(type="bench-sms", to=(wire.Recipient(address=f"+4477009{place:05d}"),))
             started = time.perf_counter()
-            await platform.sends.send(TENANT, command)
-            wake_up.wake(Topic.STAGES)
+            await notifications.send(TENANT, asked, key=None, actor="bench", trace=TRACE)
             taken.append(await called.get() - started)
         supervisor.stop()
     return statistics.median(taken) * 1000

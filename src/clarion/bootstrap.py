@@ -223,9 +223,7 @@ async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
             renderer=renderer,
             accounts=accounts,
             providers=providers,
-            sends=DirectSends(
-                dispatcher=dispatcher, keyring=keyring, templates=templates, renderer=renderer, clock=clock, ids=ids
-            ),
+            sends=DirectSends(dispatcher=dispatcher, templates=templates, renderer=renderer),
             clock=clock,
             ids=ids,
             randomness=random_bytes,

@@ -13,6 +13,7 @@ from clarion.adapters.renderers import open_renderer
 from clarion.catalog.library import Library
 from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
+from clarion.client.wire import Recipient, SendAnswer, SendRequest
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Trace
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay
@@ -20,6 +21,7 @@ from clarion.domain.claim import ClaimedMessage
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.timeline import JobTimeline, TimelineLine, timeline_lines
+from clarion.operations.notification import answer_of, read_request
 from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
@@ -27,7 +29,7 @@ from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.renderer import Bundle, Renderer
-from clarion.producers.direct import DirectSends, Recipient, SendAnswer, SendCommand
+from clarion.producers.direct import DirectSends, origin_of
 from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.store import SqliteInMemory
@@ -95,14 +97,8 @@ class Line:
         self.keyring = Keyring(store, SeededVault())
         self.templates = Library(store)
         self.dispatcher = DeliveryDispatcher(store=store, blobs=open_blobs("memory://"), keyring=self.keyring)
-        self.sends = DirectSends(
-            dispatcher=self.dispatcher,
-            keyring=self.keyring,
-            templates=self.templates,
-            renderer=self.renderer,
-            clock=clock,
-            ids=SeededIds(),
-        )
+        self.ids = SeededIds()
+        self.sends = DirectSends(dispatcher=self.dispatcher, templates=self.templates, renderer=self.renderer)
         self.observe: CallObserver = lambda _message, _outcome, _took: None
         self.tasks: set[asyncio.Task[None]] = set()
         self.accounts = Accounts({account: provider}, clock=clock)
@@ -163,13 +159,19 @@ class Line:
         to: str | Recipient = "sam@example.com",
         *,
         also: tuple[Recipient, ...] = (),
+        key: str | None = None,
         **changes: object,
     ) -> SendAnswer:
         """Accept one notification."""
         recipient = Recipient(address=to) if isinstance(to, str) else to
         values: dict[str, object] = {"data": {"name": "Sam"}, **changes}
-        command = SendCommand(type=type_, to=(recipient, *also), actor="test", trace=TRACE, **values)  # type: ignore[arg-type]
-        return await self.sends.send(TENANT, command)
+        return await self.accept(SendRequest(type=type_, to=(recipient, *also), **values), key=key)  # type: ignore[arg-type]
+
+    async def accept(self, asked: SendRequest, *, key: str | None = None, tenant_id: str = TENANT) -> SendAnswer:
+        """Accept a notification as the doors do."""
+        origin, now = origin_of(key, self.ids), self.clock.now()
+        request = read_request(asked, origin=origin, source_at=now, actor="test", trace=TRACE)
+        return answer_of(await self.sends.send(tenant_id, request))
 
     def generate(self) -> Generate:
         """Make the second stage."""

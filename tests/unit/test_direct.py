@@ -8,10 +8,11 @@ from uuid import UUID
 import pytest
 
 from clarion.catalog.publish import Publisher
+from clarion.client.wire import Entity, Recipient
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationScheduler
 from clarion.errors import Conflict, InvalidInput
-from clarion.producers.direct import HORIZON, Recipient
+from clarion.producers.direct import HORIZON
 from clarion.testing.clock import START_AT, ManualClock
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import TENANT, Line, Scripted
@@ -78,7 +79,7 @@ async def test_a_repeat_after_its_time_has_come_is_the_same_notification(line: L
         ({"not_before_at": START_AT + timedelta(hours=2)}, "recipients, data, lane or not_before_at"),
         ({"not_before_at": None}, "recipients, data, lane or not_before_at"),
         ({"data": {"name": "Kim"}}, "recipients, data, lane or not_before_at"),
-        ({"entity": ("staff", UUID(int=1))}, "entity"),
+        ({"entity": Entity(type="staff", guid=UUID(int=1))}, "entity"),
         ({"type_": "newsletter"}, "type"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -88,7 +89,7 @@ async def test_a_conflict_says_in_what_the_two_differ(line: Line, change: dict[s
         "key": "k",
         "lane": Lane.NORMAL,
         "not_before_at": START_AT + timedelta(hours=1),
-        "entity": ("child", UUID(int=1)),
+        "entity": Entity(type="child", guid=UUID(int=1)),
         "data": {"name": "Sam", "month": "May", "items": []},
     }
     await line.send(**given)

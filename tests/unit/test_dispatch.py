@@ -5,6 +5,7 @@ private parts sealed, payloads compared, blobs written before rows, bad input re
 """
 
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -37,6 +38,18 @@ from tests.unit.dispatch_harness import (
 )
 
 
+def pending(**changes: Any) -> NotificationScheduler:
+    row = NotificationScheduler(
+        artifact_type=ArtifactType.NOTIFICATION_JOB,
+        artifact_pk="user:7",
+        artifact_rk="a job",
+        event_type="welcome",
+        lane=Lane.NORMAL,
+        correlation_id="c-1",
+    )
+    return msgspec.structs.replace(row, **changes)
+
+
 async def test_the_same_key_and_payload_give_the_first_callers_coordinates(harness: DispatchHarness) -> None:
     first = await harness.job()
     again = await harness.job(source_at=SOURCE_AT + timedelta(minutes=5))
@@ -54,8 +67,8 @@ async def test_the_same_key_and_payload_give_the_first_callers_coordinates(harne
         {"entity": ("child", ENTITY)},
         {"template_key": "other"},
         {"template_version": 2},
-        {"asked_lane": Lane.NORMAL},
-        {"asked_due_at": SOURCE_AT},
+        {"lane": Lane.NORMAL},
+        {"not_before_at": SOURCE_AT},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -71,19 +84,34 @@ async def test_the_same_key_with_another_payload_is_a_conflict_and_makes_nothing
     assert case.case_id == answer.case_id
 
 
-async def test_what_the_urgency_or_the_time_came_to_is_no_other_payload(harness: DispatchHarness) -> None:
+async def test_what_the_urgency_came_to_is_no_other_payload(harness: DispatchHarness) -> None:
     await harness.job()
-    answer = await harness.job(lane=Lane.CRITICAL, due_at=SOURCE_AT + timedelta(days=1), actor="someone")
+    answer = await harness.job(resolved_lane=Lane.CRITICAL, actor="someone")
     assert answer.outcome is Outcome.FOUND
 
 
 @pytest.mark.parametrize("year", [1, 1969, 9999])
 async def test_a_due_time_that_no_engine_could_give_back_is_refused(harness: DispatchHarness, year: int) -> None:
     """F-50: a row that cannot be read holds up the queue, so none is stored."""
+    due_at = SOURCE_AT.replace(year=year)
     with pytest.raises(InvalidInput, match="outside of the years 1970 to 9998") as refused:
-        await harness.job(due_at=SOURCE_AT.replace(year=year))
+        await harness.dispatcher.ensure_notification_scheduler("school", [pending(due_at=due_at)])
     assert refused.value.field == "due_at"
+    assert not await harness.store.rows("school", NotificationScheduler)
+
+
+async def test_a_job_that_is_put_off_for_too_long_is_refused_and_one_that_is_late_is_due_at_once(
+    harness: DispatchHarness,
+) -> None:
+    """F-50 again, for a time that a caller gives."""
+    with pytest.raises(InvalidInput, match="outside of the years 1970 to 9998"):
+        await harness.job(not_before_at=SOURCE_AT.replace(year=9999))
     assert not await harness.store.rows("school", NotificationJob)
+    for year in (1, 1969):
+        await harness.job(
+            origin=Direct(operation="send", idempotency_key=str(year)), not_before_at=SOURCE_AT.replace(year=year)
+        )
+    assert len({row.due_at for row in await harness.store.rows("school", NotificationScheduler)}) == 1
 
 
 async def test_a_send_without_a_key_takes_the_guid_that_the_door_minted(harness: DispatchHarness) -> None:
@@ -160,16 +188,9 @@ async def test_an_event_without_its_entity_is_refused(harness: DispatchHarness) 
 async def test_a_history_anchor_has_no_scheduler_row_of_its_own_until_it_is_asked_for(harness: DispatchHarness) -> None:
     job = (await harness.job(scheduled=False)).record
     assert not await harness.store.rows("school", NotificationScheduler)
-    pending = NotificationScheduler(
-        artifact_type=ArtifactType.NOTIFICATION_JOB,
-        artifact_pk=job.partition_key,
-        artifact_rk=job.row_key,
-        event_type="welcome",
-        lane=Lane.NORMAL,
-        correlation_id=job.correlation_id,
-    )
-    (created,) = await harness.dispatcher.ensure_notification_scheduler("school", [pending])
-    (found,) = await harness.dispatcher.ensure_notification_scheduler("school", [pending])
+    row = pending(artifact_pk=job.partition_key, artifact_rk=job.row_key)
+    (created,) = await harness.dispatcher.ensure_notification_scheduler("school", [row])
+    (found,) = await harness.dispatcher.ensure_notification_scheduler("school", [row])
     assert (created.outcome, found.outcome) == (Outcome.CREATED, Outcome.FOUND)
     assert created.record.key == ("NotificationJob", job.partition_key, job.row_key, "welcome")
 

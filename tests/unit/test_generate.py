@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from clarion.catalog.publish import Publisher
+from clarion.client.wire import Recipient, SendRequest
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
@@ -16,11 +17,10 @@ from clarion.domain.support import SupportKind
 from clarion.pipeline.generate import TENANT_RESTS_FOR
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.ensure import WrappedKeys
-from clarion.producers.direct import Recipient, SendCommand
 from clarion.sealing.place import payload_place
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
-from tests.unit.pipeline_line import DEFINITIONS, TENANT, TRACE, Line, Scripted
+from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted
 
 DONE, FAILED = NotificationStatus.DONE, NotificationStatus.FAILED
 
@@ -101,10 +101,8 @@ async def test_a_life_ends_after_a_time_that_was_put_off(line: Line) -> None:
 
 async def send_of(line: Line, tenant_id: str) -> UUID:
     """Accept one notification of another tenant."""
-    command = SendCommand(
-        type="welcome", to=(Recipient(address="kim@example.com"),), data={"name": "Kim"}, actor="test", trace=TRACE
-    )
-    return (await line.sends.send(tenant_id, command)).job_id
+    asked = SendRequest(type="welcome", to=(Recipient(address="kim@example.com"),), data={"name": "Kim"})
+    return (await line.accept(asked, tenant_id=tenant_id)).job_id
 
 
 async def make_tenant(line: Line, tenant_id: str) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from clarion.catalog.publish import Publisher
+from clarion.client.wire import Recipient
 from clarion.domain.backoff import NOT_CALLED_FOR, NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
 from clarion.domain.call_times import CALL_TIMEOUT
@@ -21,7 +22,6 @@ from clarion.domain.notification import NotificationJob, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BrokenInvariant, Conflict, InvalidAddress, InvalidInput
 from clarion.ports.renderer import Bundle
-from clarion.producers.direct import Recipient
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Newer, Scripted

@@ -5,13 +5,13 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from clarion.client.wire import Recipient, SendAnswer
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.call import Deferred, Unknown
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
 from clarion.domain.timeline import TimelineLine, timeline_lines
 from clarion.pipeline.schedule import Schedule
-from clarion.producers.direct import Recipient, SendAnswer
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Scripted

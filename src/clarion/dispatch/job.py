@@ -20,6 +20,7 @@ from clarion.dispatch.request import (
     Payload,
     Reminder,
     ReportRun,
+    check_due,
 )
 from clarion.domain import derived_id, key
 from clarion.domain.fingerprint import Fingerprint
@@ -43,7 +44,11 @@ PAYLOAD_BYTES_MAX: Final = 64 * 1024
 def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntry:
     """Make a job with its scheduler row and, under an idempotency key, its guard."""
     partition_key, row_key, guid, message_id = _place(request, keys)
-    payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=request.due_at))
+    due_at = request.not_before_at
+    if due_at is not None and due_at <= request.source_at:
+        due_at = None  # a time that has passed means now, even one that no engine could store
+    check_due(due_at)
+    payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=due_at))
     direct = isinstance(request.origin, Direct)
     # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source
     # may have changed since: the first reading stands, and that is no conflict.
@@ -84,8 +89,8 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         artifact_pk=job.partition_key,
         artifact_rk=job.row_key,
         event_type=job.event_type,
-        lane=request.lane,
-        due_at=request.due_at,
+        lane=request.lane or request.resolved_lane,
+        due_at=due_at,
         correlation_id=job.correlation_id,
         traceparent=job.traceparent,
     )
@@ -122,13 +127,13 @@ def _guard(keys: TenantKeys, direct: Direct, job: NotificationJob) -> Idempotenc
 
 def _asked(request: JobRequest) -> dict[str, object]:
     """Give what a caller of ours asked for; what it did not give is null and so no part of the canonical form."""
-    due_at = request.asked_due_at
+    not_before_at = request.not_before_at
     return {
         "to": msgspec.to_builtins(request.to),
         "data": msgspec.to_builtins(request.data),
-        "lane": request.asked_lane,
+        "lane": request.lane,
         # Microseconds, in text: every instant that a caller can write has them, whichever its zone.
-        "not_before_at": due_at and str((due_at - EPOCH_AT) // MICROSECOND),
+        "not_before_at": not_before_at and str((not_before_at - EPOCH_AT) // MICROSECOND),
     }
 
 

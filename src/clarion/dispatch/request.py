@@ -128,8 +128,8 @@ class FromEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A notification event: what to tell, to whom, about what, and where it comes from.
 
-    `asked_lane` and `asked_due_at` are what a caller gave, absent where it gave none, and are compared as given; `lane`
-    and `due_at` are what that came to.
+    `lane`, `not_before_at` and `template_version` are as the caller gave them, absent where it gave none, and of a
+    direct send they are compared so. `resolved_…` is what holds where nothing was given.
     """
 
     origin: Direct | FromAutomation | FromCampaign | FromEvent
@@ -141,10 +141,9 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     template_key: Name | None = None
     template_version: Count | None = None
     resolved_template_version: Count | None = None
-    lane: Lane = Lane.NORMAL
-    asked_lane: Lane | None = None
-    due_at: Instant | None = None
-    asked_due_at: Instant | None = None
+    lane: Lane | None = None
+    resolved_lane: Lane = Lane.NORMAL
+    not_before_at: Instant | None = None
     scheduled: bool = True
     actor: Name | None = None
     trace: Trace
@@ -226,10 +225,15 @@ def checked(value: T) -> T:
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise _refused(message, field=path.rstrip("`") or type(value).__name__) from None
-    due_at, (first, last) = getattr(value, "due_at", None), DUE_YEARS
+    check_due(getattr(value, "due_at", None))
+    return value
+
+
+def check_due(due_at: datetime | None) -> None:
+    """Refuse a due time that some engine could not give back."""
+    first, last = DUE_YEARS
     if due_at is not None and not first <= due_at.year <= last:
         raise _refused(f"it is outside of the years {first} to {last}", field="due_at")
-    return value
 
 
 def _refused(message: str, *, field: str) -> InvalidInput:

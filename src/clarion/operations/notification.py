@@ -3,20 +3,24 @@
 A notification is named by its job's id or by that of one of its messages, everywhere.
 """
 
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
 from clarion.bootstrap import Platform
 from clarion.client import wire
-from clarion.dispatch.request import Trace
+from clarion.dispatch.request import Direct, JobRequest, Trace
+from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.key import event_job_pk, manual_job_pk
+from clarion.domain.notification import NotificationJob
+from clarion.domain.recipient import Target
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
 from clarion.operations.shape import as_wire
 from clarion.operations.wake import Wake
-from clarion.producers.direct import Recipient, SendCommand, target_of
+from clarion.producers.direct import origin_of, target_of
 
 
 class Notifications:
@@ -27,27 +31,20 @@ class Notifications:
         self._store = platform.store
         self._sends = platform.sends
         self._keyring = platform.keyring
+        self._clock = platform.clock
+        self._ids = platform.ids
         self._wake = wake
 
     async def send(
         self, tenant_id: str, asked: wire.SendRequest, *, key: str | None, actor: str, trace: Trace
     ) -> wire.SendAnswer:
         """Accept a notification, once for its key: it is stored when this returns (I-24), and the workers send it."""
-        command = SendCommand(
-            type=asked.type,
-            to=tuple(map(_recipient, asked.to)),
-            data=asked.data,
-            entity=None if asked.entity is None else (asked.entity.type, asked.entity.guid),
-            key=key,
-            lane=asked.lane,
-            not_before_at=asked.not_before_at,
-            actor=actor,
-            trace=trace,
-        )
-        accepted = await self._sends.send(tenant_id, command)
-        if not accepted.repeated:
+        origin, now = origin_of(key, self._ids), self._clock.now()
+        request = read_request(asked, origin=origin, source_at=now, actor=actor, trace=trace)
+        answer = answer_of(await self._sends.send(tenant_id, request))
+        if not answer.repeated:
             self._wake("stages")
-        return as_wire(accepted, wire.SendAnswer)
+        return answer
 
     async def find(self, tenant_id: str, named: UUID) -> wire.Notification | None:
         """Say how a notification stands, with each of its messages."""
@@ -120,15 +117,44 @@ class Notifications:
     async def _place(self, tenant_id: str, recipient: wire.Recipient) -> str:
         """Find where a recipient's history opens; an address is found by its hash."""
         try:
-            identity = target_of(_recipient(recipient)).identity
+            identity = _target(recipient, field="entity").identity
         except InvalidInput as error:
             raise type(error)(error.message, field="entity", hint=error.hint) from None
         hashed = (await self._keyring.get(tenant_id)).hash_of(identity)
         return manual_job_pk(entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0))
 
 
-def _recipient(one: wire.Recipient) -> Recipient:
-    return Recipient(**msgspec.structs.asdict(one))
+def read_request(
+    asked: wire.SendRequest, *, origin: Direct, source_at: datetime, actor: str, trace: Trace
+) -> JobRequest:
+    """Read what a caller asks for; its job's time is when it was asked."""
+    return JobRequest(
+        origin=origin,
+        event_type=asked.type,
+        source_at=source_at,
+        entity=None if asked.entity is None else (asked.entity.type, asked.entity.guid),
+        to=tuple(_target(one, field=f"to[{place}]") for place, one in enumerate(asked.to)),
+        data=asked.data,
+        lane=asked.lane,
+        not_before_at=asked.not_before_at,
+        actor=actor,
+        trace=trace,
+    )
+
+
+def answer_of(accepted: Ensured[NotificationJob]) -> wire.SendAnswer:
+    """Answer a send with the job that was made, or that was found under its key."""
+    job = accepted.record
+    return wire.SendAnswer(
+        job_id=job.guid,
+        message_id=job.message_id,
+        accepted_at=job.source_at,
+        repeated=accepted.outcome is not Outcome.CREATED,
+    )
+
+
+def _target(one: wire.Recipient, *, field: str) -> Target:
+    return target_of(**msgspec.structs.asdict(one), field=field)
 
 
 def _notification(timeline: JobTimeline) -> wire.Notification:

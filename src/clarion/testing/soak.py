@@ -27,12 +27,13 @@ from uuid import UUID
 import msgspec
 
 from clarion.bootstrap import Platform, Settings, open_platform, prepare
+from clarion.client import wire
 from clarion.dispatch.request import Trace
 from clarion.domain.identity import Channel
 from clarion.domain.timeline import JobTimeline
 from clarion.errors import ClarionError
+from clarion.operations import Operations
 from clarion.ports.renderer import Definition
-from clarion.producers.direct import Recipient, SendCommand
 from clarion.testing.postgres import postgres_server
 from clarion.testing.soak_verdict import Kill, Verdict, counted_by_message, is_settled, judge
 
@@ -179,9 +180,11 @@ class Soak:
 
     async def _send_until(self, platform: Platform, count: int) -> None:
         """Have messages accepted until there are so many."""
+        notifications = Operations(platform, wake=lambda _: None).notifications
         while len(self._jobs) < count:
-            number = len(self._jobs)
-            answer = await platform.sends.send(TENANT, _command(number))
+            name = f"message-{len(self._jobs)}"
+            asked, trace = _asked(len(self._jobs)), Trace(correlation_id=name)
+            answer = await notifications.send(TENANT, asked, key=name, actor="soak", trace=trace)
             self._jobs.append(answer.job_id)
 
     async def _kill_one(self, platform: Platform) -> None:
@@ -332,16 +335,10 @@ async def _set_up(platform: Platform) -> None:
     )
 
 
-def _command(number: int) -> SendCommand:
+def _asked(number: int) -> wire.SendRequest:
     """Write one message."""
-    return SendCommand(
-        type=TYPE,
-        to=(Recipient(address=f"reader-{number}@example.com"),),
-        data={"text": f"Message {number}"},
-        key=f"message-{number}",
-        actor="soak",
-        trace=Trace(correlation_id=f"message-{number}"),
-    )
+    recipient = wire.Recipient(address=f"reader-{number}@example.com")
+    return wire.SendRequest(type=TYPE, to=(recipient,), data={"text": f"Message {number}"})
 
 
 def _span(length: timedelta) -> str:

@@ -10,9 +10,10 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.client.wire import Recipient, SendAnswer, SendRequest
 from clarion.dispatch.request import Trace
 from clarion.errors import CallerError, ClarionError, Conflict
-from clarion.producers.direct import Recipient, SendAnswer, SendCommand
+from clarion.operations import Operations
 from clarion.testing.simulation import content
 from clarion.testing.simulation.node import POISON, Node
 from clarion.testing.simulation.option import JobPlan
@@ -59,11 +60,11 @@ class Clients:
     async def _come(self, plan: JobPlan, at: float, payload: str) -> None:
         """Ask until there is an answer; without a key only once, since a second time would be a second job."""
         await asyncio.sleep(at)
-        command = self._command(plan, payload)
+        asked = self._asked(plan, payload)
         lost = False
         for _ in range(TRIES_MAX if plan.keyed else 1):
             try:
-                answer = await self._world.ask(lambda door: _send(door, command))
+                answer = await self._world.ask(lambda door: _send(door, plan, asked))
             except Conflict:
                 self._world.trace(f"client: job {plan.number} ({payload}) is a conflict")
                 break
@@ -96,17 +97,14 @@ class Clients:
                 world.fail(Violation("I-04", f"the key of job {plan.number} was accepted with two payloads"))
         self.promises[answer.job_id] = Promise(job_id=answer.job_id, plan=plan, payload=payload)
 
-    def _command(self, plan: JobPlan, payload: str) -> SendCommand:
+    def _asked(self, plan: JobPlan, payload: str) -> SendRequest:
         """Write what a client asks for; the same every time."""
         delay = plan.later_by
-        return SendCommand(
+        return SendRequest(
             type=plan.type,
             to=_recipients(plan),
             data={"text": f"{payload} text of job {plan.number}{POISON if plan.poison else ''}"},
-            key=f"key-{plan.number}" if plan.keyed else None,
             not_before_at=None if delay is None else self._world.now() + timedelta(seconds=delay),
-            actor="client",
-            trace=Trace(correlation_id=plan.correlation_id),
         )
 
 
@@ -115,8 +113,12 @@ def expected(plan: JobPlan) -> int:
     return content.PEOPLE if plan.by_group else len(plan.to)
 
 
-async def _send(door: Node, command: SendCommand) -> SendAnswer:
-    return await door.platform.sends.send(content.TENANT, command)
+async def _send(door: Node, plan: JobPlan, asked: SendRequest) -> SendAnswer:
+    notifications = Operations(door.platform, wake=lambda _: None).notifications
+    key = f"key-{plan.number}" if plan.keyed else None
+    return await notifications.send(
+        content.TENANT, asked, key=key, actor="client", trace=Trace(correlation_id=plan.correlation_id)
+    )
 
 
 def _recipients(plan: JobPlan) -> tuple[Recipient, ...]:

@@ -116,14 +116,7 @@ class Node:
             renderer=renderer or content.renderer(),
             accounts={channel: channel for channel in CHANNELS},
             providers=providers,
-            sends=DirectSends(
-                dispatcher=dispatcher,
-                keyring=keyring,
-                templates=templates,
-                renderer=content.renderer(),
-                clock=self.clock,
-                ids=ids,
-            ),
+            sends=DirectSends(dispatcher=dispatcher, templates=templates, renderer=content.renderer()),
             clock=self.clock,
             ids=ids,
             randomness=bytes,  # nobody asks for any here: keys of the API are not made in a simulation
