@@ -32,9 +32,8 @@ def test_a_worker_counts_its_calls_by_provider_channel_and_outcome(house: House)
             so=lambda all_: all_.get('clarion_calls_total{account="sandbox",channel="sms",outcome="accepted"}') == 1,
         )
         assert worker.call("GET", "/health", token="").json == {"alive": True}
-        assert (
-            worker.call("GET", "/v1/types").status == 404
-        )  # the process has no route that needs a key, so a key opens nothing
+        # A worker serves no route that needs a key, so a key opens nothing.
+        assert worker.call("GET", "/v1/types").status == 404
         assert worker.stop() == 0
 
 
