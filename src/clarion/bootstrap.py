@@ -9,7 +9,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -38,14 +38,21 @@ DEFAULT_HOME: Final = "clarion-data"
 
 
 ACCOUNT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,252}")
-"""What an operator may call an account: also what we call one by ourselves, so that an account which moved can keep it.
-It stands in the address of its receipts, in timelines and in metrics."""
+"""What an operator may call an account; the names that we make up ourselves fit too, so that an operator can keep one
+when the account's URL changes. It stands in the address of its receipts, in timelines and in metrics."""
 
 SWEEP_EVERY: Final = 50_000
-"""New objects between two sweeps for cycles: a message makes dozens and no cycle, so sweeping often finds nothing."""
+"""New objects between two runs of the garbage collector: a message makes dozens, and no cycles for it to find."""
 
 GIVE_WAY_AFTER: Final = 0.0005
 """Seconds until the interpreter gives way to a thread that waits for it, such as an HTTP client's with its replies."""
+
+BlobOpener = Callable[[str], Blobs]
+"""What an entry point of `clarion.blobs` offers: it opens the blob store at a URL."""
+
+Inspector = Callable[[str], Awaitable[None]]
+"""What an entry point of `clarion.stores` may offer as `inspect`: it looks through the whole store at a URL for damage,
+and raises where there is any."""
 
 T = TypeVar("T")
 
@@ -91,22 +98,6 @@ class WakeUpOpener(Protocol):
 
     async def __call__(self, url: str, *, hear: Callable[[str], None]) -> RemoteWakeUp:
         """Connect; `hear` is called with the topic of every wake-up of another process."""
-        ...
-
-
-class Inspector(Protocol):
-    """What an entry point of `clarion.stores` may offer as `inspect`, where damage can be looked for."""
-
-    async def __call__(self, url: str) -> None:
-        """Look through the whole store and raise where it is damaged."""
-        ...
-
-
-class BlobOpener(Protocol):
-    """What an entry point of `clarion.blobs` offers."""
-
-    def __call__(self, url: str) -> Blobs:
-        """Open a blob store."""
         ...
 
 
@@ -191,7 +182,7 @@ async def prepare(settings: Settings) -> Migrated:
 
 
 def require_home(settings: Settings) -> None:
-    """Raise where the folder of the installation is not there: a mistyped one is not to be made by who only looks."""
+    """Raise where the installation has no folder: only `migrate` makes one, so that a mistyped name makes none."""
     if settings.home is not None and not settings.home.is_dir():
         raise BadConfiguration(
             f"there is no folder {settings.home}", hint="correct CLARION_HOME; for a new one, run: clarion migrate"
@@ -234,7 +225,7 @@ async def check(settings: Settings) -> None:
     """Open everything as the program would, a tenant's keys too, and have a store that can do so look for damage."""
     async with open_platform(settings) as platform:
         for tenant_id in await platform.store.list_tenants(limit=1):
-            await platform.keyring.get(tenant_id)  # that there is a master key does not say that it is the right one
+            await platform.keyring.get(tenant_id)  # they open only under the master key that wrapped them
         inspect = cast(Inspector | None, getattr(_engine(settings), "inspect", None))
         if inspect is not None:
             await inspect(settings.store)
@@ -287,7 +278,7 @@ async def _open_providers(
 
 
 def _account_name(url: str) -> str:
-    """Call an account after its URL alone, so that the rows which are pinned to it find it whoever it serves."""
+    """Name an account after its URL alone: rows that are pinned to it find it even if it serves other channels now."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -358,8 +349,8 @@ def _adapter(group: str, url: str, *, setting: str) -> object:
 
 
 def run_service(work: Coroutine[Any, Any, T]) -> T:
-    """Run a process that serves or sends: on the faster event loop, with few sweeps for garbage, quick to give way."""
-    import uvloop  # late: short commands do without it
+    """Run a process that serves or sends, with the settings of decision 0020."""
+    import uvloop  # here, because loading it would make short commands slower
 
     gc.freeze()
     gc.set_threshold(SWEEP_EVERY)

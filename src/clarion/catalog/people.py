@@ -15,7 +15,7 @@ from clarion.domain.identity import Channel, Identity
 from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict
 from clarion.ports.catalog import CatalogStore, Person
-from clarion.ports.ensure import ITEMS_MAX
+from clarion.ports.ensure import in_sets
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import profile_place
 
@@ -56,8 +56,7 @@ class People:
     async def put(self, tenant_id: str, people: Sequence[PersonEntry], *, trace: Trace) -> None:
         """Insert or replace people with the contacts that they have now."""
         keys = await self._keyring.get(tenant_id)
-        for start in range(0, len(people), ITEMS_MAX):
-            chunk = people[start : start + ITEMS_MAX]
+        for chunk in in_sets(people):
             addresses = await self._addresses(tenant_id, chunk, trace)
             await self._catalog.put_people(
                 tenant_id, [self._person(keys, one, addresses.get(place, ())) for place, one in enumerate(chunk)]
@@ -75,8 +74,7 @@ class People:
         """Ensure every contact; return the ids of each person's address versions, by the person's place."""
         wanted = [(place, one, contact) for place, one in enumerate(people) for contact in one.contacts]
         found: dict[int, tuple[int, ...]] = {}
-        for start in range(0, len(wanted), ITEMS_MAX):
-            chunk = wanted[start : start + ITEMS_MAX]
+        for chunk in in_sets(wanted):
             given = [
                 Destination(
                     identity=one.identity,

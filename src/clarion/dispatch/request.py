@@ -22,7 +22,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-"""A serial, version or number of a re-run; nobody gets there by hand, and it fits every engine's integer."""
+"""A serial, version or number of a re-run: more than anybody reaches, and within every engine's integer."""
 
 DUE_YEARS: Final = (1970, 9998)
 """Between which a due time can be stored and read in every engine, whichever its zone, with a lifetime behind it."""
@@ -51,7 +51,7 @@ class DateTrigger(msgspec.Struct, frozen=True, kw_only=True, tag="date"):
 
 
 class ThresholdTrigger(msgspec.Struct, frozen=True, kw_only=True, tag="threshold"):
-    """Due when a metric meets a value; the policy says how often, and with what the key must tell firings apart."""
+    """Due when a metric meets a value; the policy says how often, and which field tells two firings apart."""
 
     metric: Name
     value: float | None

@@ -1,7 +1,4 @@
-"""When to try again: exponential, with jitter that derives from the key, so that a replayed run waits the same.
-
-Pure: chance has no part in it.
-"""
+"""When to try again: exponential, with jitter that derives from the key, so that a replayed run waits the same."""
 
 import hashlib
 from datetime import timedelta
@@ -15,7 +12,7 @@ ATTEMPTS_MAX: Final = 8
 """With the waits below the last attempt comes about an hour after the first: longer than most outages."""
 
 ATTEMPTS_UNCERTAIN_MAX: Final = 20
-"""Of a row whose workers are lost in the middle of its calls: perhaps it is the row that ends them."""
+"""Of a row whose workers were lost in the middle of its calls. By then it may well be the row that kills them."""
 
 NOT_CALLED_MAX: Final = 10
 """A row whose call could not be put together this often will not be called the next time either."""

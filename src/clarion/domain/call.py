@@ -102,4 +102,4 @@ WINDOW_MIN: Final = timedelta(minutes=15)
 """A shorter window can pass while a worker is paused between its check and its call (I-10)."""
 
 MARGIN: Final = timedelta(minutes=5)
-"""Longer than the longest pause of a process that we still believe in."""
+"""Longer than a process may stand still between its check and its call (garbage collection, a busy machine)."""

@@ -36,6 +36,18 @@ class StageClaim(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: NotificationScheduler
     job: NotificationJob
 
+    @property
+    def hold(self) -> tuple[int, int]:
+        """What the rows that are made under this claim name it by: the scheduler row's id and version."""
+        return self.scheduler.id or 0, self.scheduler.version
+
+    def ended(
+        self, to: NotificationStatus, *, stage: Stage, reason: str | None = None, delay: timedelta = timedelta()
+    ) -> "StageResult":
+        """Say how the stage ended that this claim was taken for."""
+        scheduler_id, version = self.hold
+        return StageResult(scheduler_id=scheduler_id, version=version, to=to, stage=stage, reason=reason, delay=delay)
+
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a stage ended. Ready means the given stage next, after `delay`; a retry counts, a next stage does not."""

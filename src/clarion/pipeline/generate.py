@@ -26,7 +26,7 @@ from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, RenderFailed, SealBroken
-from clarion.ports.ensure import ITEMS_MAX
+from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import Bundle, Renderer
@@ -38,10 +38,10 @@ BATCH: Final = 200
 """As in schedule: statements are shared, and a worker that dies leaves little behind."""
 
 ALONE_FOR: Final = timedelta(milliseconds=20)
-"""About what a job takes by itself; those that wait behind it come back one after the other."""
+"""About what one job takes. Jobs that are to be made alone are put off by multiples of it, to come back one by one."""
 
 TENANT_RESTS_FOR: Final = timedelta(minutes=5)
-"""What a tenant's jobs wait for somebody to mend what is wrong with the tenant."""
+"""How long jobs are put off if something is wrong with their whole tenant, so that somebody has time to mend it."""
 
 log = structlog.get_logger("clarion.pipeline")
 
@@ -57,11 +57,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def job_id(self) -> int:
         """The stored job's id."""
         return self.claim.job.id or 0
-
-    @property
-    def hold(self) -> tuple[int, int]:
-        """The claim under which its rows are made."""
-        return self.claim.scheduler.id or 0, self.claim.scheduler.version
 
 
 class Generate:
@@ -90,11 +85,13 @@ class Generate:
     async def step(self) -> int:
         """Make the rows of a batch of jobs; return how many jobs.
 
-        A job over which a worker was lost before is made alone, after the others: one that kills every worker, or whose
-        data cannot be read, must not take its neighbours with it until they fail for its sake (F-13).
+        A job over which a worker was lost before is made alone, after the others. If it kills every worker that takes
+        it, the jobs beside it would otherwise be rescued as often as it is, and fail with it in the end (F-13).
         """
         claims = await self._queue.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=BATCH, lease=self._lease)
-        rescued = sorted((claim for claim in claims if claim.scheduler.rescue_count), key=_rescues)
+        rescued = sorted(
+            (claim for claim in claims if claim.scheduler.rescue_count), key=lambda claim: claim.scheduler.rescue_count
+        )
         if rescued[1:]:
             why = "waits to be made alone: a worker was lost over it"
             await self._queue.finish_stage([_later(one, n * ALONE_FOR, why) for n, one in enumerate(rescued[1:], 1)])
@@ -105,7 +102,7 @@ class Generate:
     async def _make(self, claims: Sequence[StageClaim]) -> None:
         """Make the rows of jobs, tenant by tenant, and finish them together.
 
-        A tenant that is in trouble as a whole, such as for keys that do not open, has its jobs put off, and no other's.
+        If something is wrong with a whole tenant, such as keys that do not open, only that tenant's jobs are put off.
         """
         by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
         for claim in claims:
@@ -135,12 +132,13 @@ class Generate:
                 results.append(_failed(plan.claim, str(error)))
                 continue
             sends += _outgoing(tenant_id, plan, sets[plan.job_id])
-            results.append(_finished(plan.claim, NotificationStatus.DONE, reason=summary(sets[plan.job_id])))
-        for start in range(0, len(inbox), ITEMS_MAX):
-            await self._dispatcher.ensure_user_messages(tenant_id, inbox[start : start + ITEMS_MAX])
-        for start in range(0, len(sends), ITEMS_MAX):
-            # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
-            await self._dispatcher.ensure_outgoing_messages(tenant_id, sends[start : start + ITEMS_MAX])
+            reason = summary(sets[plan.job_id])
+            results.append(plan.claim.ended(NotificationStatus.DONE, stage=Stage.GENERATE, reason=reason))
+        # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
+        for lines in in_sets(inbox):
+            await self._dispatcher.ensure_user_messages(tenant_id, lines)
+        for items in in_sets(sends):
+            await self._dispatcher.ensure_outgoing_messages(tenant_id, items)
         return results
 
     async def _plan(
@@ -235,8 +233,7 @@ class Generate:
             for (channel, address), correlation_id in bare.items()
         ]
         ids: dict[tuple[Channel, str], int] = {}
-        for start in range(0, len(given), ITEMS_MAX):
-            chunk = given[start : start + ITEMS_MAX]
+        for chunk in in_sets(given):
             answers = await self._dispatcher.ensure_address_versions(tenant_id, chunk)
             for one, answer in zip(chunk, answers, strict=True):
                 if answer.proceeds and answer.record.id is not None:
@@ -255,7 +252,7 @@ class Generate:
             return []
         content = msgspec.json.encode(self._renderer.render(plan.bundle, Channel.INBOX, plan.payload.data))
         return [
-            InboxEntry(job=plan.claim.job, hold=plan.hold, recipient=reader, content=content)
+            InboxEntry(job=plan.claim.job, hold=plan.claim.hold, recipient=reader, content=content)
             for reader in readers
             if reader is not None
         ]
@@ -275,7 +272,7 @@ def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient])
             channel=decision.channel,
             address_id=decision.address_id,
             lane=claim.scheduler.lane,
-            hold=plan.hold,
+            hold=plan.claim.hold,
             expires_at=expires_at,
             uncertain_policy=definition.uncertain_policy,
         )
@@ -289,24 +286,10 @@ def _template_name(claim: StageClaim) -> TemplateName:
     return (claim.tenant_id, claim.job.template_key or claim.job.event_type, claim.job.template_version)
 
 
-def _rescues(claim: StageClaim) -> int:
-    return claim.scheduler.rescue_count
-
-
 def _later(claim: StageClaim, delay: timedelta, reason: str) -> StageResult:
     """Give a claim back for a while."""
-    return msgspec.structs.replace(_finished(claim, NotificationStatus.READY, reason=reason), delay=delay)
+    return claim.ended(NotificationStatus.READY, stage=Stage.GENERATE, reason=reason, delay=delay)
 
 
 def _failed(claim: StageClaim, reason: str) -> StageResult:
-    return _finished(claim, NotificationStatus.FAILED, reason=reason)
-
-
-def _finished(claim: StageClaim, to: NotificationStatus, *, reason: str) -> StageResult:
-    return StageResult(
-        scheduler_id=claim.scheduler.id or 0,
-        version=claim.scheduler.version,
-        to=to,
-        stage=Stage.GENERATE,
-        reason=reason,
-    )
+    return claim.ended(NotificationStatus.FAILED, stage=Stage.GENERATE, reason=reason)

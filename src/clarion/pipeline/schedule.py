@@ -37,15 +37,7 @@ class Schedule:
 
 def _decided(claim: StageClaim, disabled: set[tuple[str, str]]) -> StageResult:
     """Skip what the tenant has switched off; send the rest on."""
-    scheduler = claim.scheduler
     if (claim.tenant_id, claim.job.event_type) in disabled:
-        return StageResult(
-            scheduler_id=scheduler.id or 0,
-            version=scheduler.version,
-            to=NotificationStatus.SKIPPED,
-            stage=Stage.SCHEDULE,
-            reason=f"the notification type {claim.job.event_type!r} is switched off for this tenant",
-        )
-    return StageResult(
-        scheduler_id=scheduler.id or 0, version=scheduler.version, to=NotificationStatus.READY, stage=Stage.GENERATE
-    )
+        reason = f"the notification type {claim.job.event_type!r} is switched off for this tenant"
+        return claim.ended(NotificationStatus.SKIPPED, stage=Stage.SCHEDULE, reason=reason)
+    return claim.ended(NotificationStatus.READY, stage=Stage.GENERATE)

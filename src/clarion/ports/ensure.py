@@ -8,7 +8,7 @@ is there writes nothing. A conflict opens its support case in the same transacti
 `testing.contracts` says what each method must do, as tests that every store passes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from clarion.domain.address import AddressVersion
@@ -138,6 +138,12 @@ def unknown_address(address_id: int) -> InvalidInput:
         field="address_id",
         hint="ensure the address version before the messages that go to it",
     )
+
+
+def in_sets(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut items into sets that are small enough for one transaction."""
+    for start in range(0, len(items), ITEMS_MAX):
+        yield items[start : start + ITEMS_MAX]
 
 
 def bounded(items: Sequence[T]) -> Sequence[T]:

@@ -46,7 +46,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def payload_place(job_guid: UUID) -> Place:
-    """Place a job's recipients and merge data; bound to the guid, which its key decides before its time is known."""
+    """Place a job's recipients and merge data, by the job's guid: its row key may become that of an earlier caller."""
     return Place(table="notification_job", column="payload", row_key=str(job_guid))
 
 
