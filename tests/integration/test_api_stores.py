@@ -3,11 +3,14 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from clarion.adapters.host import HostClock
 from clarion.adapters.stores import postgres, sqlite
+from clarion.domain.content import SmsContent
 from clarion.ports.catalog import Role
 from clarion.testing.clock import ManualClock
 from tests.integration.api_harness import (
@@ -26,7 +29,7 @@ from tests.integration.api_harness import (
 
 @asynccontextmanager
 async def api_on(engine: str, request: pytest.FixtureRequest) -> AsyncIterator[ApiHarness]:
-    clock = ManualClock()
+    clock = ManualClock(HostClock().now())  # PostgreSQL has the real time, and would find old messages expired
     if engine == "sqlite":
         path: Path = request.getfixturevalue("migrated_sqlite_path")
         store: sqlite.SqliteStore | postgres.PostgresStore = await sqlite.open_store(f"sqlite:///{path}", clock=clock)
@@ -64,6 +67,23 @@ async def test_a_notification_is_sent_once_asked_about_and_canceled(
         later = (await client.post("/v1/notifications", json=WELCOME)).json()
         path = f"/v1/notifications/{later['job_id']}/cancel"
         assert [(await client.post(path)).json()["repeated"] for _ in range(2)] == [False, True]
+
+
+@each_engine
+async def test_six_texts_to_one_number_leave_in_the_order_in_which_they_were_accepted(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
+    """All six are generated in one step; the keys of direct jobs sort the newest first."""
+    body = {"type": "one-time-code", "to": [{"address": "+4915112345678"}]}
+    codes = [f"{n}{n}{n}{n}{n}{n}" for n in range(6)]
+    async with api_on(engine, request) as api, api.client() as client:
+        for code in codes:
+            answer = await client.post("/v1/notifications", json=body | {"data": {"code": code}})
+            assert answer.status_code == 202, answer.text
+            api.clock.advance(timedelta(milliseconds=7))
+        await api.line.drain()
+        texts = [call.content.text for call in api.provider.calls if isinstance(call.content, SmsContent)]
+        assert [code for text in texts for code in codes if code in text] == codes
 
 
 @each_engine

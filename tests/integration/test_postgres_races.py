@@ -60,13 +60,32 @@ async def outgoing_messages(store: PostgresStore, tenant: str, numbers: Sequence
     return lambda caller: caller.ensure_outgoing_messages(tenant, items)
 
 
+async def notification_schedulers(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    assert not differing, "of these rows nothing is compared"
+    items = [make.notification_scheduler(n) for n in numbers]
+    return lambda store: store.ensure_notification_schedulers(tenant, items)
+
+
 TABLES: Final[dict[Prepare, str]] = {
     address_versions: "address_version",
     automation_schedulers: "automation_scheduler",
     guarded_jobs: "notification_job",
     outgoing_messages: "outgoing_message",
+    notification_schedulers: "notification_scheduler",
 }
+KEYS: Final[dict[Prepare, str]] = {
+    address_versions: "SELECT recipient_id_hash, channel, serial FROM address_version ORDER BY ctid",
+    automation_schedulers: "SELECT scheduler_key FROM automation_scheduler ORDER BY ctid",
+    guarded_jobs: "SELECT row_key FROM notification_job ORDER BY ctid",
+    outgoing_messages: "SELECT bucket, pk, rk FROM outgoing_key ORDER BY ctid",
+    notification_schedulers: "SELECT artifact_pk, artifact_rk FROM notification_scheduler ORDER BY ctid",
+}
+"""Unique keys in the order in which they were inserted."""
+
 each_kind = pytest.mark.parametrize("prepare", TABLES, ids=lambda prepare: prepare.__name__)
+each_compared = pytest.mark.parametrize(
+    "prepare", [one for one in TABLES if one is not notification_schedulers], ids=lambda prepare: prepare.__name__
+)
 
 
 async def at_every_statement(
@@ -139,17 +158,25 @@ async def test_overlapping_sets_in_opposite_orders_wait_for_each_other_and_never
 
 
 @each_kind
-async def test_rows_are_inserted_in_the_order_of_their_keys_whatever_order_was_asked(
-    race: Race, prepare: Prepare
-) -> None:
+async def test_keys_are_inserted_in_their_own_order_whatever_order_was_asked(race: Race, prepare: Prepare) -> None:
     """So that of two overlapping sets the one that comes first to their first shared key comes first to all."""
     call = await prepare(race.second, "acme", (5, 2, 4, 1, 3), False)
-    ids = {answer.record.key: answer.record.id for answer in await call(race.second)}
-    assert [ids[key] for key in sorted(ids)] == sorted(ids.values())
-    assert list(ids) != sorted(ids)
+    asked = [answer.record.key for answer in await call(race.second)]
+    assert asked != sorted(asked)
+    inserted = [tuple(row) for row in await race.observer.fetch(KEYS[prepare])]
+    assert len(inserted) == len(asked)
+    assert inserted == sorted(inserted)
 
 
-@each_kind
+@pytest.mark.parametrize("prepare", [outgoing_messages, notification_schedulers], ids=lambda prepare: prepare.__name__)
+async def test_rows_that_wait_for_workers_get_their_ids_in_the_order_asked(race: Race, prepare: Prepare) -> None:
+    """Those that are due together are claimed in the order of their ids."""
+    call = await prepare(race.second, "acme", (5, 2, 4, 1, 3), False)
+    ids = [answer.record.id for answer in await call(race.second)]
+    assert ids == sorted(ids)
+
+
+@each_compared
 async def test_of_two_with_different_content_one_creates_and_one_is_in_conflict(race: Race, prepare: Prepare) -> None:
     for meeting in await at_every_statement(race, prepare, differing=True):
         (one,), (other,) = meeting.first, meeting.second
@@ -161,7 +188,7 @@ async def test_of_two_with_different_content_one_creates_and_one_is_in_conflict(
         assert await rows(race, prepare, meeting.tenant) == 1
 
 
-@each_kind
+@each_compared
 async def test_two_conflicts_about_one_row_are_one_case_seen_twice(race: Race, prepare: Prepare) -> None:
     async def conflict_in(tenant: str) -> Call:
         await (await prepare(race.second, tenant, (1,), False))(race.second)

@@ -53,6 +53,7 @@ FEW_OF: dict[str, set[str]] = {
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},
     "insert_user_messages": {"m", "h"},
+    "insert_notification_schedulers": {"n"},
 }
 # Looked up by the tenant alone: of itself it has one row, of its keys and templates a few.
 FEW_OF_A_TENANT = {"t", "k", "tenant_key"}

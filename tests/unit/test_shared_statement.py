@@ -137,6 +137,19 @@ def test_a_join_within_parentheses_ends_with_them() -> None:
     )
 
 
+def test_the_next_id_follows_the_order_of_the_set() -> None:
+    assert texts("INSERT INTO t (id) OVERRIDING SYSTEM VALUE SELECT next_id(t) FROM {rows: a text} AS g") == (
+        (
+            "INSERT INTO t (id) OVERRIDING SYSTEM VALUE SELECT nextval(pg_get_serial_sequence('t', 'id'))"
+            " FROM json_to_recordset($1::json) AS g (a text)"
+        ),
+        (
+            "INSERT INTO t (id) SELECT (SELECT coalesce(max(q.seq), 0) FROM sqlite_sequence AS q WHERE q.name = 't')"
+            " + row_number() OVER () FROM (SELECT g.value ->> 0 AS a FROM json_each(:rows) AS g) AS g"
+        ),
+    )
+
+
 @pytest.mark.parametrize(
     "sql, spelled",
     [

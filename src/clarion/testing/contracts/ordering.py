@@ -10,12 +10,14 @@ from typing import Final
 import pytest
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, NotCalled, Refused, Unknown
-from clarion.domain.claim import FlowQuota, Gate, Settlement
+from clarion.domain.claim import FlowQuota, Gate, Settlement, StageResult
+from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
+from clarion.domain.notification import NotificationJob, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import ACCOUNTS, LEASE, ORDER_KEY, ROUTE, Pump
-from clarion.testing.factories import guid
+from clarion.testing.factories import SOURCE_AT, guarded_entry, guid, notification_job, outgoing_item, scheduler_of
 
 CLOSING: Final[tuple[CallOutcome, ...]] = (Accepted(), Refused(reason="no"), Unknown(reason="lost"))
 NEVER: Final = timedelta(days=1)
@@ -27,6 +29,16 @@ async def make_two(pump: Pump, **fields: object) -> tuple[OutgoingMessage, Outgo
     return first, await pump.message(2, to=1, order_key=ORDER_KEY, **fields)
 
 
+async def accept(harness: StoreHarness, *, newest_first: bool) -> list[NotificationJob]:
+    """Accept six direct sends in one set; their keys sort the newest first, so one of the two ways is against them."""
+    times = [SOURCE_AT + timedelta(seconds=n) for n in range(6)]
+    ordered = sorted(times, reverse=newest_first)
+    entries = [guarded_entry(f"key-{n}", created_at=at, template_key="welcome") for n, at in enumerate(ordered)]
+    assert (sorted(one.job.row_key for one in entries) == [one.job.row_key for one in entries]) is newest_first
+    answers = await harness.store.ensure_notification_jobs(harness.tenant_id, entries)
+    return [answer.record for answer in answers]
+
+
 async def ids(pump: Pump) -> list[int]:
     """Claim what may go out; give the ids."""
     return [one.id for one in await pump.claim()]
@@ -34,6 +46,54 @@ async def ids(pump: Pump) -> list[int]:
 
 class OrderContract:
     """One recipient's messages."""
+
+    @pytest.mark.parametrize("newest_first", [False, True])
+    async def test_jobs_of_one_set_are_claimed_in_the_order_in_which_they_were_accepted(
+        self, harness: StoreHarness, newest_first: bool
+    ) -> None:
+        """In both stages: keys decide a race, and never who goes first."""
+        accepted = [job.row_key for job in await accept(harness, newest_first=newest_first)]
+        for stage in Stage:
+            claims = await harness.store.claim_stage(stage, lanes=tuple(Lane), limit=10, lease=LEASE)
+            assert [claim.job.row_key for claim in claims] == accepted
+            results = [
+                StageResult(
+                    scheduler_id=claim.scheduler.id or 0,
+                    version=claim.scheduler.version,
+                    to=NotificationStatus.READY,
+                    stage=Stage.GENERATE,
+                )
+                for claim in claims
+            ]
+            assert len(await harness.store.finish_stage(results)) == len(accepted)
+
+    @pytest.mark.parametrize("newest_first", [False, True])
+    async def test_scheduler_rows_of_one_set_are_claimed_in_the_order_asked(
+        self, harness: StoreHarness, newest_first: bool
+    ) -> None:
+        """The same for rows that are made after their jobs; one that was there already stays where it is."""
+        jobs = [notification_job(n) for n in (range(6, 0, -1) if newest_first else range(1, 7))]
+        await harness.store.ensure_notification_jobs(harness.tenant_id, [JobEntry(job=job) for job in jobs])
+        pending = [scheduler_of(job) for job in jobs]
+        await harness.store.ensure_notification_schedulers(harness.tenant_id, pending[3:4])
+        await harness.store.ensure_notification_schedulers(harness.tenant_id, [*pending, *pending])
+        claims = await harness.store.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=10, lease=LEASE)
+        asked = [job.row_key for job in jobs]
+        assert [claim.job.row_key for claim in claims] == [asked[3], *asked[:3], *asked[4:]]
+
+    @pytest.mark.parametrize("newest_first", [False, True])
+    async def test_rows_of_one_set_leave_in_the_order_asked(self, harness: StoreHarness, newest_first: bool) -> None:
+        """One after the other, whatever their keys are."""
+        pump, address = Pump(harness), await Pump(harness).address(1)
+        jobs = await accept(harness, newest_first=newest_first)
+        items = [outgoing_item(job, address, order_key=ORDER_KEY) for job in jobs]
+        answers = await harness.store.ensure_outgoing_messages(harness.tenant_id, [*items, *items])
+        left: list[int] = []
+        for _ in jobs:
+            claimed = await pump.claim_one()
+            left.append(claimed.id)
+            await pump.record(Accepted(), claimed)
+        assert left == [answer.record.id for answer in answers[: len(jobs)]] == sorted(left)
 
     async def test_of_two_that_are_due_together_the_earlier_goes_alone(self, harness: StoreHarness) -> None:
         """Though one claim picks both, and though the later one was due first."""

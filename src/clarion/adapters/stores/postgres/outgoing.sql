@@ -28,8 +28,9 @@ ON CONFLICT DO NOTHING;
 -- if a row of its is missing: a repeat must write nothing and a lock is a write, while a cancel must wait for those who
 -- insert and be seen by those who come after it. A key that another transaction has made since then is a violation,
 -- which the caller answers by looking again: that is rare, and to be ready for it in every row is not free. Row keys as
--- in domain.key.outgoing_rk. Counters last, as everywhere, and only of flows with a broadcast; they ask for the keys, so
--- that nobody waits for a key who has a counter.
+-- in domain.key.outgoing_rk. Messages get their ids in the order asked, because those of one recipient go out in the
+-- order of their ids; keys are inserted in their own order, so that two callers cannot deadlock. Counters last, as
+-- everywhere, and only of flows with a broadcast; they ask for the keys, so that nobody waits for a key who has a counter.
 WITH parent AS MATERIALIZED (
   SELECT
     array_agg(j.bucket ORDER BY g.place) AS buckets,
@@ -112,11 +113,13 @@ WITH parent AS MATERIALIZED (
     WHERE d.hold IS NULL OR ((SELECT stands FROM held))[d.hold]
     ORDER BY d.bucket, d.pk, d.rk, d.place
   ) AS m
+  ORDER BY m.place
   RETURNING id, bucket, pk, rk, message_id, address_id, channel, attempt_no, correlation_id, flow_id, has_broadcast
 ), keyed AS (
   INSERT INTO outgoing_key (tenant_id, bucket, pk, rk, message_id, outgoing_id)
   SELECT $1, m.bucket, m.pk, m.rk, m.message_id, m.id
   FROM made AS m
+  ORDER BY m.bucket, m.pk, m.rk
   RETURNING outgoing_id
 ), counted AS (
   INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)

@@ -56,29 +56,35 @@ FROM {items: row_key text} AS g
 JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = g.row_key;
 
 -- name: insert_notification_schedulers
--- The key is the dispatch key: a row that is there, in whatever state, is never made again. A row that does not say
--- when it is due is due now, by the store's clock.
+-- A row that is there, in whatever state, is never made again. A row that does not say when it is due is due now, by the
+-- store's clock. Ids are given in the order asked, because rows that are due together are claimed in the order of their
+-- ids; the rows are inserted in the order of their keys, so that two callers cannot deadlock.
 INSERT INTO notification_scheduler (
-  tenant_id, created_at, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at,
+  id, tenant_id, created_at, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at,
   lease_until, retry_count, rescue_count, reason, diagnostics, correlation_id, traceparent
 )
+OVERRIDING SYSTEM VALUE
 SELECT
-  :tenant_id, now(), g.artifact_type, g.artifact_pk, g.artifact_rk, g.event_type, g.lane, g.stage, g.status, g.version,
-  coalesce(g.due_at, now()), g.lease_until, g.retry_count, g.rescue_count, g.reason, g.diagnostics, g.correlation_id,
-  g.traceparent
-FROM {
-  items: artifact_type text, artifact_pk text, artifact_rk text, event_type text, lane text, stage text, status text,
-  version whole, due_at instant, lease_until instant, retry_count whole, rescue_count whole, reason text,
-  diagnostics text, correlation_id text, traceparent text
-} AS g
-WHERE (
-  SELECT s.id
-  FROM notification_scheduler AS s
-  WHERE
-    s.tenant_id = :tenant_id AND s.artifact_type = g.artifact_type AND s.artifact_pk = g.artifact_pk
-    AND s.artifact_rk = g.artifact_rk AND s.event_type = g.event_type
-) IS NULL
-ORDER BY g.artifact_type, g.artifact_pk, g.artifact_rk, g.event_type
+  n.id, :tenant_id, now(), n.artifact_type, n.artifact_pk, n.artifact_rk, n.event_type, n.lane, n.stage, n.status,
+  n.version, coalesce(n.due_at, now()), n.lease_until, n.retry_count, n.rescue_count, n.reason, n.diagnostics,
+  n.correlation_id, n.traceparent
+FROM (
+  SELECT next_id(notification_scheduler) AS id, g.*
+  FROM {
+    items: artifact_type text, artifact_pk text, artifact_rk text, event_type text, lane text, stage text, status text,
+    version whole, due_at instant, lease_until instant, retry_count whole, rescue_count whole, reason text,
+    diagnostics text, correlation_id text, traceparent text
+  } AS g
+  WHERE (
+    SELECT s.id
+    FROM notification_scheduler AS s
+    WHERE
+      s.tenant_id = :tenant_id AND s.artifact_type = g.artifact_type AND s.artifact_pk = g.artifact_pk
+      AND s.artifact_rk = g.artifact_rk AND s.event_type = g.event_type
+  ) IS NULL
+) AS n
+WHERE true
+ORDER BY n.artifact_type, n.artifact_pk, n.artifact_rk, n.event_type
 ON CONFLICT DO NOTHING
 RETURNING id;
 

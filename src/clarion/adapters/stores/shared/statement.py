@@ -5,6 +5,7 @@ A text is PostgreSQL's SQL with named parameters:
     :name                                  a value
     x IN {name: type}, x NOT IN {…}        a set of values
     FROM {name: column type, …} AS g       a set of rows; a column of the type `place` numbers them from 1
+    next_id(table)                         the number that the next new row of a table gets, in the order of the set
 
 A set of rows travels as one JSON text, which both engines unpack faster than the drivers send arrays. `JOIN table AS t
 ON condition` always means: for each row so far, look up the rows of `table`, in the order written. Neither engine may
@@ -54,7 +55,14 @@ _NEXT_CLAUSE: Final = re.compile(
     r"\b(?:LEFT JOIN|JOIN|WHERE|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|FOR)\b"
 )
 
+_POSTGRES_WORDS: Final = ((re.compile(r"\bnext_id\((\w+)\)"), r"nextval(pg_get_serial_sequence('\1', 'id'))"),)
+
 _SQLITE_WORDS: Final = (
+    (
+        re.compile(r"\bnext_id\((\w+)\)"),
+        r"(SELECT coalesce(max(q.seq), 0) FROM sqlite_sequence AS q WHERE q.name = '\1') + row_number() OVER ()",
+    ),
+    (re.compile(r"\s+OVERRIDING SYSTEM VALUE"), ""),
     (re.compile(r"\b(?:now|clock_timestamp)\(\)"), "clarion_now()"),
     (re.compile(r"(?<!LEFT )(?<!CROSS )\bJOIN\b"), "CROSS JOIN"),  # SQLite keeps the order of a cross join
     (re.compile(r"\s+FOR (?:NO KEY )?(?:UPDATE|SHARE)(?: OF \w+)?(?: SKIP LOCKED)?"), ""),  # it has one writer
@@ -148,6 +156,9 @@ def compiled(query: Query) -> Statement:
         named = ", ".join(f"{read} AS {column.name}" for read, column in zip(reads, parameter.columns, strict=True))
         return f"(SELECT {named} {rows}) AS {found['alias']}"
 
+    postgres = _PARAMETER.sub(for_postgres, _with_fixed_joins(query.sql))
+    for pattern, spelled in _POSTGRES_WORDS:
+        postgres = pattern.sub(spelled, postgres)
     sqlite = _PARAMETER.sub(for_sqlite, query.sql)
     for pattern, spelled in _SQLITE_WORDS:
         sqlite = pattern.sub(spelled, sqlite)
@@ -155,7 +166,7 @@ def compiled(query: Query) -> Statement:
         name=query.name,
         reason=query.reason,
         parameters=tuple(parameters.values()),
-        postgres=_PARAMETER.sub(for_postgres, _with_fixed_joins(query.sql)),
+        postgres=postgres,
         sqlite=sqlite,
     )
 
