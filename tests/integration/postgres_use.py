@@ -15,13 +15,13 @@ from clarion.adapters.stores.postgres.queue.claim import find_claimed
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, LowMark, Settlement, StageResult
 from clarion.domain.guard import JobEntry
-from clarion.domain.identity import Identity, Lane
+from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportStatus
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from tests.integration.watched_connection import Connection
@@ -253,10 +253,7 @@ async def use_cancels(store: PostgresStore, connection: Connection) -> None:
 async def use_catalog(store: PostgresStore) -> None:
     (address,) = await store.ensure_address_versions(TENANT, [make.address_version()])
     one, group = make.address_version().recipient_id_hash, make.guid(1, "group")
-    person = Person(
-        identity=Identity.user("1-person"), recipient_id_hash=one, profile=b"", address_ids=(address.record.id or 0,)
-    )
-    await store.put_people(TENANT, [person])
+    await store.put_people(TENANT, [make.person(1, address.record)])
     await store.put_group(TENANT, guid=group, name="all", members=[one])
     assert await store.find_recipients(TENANT, [one])
     assert await store.find_members(TENANT, [group])

@@ -17,9 +17,8 @@ from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.adapters.stores.sqlite.session import OUTGOING_KEY
 from clarion.domain.call import Unknown
 from clarion.domain.claim import Gate
-from clarion.domain.identity import Identity
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories
 from clarion.testing.clock import START_AT, ManualClock
@@ -163,16 +162,7 @@ async def fill_queue(store: SqliteStore) -> None:
 async def fill_catalog(store: SqliteStore) -> None:
     """People, groups, templates, keys and the acts that made them."""
     known = await addresses(store, len(NUMBERS))
-    people = [
-        Person(
-            identity=Identity.user(str(n)),
-            recipient_id_hash=address.recipient_id_hash,
-            profile=b"sealed",
-            address_ids=(address.id or 0,),
-        )
-        for n, address in enumerate(known)
-    ]
-    await store.put_people(TENANT, people)
+    await store.put_people(TENANT, [factories.person(n, address) for n, address in enumerate(known)])
     for n in NUMBERS:
         members = [address.recipient_id_hash for address in known[: n % 10]]
         await store.put_group(TENANT, guid=factories.guid(n, "group"), name=f"group {n}", members=members)

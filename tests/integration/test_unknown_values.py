@@ -17,11 +17,11 @@ from clarion.adapters.stores.postgres import open_store as open_postgres
 from clarion.adapters.stores.sqlite import InlineRunner
 from clarion.adapters.stores.sqlite import open_store as open_sqlite
 from clarion.domain.guard import JobEntry
-from clarion.domain.identity import Identity, IdentityDomain, Lane
+from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
 from clarion.domain.seal import Purpose
 from clarion.errors import ProgramTooOld
-from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.store import Store
 from clarion.testing import factories as make
 from clarion.testing.clock import ManualClock
@@ -71,13 +71,7 @@ async def fill(store: Store) -> None:
     await store.ensure_messaging_jobs(TENANT, [MESSAGING_JOB])
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=JOB, scheduler=make.scheduler_of(JOB))])
     (address,) = await store.ensure_address_versions(TENANT, [ADDRESS])
-    person = Person(
-        recipient_id_hash=ADDRESS.recipient_id_hash,
-        identity=Identity(domain=IdentityDomain.USER, id="1"),
-        profile=b"",
-        address_ids=(address.record.id or 0,),
-    )
-    await store.put_people(TENANT, [person])
+    await store.put_people(TENANT, [make.person(1, address.record)])
 
 
 READERS: dict[str, tuple[str, Callable[[Store], Awaitable[object]]]] = {

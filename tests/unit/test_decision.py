@@ -6,7 +6,8 @@ import pytest
 
 from clarion.domain.decision import Known, decide, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.recipient import Decision, FrozenRecipient, RecipientFacts, Target
+from clarion.domain.person import Person
+from clarion.domain.recipient import Decision, FrozenRecipient, Target
 
 EMAIL, SMS, INBOX = Channel.EMAIL, Channel.SMS, Channel.INBOX
 STAFF, NOBODY = UUID(int=1), UUID(int=2)
@@ -18,8 +19,14 @@ def hash_of(identity: Identity) -> str:
     return f"{identity.domain}/{identity.id}"
 
 
-def person(identity: Identity, *contacts: tuple[Channel, int]) -> RecipientFacts:
-    return RecipientFacts(identity=identity, recipient_id_hash=hash_of(identity), profile=b"", contacts=tuple(contacts))
+def person(identity: Identity, *contacts: tuple[Channel, int]) -> Person:
+    return Person(
+        recipient_id_hash=hash_of(identity),
+        domain=identity.domain,
+        person_id=identity.id,
+        profile=b"",
+        contacts=contacts,
+    )
 
 
 KNOWN = Known(

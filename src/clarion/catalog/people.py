@@ -12,9 +12,10 @@ import msgspec
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Destination, Trace
 from clarion.domain.identity import Channel, Identity
+from clarion.domain.person import Person
 from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict
-from clarion.ports.catalog import CatalogStore, Person
+from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import in_sets
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import profile_place
@@ -57,9 +58,9 @@ class People:
         """Insert or replace people with the contacts that they have now."""
         keys = await self._keyring.get(tenant_id)
         for chunk in in_sets(people):
-            addresses = await self._addresses(tenant_id, chunk, trace)
+            contacts = await self._contacts(tenant_id, chunk, trace)
             await self._catalog.put_people(
-                tenant_id, [self._person(keys, one, addresses.get(place, ())) for place, one in enumerate(chunk)]
+                tenant_id, [self._person(keys, one, contacts.get(place, ())) for place, one in enumerate(chunk)]
             )
 
     async def put_group(self, tenant_id: str, group: GroupEntry) -> None:
@@ -68,12 +69,12 @@ class People:
         members = [keys.hash_of(member) for member in group.members]
         await self._catalog.put_group(tenant_id, guid=group.guid, name=group.name, members=members)
 
-    async def _addresses(
+    async def _contacts(
         self, tenant_id: str, people: Sequence[PersonEntry], trace: Trace
-    ) -> dict[int, tuple[int, ...]]:
-        """Ensure every contact; return the ids of each person's address versions, by the person's place."""
+    ) -> dict[int, tuple[tuple[Channel, int], ...]]:
+        """Ensure every contact; return the address versions of each person, by the person's place."""
         wanted = [(place, one, contact) for place, one in enumerate(people) for contact in one.contacts]
-        found: dict[int, tuple[int, ...]] = {}
+        found: dict[int, tuple[tuple[Channel, int], ...]] = {}
         for chunk in in_sets(wanted):
             given = [
                 Destination(
@@ -92,16 +93,17 @@ class People:
                         f"another {contact.channel} destination is stored under the serial {contact.serial}",
                         hint=f"give the new destination the serial {contact.serial + 1}",
                     )
-                found[place] = (*found.get(place, ()), answer.record.id)
+                found[place] = (*found.get(place, ()), (contact.channel, answer.record.id))
         return found
 
-    def _person(self, keys: TenantKeys, one: PersonEntry, address_ids: tuple[int, ...]) -> Person:
+    def _person(self, keys: TenantKeys, one: PersonEntry, contacts: tuple[tuple[Channel, int], ...]) -> Person:
         """Seal a person."""
         recipient_id_hash = keys.hash_of(one.identity)
         profile = msgspec.json.encode({"name": one.name})
         return Person(
-            identity=one.identity,
             recipient_id_hash=recipient_id_hash,
+            domain=one.identity.domain,
+            person_id=one.identity.id,
             profile=profile_place(recipient_id_hash).seal(keys, profile, nonce=self._keyring.nonce()),
-            address_ids=address_ids,
+            contacts=contacts,
         )

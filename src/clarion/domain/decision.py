@@ -12,13 +12,14 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.recipient import Decision, FrozenRecipient, RecipientFacts, Target
+from clarion.domain.person import Person
+from clarion.domain.recipient import Decision, FrozenRecipient, Target
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about the recipients that jobs name; whoever is in none of the mappings is not known."""
 
-    people: Mapping[str, RecipientFacts] = {}  # by recipient_id_hash
+    people: Mapping[str, Person] = {}  # by recipient_id_hash
     members: Mapping[UUID, tuple[str, ...]] = {}  # the recipient_id_hash of each member, by group
     addresses: Mapping[tuple[Channel, str], int] = {}  # the address version of each bare address
 
@@ -62,19 +63,19 @@ def summary(recipients: Sequence[FrozenRecipient]) -> str:
 
 
 def _person(
-    recipient_id_hash: str, facts: RecipientFacts | None, channels: Sequence[Channel], named: Identity | None = None
+    recipient_id_hash: str, person: Person | None, channels: Sequence[Channel], named: Identity | None = None
 ) -> FrozenRecipient:
     """Decide for a person: the inbox, and every address on a channel of the notification; a stranger gets nothing."""
-    identity = facts.identity if facts else named
+    identity = person.identity if person else named
     decisions: list[Decision] = []
     for channel in channels:
-        if channel is Channel.INBOX and facts:
+        if channel is Channel.INBOX and person:
             decisions.append(Decision(channel=channel))
             continue
-        ids = [address_id for where, address_id in facts.contacts if where is channel] if facts else []
+        ids = [address_id for where, address_id in person.contacts if where is channel] if person else []
         decisions += [Decision(channel=channel, address_id=address_id) for address_id in ids]
         if not ids:
-            reason = f"no {channel} address is known" if facts else "the person is not known"
+            reason = f"no {channel} address is known" if person else "the person is not known"
             decisions.append(Decision(channel=channel, skipped=reason))
     return FrozenRecipient(
         recipient_id_hash=recipient_id_hash,

@@ -1,4 +1,4 @@
-"""The recipients of a job: as its caller names them, as they are known, and as the decision about them is stored.
+"""The recipients of a job: as its caller names them, and as the decision about them is stored.
 
 The stored set says who gets the job where, with the reason for every skip. It is frozen when rows are first generated;
 retries and fallback read it and never the directory again (I-06). It holds no addresses, only the ids of address
@@ -21,15 +21,6 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: Identity
     channel: Channel | None = None
-
-
-class RecipientFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One person as known: sealed profile (bound to the recipient hash) and the address versions that are current."""
-
-    identity: Identity
-    recipient_id_hash: str
-    profile: bytes
-    contacts: tuple[tuple[Channel, int], ...]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

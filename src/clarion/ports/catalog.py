@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.ensured import Ensured
-from clarion.domain.identity import Identity
+from clarion.domain.person import Person
 from clarion.ports.facts import TemplateRow
 
 
@@ -34,15 +34,6 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime | None = None
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
-
-
-class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """A person as stored: sealed profile, current address versions."""
-
-    identity: Identity
-    recipient_id_hash: str
-    profile: bytes
-    address_ids: tuple[int, ...] = ()
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,9 +68,9 @@ class CatalogStore(Protocol):
         ...
 
     async def put_people(self, tenant_id: str, people: Sequence[Person]) -> None:
-        """Insert or replace people and their current contacts; the channel is the address version's.
+        """Insert or replace people and their current contacts.
 
-        An address version that is not the person's own is refused, and with it the whole set.
+        An address version that is not the person's own, or not of that channel, is refused, and with it the whole set.
         """
         ...
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain.recipient import RecipientFacts
+from clarion.domain.person import Person
 
 
 class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
 class FactStore(Protocol):
     """Questions that the pipeline asks before it decides."""
 
-    async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, RecipientFacts]:
+    async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, Person]:
         """Return the people behind these recipient hashes, by hash; the unknown are left out."""
         ...
 

@@ -27,6 +27,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem
+from clarion.domain.person import Person
 
 TENANT = "acme"
 IDENTITY_KEY = bytes(range(32))
@@ -218,6 +219,19 @@ def address_version(n: int = 1, /, **fields: object) -> AddressVersion:
         ),
         ciphertext=b"sealed " + destination.encode(),
         correlation_id=f"request-{n}",
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def person(n: int = 1, /, *addresses: AddressVersion, **fields: object) -> Person:
+    """Make the n-th person, with these stored addresses of theirs."""
+    identity = Identity.user(str(n))
+    row = Person(
+        recipient_id_hash=derived_id.recipient_id_hash(identity_key=IDENTITY_KEY, tenant_id=TENANT, identity=identity),
+        domain=identity.domain,
+        person_id=identity.id,
+        profile=b"sealed profile of " + identity.id.encode(),
+        contacts=tuple((address.channel, address.id or 0) for address in addresses),
     )
     return msgspec.structs.replace(row, **fields)
 

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from clarion.domain.ensured import Outcome
-from clarion.domain.identity import Channel, Identity
-from clarion.domain.recipient import RecipientFacts
+from clarion.domain.identity import Channel
+from clarion.domain.person import Person
 from clarion.domain.support import SupportStatus
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.facts import TemplateRow
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import near
 from clarion.testing.contracts.support_cases import support_case
-from clarion.testing.factories import BYTES, TEXT, address_version, guid
+from clarion.testing.factories import BYTES, TEXT, address_version, guid, person
 
 AT: Final = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
@@ -34,14 +34,9 @@ async def make_person(harness: StoreHarness, n: int = 1, serials: tuple[int, ...
     """Store a person with mail addresses."""
     versions = [address_version(n, serial=serial) for serial in serials]
     answers = await harness.store.ensure_address_versions(harness.tenant_id, versions)
-    person = Person(
-        identity=Identity.user(str(n)),
-        recipient_id_hash=versions[0].recipient_id_hash,
-        profile=BYTES,
-        address_ids=tuple(answer.record.id or 0 for answer in answers),
-    )
-    await harness.store.put_people(harness.tenant_id, [person])
-    return person
+    made = person(n, *(answer.record for answer in answers), profile=BYTES)
+    await harness.store.put_people(harness.tenant_id, [made])
+    return made
 
 
 async def acts(harness: StoreHarness) -> list[tuple[str, str]]:
@@ -135,39 +130,36 @@ class FactContract:
         hashes = [one.recipient_id_hash, two.recipient_id_hash, "0" * 32]
         found = await harness.store.find_recipients(harness.tenant_id, hashes)
         assert found == {
-            person.recipient_id_hash: RecipientFacts(
-                identity=person.identity,
-                recipient_id_hash=person.recipient_id_hash,
-                profile=BYTES,
-                contacts=tuple((Channel.EMAIL, address_id) for address_id in sorted(person.address_ids)),
-            )
-            for person in (one, two)
+            known.recipient_id_hash: msgspec.structs.replace(known, contacts=tuple(sorted(known.contacts)))
+            for known in (one, two)
         }
         assert await harness.store.find_recipients(f"{harness.tenant_id}-2", hashes) == {}
         assert await harness.store.find_recipients(harness.tenant_id, []) == {}
 
     async def test_putting_people_again_replaces_profile_and_contacts(self, harness: StoreHarness) -> None:
         """An old address is no contact any more, though its version stays."""
-        person = await make_person(harness, 1, serials=(1, 2))
-        newer = msgspec.structs.replace(person, profile=b"newer", address_ids=person.address_ids[1:])
+        older = await make_person(harness, 1, serials=(1, 2))
+        newer = msgspec.structs.replace(older, profile=b"newer", contacts=older.contacts[1:])
         await harness.store.put_people(harness.tenant_id, [newer])
-        found = (await harness.store.find_recipients(harness.tenant_id, [person.recipient_id_hash])).popitem()[1]
-        assert (found.profile, found.contacts) == (b"newer", ((Channel.EMAIL, person.address_ids[1]),))
-        await harness.store.put_people(harness.tenant_id, [msgspec.structs.replace(newer, address_ids=())])
-        found = (await harness.store.find_recipients(harness.tenant_id, [person.recipient_id_hash])).popitem()[1]
+        assert await harness.store.find_recipients(harness.tenant_id, [older.recipient_id_hash]) == {
+            older.recipient_id_hash: newer
+        }
+        await harness.store.put_people(harness.tenant_id, [msgspec.structs.replace(newer, contacts=())])
+        found = (await harness.store.find_recipients(harness.tenant_id, [older.recipient_id_hash])).popitem()[1]
         assert found.contacts == ()
         await harness.store.put_people(harness.tenant_id, [])
 
     async def test_people_with_an_address_that_is_not_theirs_are_refused(self, harness: StoreHarness) -> None:
-        """Nobody's address and another person's are the same mistake, and nothing of the set is written."""
+        """Nobody's address, another person's and one of another channel are refused; nothing of the set is written."""
         one, two = await make_person(harness, 1), await make_person(harness, 2)
-        for address_id in (one.address_ids[0], 999_999_999):
-            newer = msgspec.structs.replace(two, profile=b"newer", address_ids=(*two.address_ids, address_id))
-            with pytest.raises(InvalidInput, match=f"no address version {address_id}"):
+        ((_, own),) = two.contacts
+        for contact in (*one.contacts, (Channel.EMAIL, 999_999_999), (Channel.SMS, own)):
+            newer = msgspec.structs.replace(two, profile=b"newer", contacts=(contact,))
+            with pytest.raises(InvalidInput, match=f"no address version {contact[1]}"):
                 await harness.store.put_people(harness.tenant_id, [one, newer])
         hashes = [one.recipient_id_hash, two.recipient_id_hash]
         found = await harness.store.find_recipients(harness.tenant_id, hashes)
-        assert {person.profile for person in found.values()} == {BYTES}
+        assert {known.profile for known in found.values()} == {BYTES}
 
     async def test_groups_are_found_with_their_members_sorted(self, harness: StoreHarness) -> None:
         """Putting a group again replaces its members; a group without any is known and empty."""

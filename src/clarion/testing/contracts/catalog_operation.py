@@ -8,16 +8,15 @@ import msgspec
 from hypothesis import strategies as st
 
 from clarion.domain.guard import IdempotencyGuard
-from clarion.domain.identity import Identity
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportStatus
-from clarion.ports.catalog import ApiKey, Person, Role
+from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.insights import UncertainLine
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
 from clarion.testing.contracts.side import Operation, Side
-from clarion.testing.factories import address_version, guid
+from clarion.testing.factories import address_version, guid, person
 
 KEYS: Final = ("welcome", "reset", "Ärger")
 TYPES: Final = ("order-shipped", "one-time-code")
@@ -66,14 +65,8 @@ class PutPeople(msgspec.Struct, frozen=True):
         for n, serials in self.people:
             versions = [address_version(n, serial=serial) for serial in serials]
             answers = await side.store.ensure_address_versions(side.tenant_id, versions)
-            people.append(
-                Person(
-                    identity=Identity.user(str(n)),
-                    recipient_id_hash=address_version(n).recipient_id_hash,
-                    profile=f"sealed {n} {serials}".encode(),
-                    address_ids=tuple(answer.record.id or 0 for answer in answers),
-                )
-            )
+            profile = f"sealed {n} {serials}".encode()
+            people.append(person(n, *(answer.record for answer in answers), profile=profile))
         await side.store.put_people(side.tenant_id, people)
 
 

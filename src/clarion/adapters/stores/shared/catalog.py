@@ -16,8 +16,9 @@ from clarion.adapters.stores.shared.transaction import Overtaken, Transaction, f
 from clarion.domain import act
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.machine import Cause
+from clarion.domain.person import Person
 from clarion.domain.support import SUPPORT_CASE
-from clarion.ports.catalog import ApiKey, Person
+from clarion.ports.catalog import ApiKey
 from clarion.ports.ensure import bounded, unknown_address
 from clarion.ports.facts import TemplateRow
 
@@ -56,15 +57,14 @@ async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[
     stored = {one.recipient_id_hash: one for one in bounded(people)}
     if not stored:
         return
-    rows = [(one.recipient_id_hash, one.identity.domain, one.identity.id, one.profile) for one in stored.values()]
-    contacts = [(one.recipient_id_hash, at) for one in stored.values() for at in dict.fromkeys(one.address_ids)]
-    await transaction.execute(_SQL["put_people"], tenant_id=tenant_id, people=rows)
+    contacts = [(one.recipient_id_hash, *at) for one in stored.values() for at in dict.fromkeys(one.contacts)]
+    await transaction.execute(_SQL["put_people"], tenant_id=tenant_id, people=list(stored.values()))
     await transaction.execute(_SQL["delete_contacts"], tenant_id=tenant_id, hashes=sorted(stored))
     made = await transaction.fetch(_Contact, _SQL["insert_contacts"], tenant_id=tenant_id, contacts=contacts)
     known = {(row.recipient_id_hash, row.address_id) for row in made}
-    for contact in contacts:
-        if contact not in known:
-            raise unknown_address(contact[1])
+    for person_hash, _, address_id in contacts:
+        if (person_hash, address_id) not in known:
+            raise unknown_address(address_id)
 
 
 async def put_group(transaction: Transaction, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:

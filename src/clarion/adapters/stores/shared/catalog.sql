@@ -48,12 +48,14 @@ SET domain = excluded.domain, person_id = excluded.person_id, profile = excluded
 DELETE FROM contact WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashes: text};
 
 -- name: insert_contacts
--- The channel is the address version's. An address version of another person, or of nobody, makes no row.
+-- An address version of another person, of nobody or of another channel makes no row.
 INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id)
 SELECT :tenant_id, a.recipient_id_hash, a.channel, a.id
-FROM {contacts: recipient_id_hash text, address_id whole} AS p
+FROM {contacts: recipient_id_hash text, channel text, address_id whole} AS p
 JOIN address_version AS a
-  ON a.id = p.address_id AND a.tenant_id = :tenant_id AND a.recipient_id_hash = p.recipient_id_hash
+  ON
+    a.id = p.address_id AND a.tenant_id = :tenant_id AND a.recipient_id_hash = p.recipient_id_hash
+    AND a.channel = p.channel
 WHERE true
 ORDER BY a.recipient_id_hash, a.channel, a.id
 RETURNING recipient_id_hash, address_id;

@@ -8,8 +8,8 @@ import msgspec
 
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
-from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.recipient import RecipientFacts
+from clarion.domain.identity import Channel
+from clarion.domain.person import Person, PersonRow
 from clarion.ports.facts import TemplateRow
 
 _SQL: Final = Statements("facts.sql")
@@ -17,11 +17,7 @@ _SQL: Final = Statements("facts.sql")
 TemplateName = tuple[str, str, int | None]
 
 
-class _Contact(msgspec.Struct, frozen=True):
-    recipient_id_hash: str
-    domain: IdentityDomain
-    person_id: str
-    profile: bytes
+class _Contact(PersonRow, frozen=True, kw_only=True):
     channel: Channel | None
     address_id: int | None
 
@@ -40,19 +36,15 @@ class _Template(TemplateRow, frozen=True, kw_only=True):
     place: int
 
 
-async def find_recipients(
-    transaction: Transaction, tenant_id: str, hashes: Collection[str]
-) -> dict[str, RecipientFacts]:
+async def find_recipients(transaction: Transaction, tenant_id: str, hashes: Collection[str]) -> dict[str, Person]:
     """Return the people behind these recipient hashes, by hash; the unknown are left out."""
     people: dict[str, list[_Contact]] = {}
     wanted = sorted(set(hashes))
     for row in await transaction.fetch(_Contact, _SQL["find_recipients"], tenant_id=tenant_id, hashes=wanted):
         people.setdefault(row.recipient_id_hash, []).append(row)
     return {
-        person_hash: RecipientFacts(
-            identity=Identity(domain=rows[0].domain, id=rows[0].person_id),
-            recipient_id_hash=person_hash,
-            profile=rows[0].profile,
+        person_hash: Person(
+            **{name: getattr(rows[0], name) for name in PersonRow.__struct_fields__},
             contacts=tuple(sorted((row.channel, row.address_id or 0) for row in rows if row.channel is not None)),
         )
         for person_hash, rows in people.items()
