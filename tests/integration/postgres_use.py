@@ -143,6 +143,13 @@ async def use_stages(store: PostgresStore) -> None:
         for claim in claims[:10]
     ]
     assert len(await store.finish_stage(results)) == len(results)
+    failed = msgspec.structs.replace(
+        results[0],
+        scheduler_id=claims[-1].scheduler.id or 0,
+        version=claims[-1].scheduler.version,
+        to=NotificationStatus.FAILED,
+    )
+    assert await store.finish_stage([failed])
     await store.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=20, lease=timedelta())
     assert await store.rescue_stages(limit=10, rescues_max=0)
     assert await store.retry_job(TENANT, claims[0].job.guid, actor="sam", reason="again")
@@ -160,12 +167,13 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
 
 async def use_queue(store: PostgresStore, connection: Connection, start: int) -> None:
     """Claim rows with and without an order, let every outcome happen to them, and all that can follow."""
-    await store.set_gate(TENANT, "a broadcast in use", Gate.OPEN, actor="sam")
+    broadcast = f"a broadcast from {start}"  # of its own, so that the flow pinned to its account is made each time
+    await store.set_gate(TENANT, broadcast, Gate.OPEN, actor="sam")
     jobs = [make.notification_job(start + n) for n in range(40)]
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=job) for job in jobs])
     versions = await store.ensure_address_versions(TENANT, [make.address_version(start + n) for n in range(40)])
     items = [
-        make.outgoing_item(job, version.record, order_key=f"{n // 2:032}", broadcast="a broadcast in use", route=ROUTE)
+        make.outgoing_item(job, version.record, order_key=f"{n // 2:032}", broadcast=broadcast, route=ROUTE)
         for n, (job, version) in enumerate(zip(jobs, versions, strict=True))
     ]
     answers = await store.ensure_outgoing_messages(TENANT, items)
@@ -191,7 +199,7 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     assert failed is not None
     assert await store.retry_outgoing(TENANT, failed["id"], version=failed["version"], actor="sam", reason="again")
     await use_track(store, [answer.record for answer in answers[:20]])
-    await use_cancels(store, connection)
+    await use_cancels(store, connection, broadcast)
 
 
 async def claim_all(store: PostgresStore, *, token: int, lease: timedelta = LEASE) -> list[ClaimedMessage]:
@@ -233,6 +241,9 @@ async def use_track(store: PostgresStore, rows: list[OutgoingMessage]) -> None:
     for some in (events, [*lower, msgspec.structs.replace(strange, provider_message_id="nobody's")]):
         await store.keep_events(TENANT, some)
         assert await store.apply_events(limit=100, actor="track")
+    nobodys = [msgspec.structs.replace(strange, event_id=f"{strange.event_id}-{n}") for n in range(1000)]
+    await store.keep_events(TENANT, [msgspec.structs.replace(one, provider_message_id="?") for one in nobodys])
+    assert await store.apply_events(limit=100, actor="track") == 0
 
 
 JOB_IN_STATE: Final = """
@@ -241,12 +252,12 @@ WHERE o.status = $1 AND o.cancel_at IS NULL LIMIT 1
 """
 
 
-async def use_cancels(store: PostgresStore, connection: Connection) -> None:
+async def use_cancels(store: PostgresStore, connection: Connection, broadcast: str) -> None:
     """Cancel what waits and what is uncertain, and a broadcast."""
     for status in (OutgoingStatus.RETRY_READY, OutgoingStatus.UNCERTAIN):
         job = await connection.fetchval(JOB_IN_STATE, status)
         assert await store.cancel_job(TENANT, job, actor="sam")
-    await store.set_gate(TENANT, "a broadcast in use", Gate.CANCELED, actor="sam")
+    await store.set_gate(TENANT, broadcast, Gate.CANCELED, actor="sam")
     await store.sweep_canceled(limit=100)
 
 

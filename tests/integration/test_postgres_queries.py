@@ -40,7 +40,7 @@ def every_query() -> Iterator[Query]:
         package = f"{PACKAGE}.{name}" if name else PACKAGE
         for file in sorted(_sql_files(files(package))):
             yield from load(package, file).values()
-    for file in sorted(_sql_files(files(shared))):
+    for file in (*_sql_files(files(shared)), *(f"queue/{name}" for name in _sql_files(files(shared) / "queue"))):
         for statement in Statements(file).values():
             yield Query(name=statement.name, reason=statement.reason, sql=statement.postgres)
 

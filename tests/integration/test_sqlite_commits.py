@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import pytest
 
 from clarion.adapters.stores.query import Query
+from clarion.adapters.stores.shared.queue.ledger import change_counts
 from clarion.adapters.stores.shared.store import Urgency
+from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import SqliteStore, WriterThread, open_store
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.ensured import Outcome
@@ -248,7 +250,7 @@ async def test_what_a_failed_method_counted_is_not_counted(store: SqliteStore) -
     items = await of_one_campaign(store, 3)
 
     def fail(transaction: Transaction) -> None:
-        transaction.counts[TENANT, 1, OutgoingStatus.CREATED, ""] += 100
+        finished(change_counts(transaction, {(TENANT, 1, OutgoingStatus.CREATED, ""): 100}))
         raise InvalidInput("no", field="test", hint="none")
 
     async with gathered(store):

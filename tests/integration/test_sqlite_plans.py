@@ -48,7 +48,7 @@ SETS = {
 # sub-select has found.
 FEW_OF: dict[str, set[str]] = {
     "measure": {"f", "sending", "uncertain", "cases", "counted"},
-    "find_called_off": {"canceled"},
+    "lock_rows_of_canceled": {"s"},
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},
     "insert_user_messages": {"m", "h"},
@@ -87,7 +87,8 @@ def every_query() -> list[query.Query]:
         path: ".".join((sqlite.__name__, *path.relative_to(package).parent.parts)) for path in package.rglob("*.sql")
     }
     own = [named for path, name in sorted(names.items()) for named in query.load(name, path.name).values()]
-    files = sorted(path.name for path in Path(shared.__file__).parent.glob("*.sql"))
+    folder = Path(shared.__file__).parent
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.sql"))
     return own + [
         query.Query(name=statement.name, reason=statement.reason, sql=statement.sqlite)
         for file in files

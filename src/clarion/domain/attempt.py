@@ -5,6 +5,9 @@ Nothing here reads or writes anything. A claim that is known to have ended witho
 
 from enum import StrEnum
 from typing import assert_never
+from uuid import UUID
+
+import msgspec
 
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.machine import Cause, Machine, by
@@ -34,6 +37,20 @@ DELIVERY_ATTEMPT = Machine(
         },
     },
 )
+
+
+class Attempt(msgspec.Struct, frozen=True, gc=False):
+    """One call of a row, as far as it is known; the fields are those of the statements that read and write it."""
+
+    bucket: int
+    outgoing_id: int
+    attempt: int
+    claim_token: UUID | None
+    status: AttemptStatus
+    provider_message_id: str | None = None
+    reason: str | None = None
+    content_hash: str | None = None
+    latency_ms: int | None = None
 
 
 def attempt_status(outcome: CallOutcome) -> AttemptStatus | None:

@@ -155,3 +155,13 @@ class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> tuple[str, ...]:
         """What is unique within the tenant."""
         return (self.artifact_type, self.artifact_pk, self.artifact_rk, self.event_type)
+
+
+def rescued(row: NotificationScheduler, *, rescues_max: int) -> tuple[NotificationStatus, str | None]:
+    """Rule a row whose worker was lost: ready again or, past the bound, failed; and why, if it failed (I-23)."""
+    rescues = row.rescue_count + 1
+    to, reason = NotificationStatus.READY, None
+    if rescues > rescues_max:
+        to, reason = NotificationStatus.FAILED, f"rescued {rescues} times: every worker that took it was lost"
+    NOTIFICATION_SCHEDULER.require(from_=row.status, to=to)
+    return to, reason

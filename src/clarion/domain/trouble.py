@@ -5,12 +5,12 @@ the one of a conflict are in `support`.
 """
 
 from typing import Final
-from uuid import UUID
 
 import msgspec
 
 from clarion.domain import derived_id, reply
 from clarion.domain.notification import NotificationScheduler
+from clarion.domain.queue_row import Trouble
 from clarion.domain.support import SupportCase, SupportKind
 
 _REASON_BYTES_MAX: Final = 600
@@ -22,57 +22,36 @@ def poisoned_job(tenant_id: str, scheduler: NotificationScheduler, *, rescues: i
     return _case(
         SupportKind.DEAD_LETTER,
         tenant_id,
-        record=type(scheduler).__name__,
+        record=NotificationScheduler.__name__,
         key=scheduler.key,
         details={"stage": scheduler.stage, "rescues": rescues, "reason": "every worker that took it was lost"},
         correlation_id=scheduler.correlation_id,
     )
 
 
-def never_called(tenant_id: str, *, pk: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
-    """Make the case of a job whose messages cannot be called with: one for all of its recipients."""
+_KINDS: Final = {
+    Trouble.NEVER_CALLED: SupportKind.DEAD_LETTER,
+    Trouble.FAULTY_ACCOUNT: SupportKind.MISCONFIGURATION,
+    Trouble.GIVEN_UP: SupportKind.DEAD_LETTER,
+    Trouble.LEFT_UNCERTAIN: SupportKind.UNCERTAIN,
+}
+
+
+def troubled_message(
+    what: Trouble, tenant_id: str, *, pk: str, account: str, message_id: str, reason: str, correlation_id: str
+) -> SupportCase:
+    """Make the case of a message in trouble; it names the last message that it was seen with.
+
+    A job whose messages cannot be called with is one case for all of its recipients. Anything else is one case for the
+    account that the messages went through.
+    """
+    is_of_job = what is Trouble.NEVER_CALLED
     return _case(
-        SupportKind.DEAD_LETTER,
+        _KINDS[what],
         tenant_id,
-        record="OutgoingMessage",
-        key=(pk,),
-        details=_last(message_id, reason),
-        correlation_id=correlation_id,
-    )
-
-
-def given_up(tenant_id: str, *, account: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
-    """Make the case of messages that an account did not take in all of their attempts: one for the account."""
-    return _case(
-        SupportKind.DEAD_LETTER,
-        tenant_id,
-        record="ProviderAccount",
-        key=(account,),
-        details=_last(message_id, reason),
-        correlation_id=correlation_id,
-    )
-
-
-def left_uncertain(tenant_id: str, *, account: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
-    """Make the case of messages that may have arrived through an account and rest so: one for the account."""
-    return _case(
-        SupportKind.UNCERTAIN,
-        tenant_id,
-        record="ProviderAccount",
-        key=(account,),
-        details=_last(message_id, reason),
-        correlation_id=correlation_id,
-    )
-
-
-def faulty_account(tenant_id: str, *, account: str, message_id: UUID, reason: str, correlation_id: str) -> SupportCase:
-    """Make the case of a provider account that somebody must mend."""
-    return _case(
-        SupportKind.MISCONFIGURATION,
-        tenant_id,
-        record="ProviderAccount",
-        key=(account,),
-        details=_last(message_id, reason),
+        record="OutgoingMessage" if is_of_job else "ProviderAccount",
+        key=(pk,) if is_of_job else (account,),
+        details={"message_id": message_id, "reason": _shortened(reason)},
         correlation_id=correlation_id,
     )
 
@@ -82,16 +61,11 @@ def failed_job(tenant_id: str, scheduler: NotificationScheduler) -> SupportCase:
     return _case(
         SupportKind.DEAD_LETTER,
         tenant_id,
-        record=type(scheduler).__name__,
+        record=NotificationScheduler.__name__,
         key=scheduler.key,
         details={"stage": scheduler.stage, "reason": _shortened(scheduler.reason or "")},
         correlation_id=scheduler.correlation_id,
     )
-
-
-def _last(message_id: UUID, reason: str) -> dict[str, object]:
-    """Say of a case that stands for many messages which was the last, and why."""
-    return {"message_id": str(message_id), "reason": _shortened(reason)}
 
 
 def _shortened(reason: str) -> str:

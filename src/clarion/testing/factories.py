@@ -26,8 +26,9 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingItem
+from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
 from clarion.domain.person import Person
+from clarion.domain.queue_row import LockedRow
 
 TENANT = "acme"
 IDENTITY_KEY = bytes(range(32))
@@ -278,3 +279,31 @@ def outgoing_items(
 ) -> list[OutgoingItem]:
     """Make the items of a parent, one for each stored address."""
     return [outgoing_item(parent, address, **fields) for address in addresses]
+
+
+def locked_row(**fields: object) -> LockedRow:
+    """Make an outgoing row as the queue reads it: in flight under the claim `guid(1)`, its first attempt."""
+    plain = LockedRow(
+        bucket=BUCKET,
+        id=1,
+        tenant_id=TENANT,
+        pk="pk-1",
+        message_id=str(guid(1, "message")),
+        correlation_id="c-1",
+        flow_id=1,
+        has_broadcast=False,
+        order_key=None,
+        status=OutgoingStatus.SENDING,
+        reason_class="",
+        version=2,
+        attempts=1,
+        claim_token=guid(1),
+        account="main",
+        may_have_arrived=False,
+        replay_authorised=False,
+        waits_for_decision=False,
+        is_called_off=False,
+        cancel_actor=None,
+        is_out_of_time=False,
+    )
+    return msgspec.structs.replace(plain, **fields)

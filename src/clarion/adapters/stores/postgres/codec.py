@@ -5,17 +5,17 @@ base64, instants in ISO 8601. On the hot path it travels as one array for each c
 is made into the domain's own types again. Reads and writes nothing.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
 from functools import cache, partial
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 import asyncpg
 import msgspec
 
 from clarion.adapters.stores.shared.statement import Parameter, Statement
-from clarion.adapters.stores.shared.transaction import Argument, arguments
+from clarion.adapters.stores.shared.transaction import Argument, arguments, positional_fields, rows_of
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import ProgramTooOld
 
@@ -34,15 +34,10 @@ def positional(statement: Statement, given: Mapping[str, Argument]) -> Iterator[
             yield _plain(argument)
 
 
-def _objects(parameter: Parameter, items: Collection[Any]) -> list[dict[str, object]]:
-    """Give each row of a set by the names of its columns; a row is a record, a tuple, or a value alone."""
-    first = next(iter(items), None)
+def _objects(parameter: Parameter, items: Sequence[Any]) -> list[dict[str, object]]:
+    """Give each row of a set by the names of its columns."""
     names = [column.name for column in parameter.sent]
-    if isinstance(first, msgspec.Struct):
-        return [{name: _plain(getattr(item, name)) for name in names} for item in items]
-    if isinstance(first, tuple):
-        return [dict(zip(names, map(_plain, item), strict=True)) for item in items]
-    return [{names[0]: _plain(item)} for item in items]
+    return [dict(zip(names, row, strict=True)) for row in rows_of(parameter, items, plain=_plain)]
 
 
 def _plain(value: object) -> object:
@@ -85,6 +80,31 @@ def _quoted(value: str | None) -> str:
     if '"' in value or "\\" in value:
         value = value.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + value + '"'
+
+
+def records(kind: type[S], rows: Sequence[asyncpg.Record]) -> list[S]:
+    """Make records of rows; where the columns stand in the order of the fields, without a look at their names."""
+    if not rows or tuple(rows[0].keys()) != positional_fields(kind):
+        return list(map(reader(kind), rows))
+    hints = get_type_hints(kind)
+    converted = [(place, _conversion(hints[name])) for place, name in enumerate(kind.__struct_fields__)]
+    places = [(place, convert) for place, convert in converted if convert is not None]
+    made: list[S] = []
+    for row in rows:
+        values = list(row)
+        for place, convert in places:
+            if (value := values[place]) is not None:
+                values[place] = convert(value)
+        made.append(kind(*values))
+    return made
+
+
+_SPELLED: Final[Mapping[str, Callable[[Any], str]]] = {
+    "text": lambda value: _quoted(value.text if isinstance(value, Fingerprint) else value),
+    "guid": str,
+    "truth": lambda value: "t" if value else "f",
+    "duration": lambda value: f"PT{value.total_seconds()}S",
+}
 
 
 @cache

@@ -9,29 +9,27 @@ from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
-from clarion.adapters.stores.postgres import outgoing, track
-from clarion.adapters.stores.postgres.queue import cancel, claim, uncertain
-from clarion.adapters.stores.postgres.queue import record as recording
+from clarion.adapters.stores.postgres import outgoing
+from clarion.adapters.stores.postgres.queue import accept, claim
 from clarion.adapters.stores.postgres.queue import stage as stage_
 from clarion.adapters.stores.postgres.session import Session, Transaction
+from clarion.adapters.stores.shared import receipts
+from clarion.adapters.stores.shared.queue import stage
 from clarion.adapters.stores.shared.store import SharedStore, Urgency, Work
 from clarion.domain.claim import (
     CallResult,
     ClaimedMessage,
     Discovery,
     FlowQuota,
-    Gate,
     LowMark,
     Recorded,
-    Settlement,
     StageClaim,
     StageResult,
-    UncertainSend,
 )
 from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
-from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
 from clarion.errors import StoreUnreachable
 from clarion.ports.ensure import bounded
 from clarion.ports.track import ProviderEvent
@@ -71,18 +69,8 @@ class PostgresStore(SharedStore):
 
     async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
         """Move claimed rows on where the claim still stands."""
-        if not bounded(results):
-            return set()
-        run = self._session.single if stage_.is_one_statement(results) else self._session.transact
-        return await run(lambda c: stage_.finish_stage(c, results))
-
-    async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
-        """Store each job's recipient set unless one is stored already."""
-        return await self._session.transact(lambda c: stage_.freeze_recipients(c, frozen)) if frozen else {}
-
-    async def rescue_stages(self, *, limit: int, rescues_max: int) -> int:
-        """Return expired claims to Ready, or past the bound to Failed."""
-        return await self._session.transact(lambda c: stage_.rescue_stages(c, limit=limit, rescues_max=rescues_max))
+        run = self._session.single if stage.is_one_statement(results) else self._session.transact
+        return await run(lambda c: stage.finish_stage(Transaction(c), results))
 
     async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
         """Find the flows of these routes that have a row due behind their low mark."""
@@ -102,63 +90,16 @@ class PostgresStore(SharedStore):
             return await self._session.read(lambda c: claim.find_claimed(c, quotas, token=token, lease=lease))
 
     async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
-        """Record what came back, by id and claim token, merged by rank."""
-        if not bounded(results):
-            return []
-        accepted, others = recording.shared_out(results)
-        done: dict[int, Recorded] = {}
+        """Record what came back: plain acceptances by one statement, and then all that is left."""
+        accepted = accept.plain(bounded(results))
+        done: set[int] = set()
         if accepted:
-            sent = await self._session.single(lambda c: recording.accept_outgoing(c, accepted, actor=actor))
-            if len(sent) == len(results):
-                return sent
-            done = {one.id: one for one in sent}
-            others = [result for result in results if result.id not in done]
-        left = await self._session.transact(lambda c: recording.record_outgoing(c, others, actor=actor))
-        answers = iter(left)
-        return [done[result.id] if result.id in done else next(answers) for result in results]
-
-    async def rescue_outgoing(self, *, limit: int) -> int:
-        """Turn `Sending` rows whose lease ran out into `Uncertain`."""
-        return await self._session.transact(lambda c: uncertain.rescue_outgoing(c, limit=limit))
-
-    async def find_uncertain(self, *, accounts: Collection[str], limit: int) -> list[UncertainSend]:
-        """Return rows in `Uncertain` that wait for a decision."""
-        return await self._session.read(lambda c: uncertain.find_uncertain(c, accounts=accounts, limit=limit))
-
-    async def settle_uncertain(self, settlements: Sequence[Settlement], *, actor: str) -> set[int]:
-        """Replay uncertain sends or let them rest, by version."""
-        if not bounded(settlements):
-            return set()
-        return await self._session.transact(lambda c: uncertain.settle_uncertain(c, settlements, actor=actor))
-
-    async def set_gate(self, tenant_id: str, broadcast: str, gate: Gate, *, actor: str) -> bool:
-        """Open, pause or cancel a broadcast."""
-        return await self._session.transact(lambda c: cancel.set_gate(c, tenant_id, broadcast, gate, actor=actor))
-
-    async def sweep_canceled(self, *, limit: int) -> int:
-        """End waiting rows that were called off."""
-        return await self._session.transact(lambda c: cancel.sweep_canceled(c, limit=limit))
-
-    async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
-        """Cancel a direct job."""
-        return await self._session.transact(lambda c: cancel.cancel_job(c, tenant_id, job_guid, actor=actor))
-
-    async def retry_job(self, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
-        """Return a failed job to `Ready` on a person's word."""
-        return await self._session.transact(
-            lambda c: stage_.retry_job(c, tenant_id, job_guid, actor=actor, reason=reason)
-        )
-
-    async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
-        """Return a failed or uncertain row to `RetryReady` on a person's word."""
-        return await self._session.transact(
-            lambda c: uncertain.retry_outgoing(c, tenant_id, outgoing_id, version=version, actor=actor, reason=reason)
-        )
+            done = await self._session.single(lambda c: accept.accept_outgoing(c, accepted, actor=actor))
+        left = [one for one in results if one.id not in done]
+        others = iter(await super().record_outgoing(left, actor=actor) if left else ())
+        sent = OutgoingStatus.SENT_TO_PROVIDER
+        return [Recorded(id=one.id, status=sent) if one.id in done else next(others) for one in results]
 
     async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
         """Store events that are new."""
-        return await self._session.single(lambda c: track.keep_events(c, tenant_id, bounded(events))) if events else 0
-
-    async def apply_events(self, *, limit: int, actor: str) -> int:
-        """Merge kept events into their rows by rank."""
-        return await self._session.transact(lambda c: track.apply_events(c, limit=limit, actor=actor))
+        return await self._session.single(lambda c: receipts.keep_events(Transaction(c), tenant_id, events))

@@ -52,7 +52,7 @@ _PARAMETER: Final = re.compile(
 
 _JOIN: Final = re.compile(r"\b(?P<left>LEFT )?JOIN (?P<table>\w+) AS (?P<alias>\w+)\s+ON\s+")
 _NEXT_CLAUSE: Final = re.compile(
-    r"\b(?:LEFT JOIN|JOIN|WHERE|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|FOR)\b"
+    r"\b(?:CROSS JOIN|LEFT JOIN|JOIN|WHERE|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|FOR)\b"
 )
 
 _POSTGRES_WORDS: Final = ((re.compile(r"\bnext_id\((\w+)\)"), r"nextval(pg_get_serial_sequence('\1', 'id'))"),)

@@ -16,10 +16,12 @@ from clarion.adapters.stores.shared import (
     insights,
     job,
     messaging,
+    receipts,
     support,
     tenant,
     timeline,
 )
+from clarion.adapters.stores.shared.queue import cancel, result, stage, uncertain
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.support import SupportCase
 from clarion.ports.ensure import bounded
@@ -123,3 +125,19 @@ class SharedStore(ABC):
     list_support_cases = _reads(insights.list_support_cases)
     find_support_case = _reads(insights.find_support_case)
     measure = _reads(insights.measure)
+
+    finish_stage = _writes(Urgency.SOON, stage.finish_stage)
+    freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
+    rescue_stages = _writes(Urgency.LATER, stage.rescue_stages)
+    retry_job = _writes(Urgency.SOON, stage.retry_job)
+    record_outgoing = _writes(Urgency.OUTCOME, result.record_outgoing)
+    rescue_outgoing = _writes(Urgency.LATER, uncertain.rescue_outgoing)
+    find_uncertain = _reads(uncertain.find_uncertain)
+    settle_uncertain = _writes(Urgency.SOON, uncertain.settle_uncertain)
+    retry_outgoing = _writes(Urgency.SOON, uncertain.retry_outgoing)
+    set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
+    sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
+    cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
+
+    keep_events = _writes(Urgency.SOON, receipts.keep_events)
+    apply_events = _writes(Urgency.LATER, receipts.apply_events)

@@ -5,9 +5,11 @@ and which awaits nothing but that transaction's methods. On PostgreSQL they wait
 at once, so that a store can run a whole work in its writer thread, see `finished`.
 """
 
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
+from functools import cache
+from inspect import signature
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -67,6 +69,46 @@ def arguments(statement: Statement, given: Mapping[str, Argument]) -> list[tuple
         takes = [one.name for one in statement.parameters]
         raise BrokenInvariant(f"{statement.name} takes {takes} and is given {sorted(given)}")
     return [(one, given[one.name]) for one in statement.parameters]
+
+
+def rows_of(
+    parameter: Parameter, items: Sequence[Any], *, plain: Callable[[object], object], converted: Collection[str] = ()
+) -> Sequence[Sequence[Any]]:
+    """Give the rows of a set in the order of its columns; an item is a record, a tuple, or a value alone.
+
+    `plain` makes of a value what the engine is sent. It is asked only of columns of the types in `converted` and of
+    columns that hold hashes, because most columns of a long set are sent as they are.
+    """
+    names = [column.name for column in parameter.sent]
+    rows: Sequence[Sequence[Any]] = items
+    if items and isinstance(items[0], msgspec.Struct):
+        rows = [[getattr(item, name) for name in names] for item in items]
+    elif items and not isinstance(items[0], tuple):
+        rows = [(item,) for item in items]
+    places = [
+        place
+        for place, column in enumerate(parameter.sent)
+        if column.type in converted or isinstance(_first_known(rows, place), Fingerprint)
+    ]
+    if not places:
+        return rows
+    changed = [list(row) for row in rows]
+    for row in changed:
+        for place in places:
+            row[place] = plain(row[place])
+    return changed
+
+
+def _first_known(rows: Sequence[Sequence[Any]], place: int) -> object:
+    return next((row[place] for row in rows if row[place] is not None), None)
+
+
+@cache
+def positional_fields(kind: type[msgspec.Struct]) -> tuple[str, ...] | None:
+    """Name the fields of a record type that can be made without their names, which is faster; None if it cannot."""
+    taken = signature(kind).parameters.values()
+    has_places = all(one.kind is one.POSITIONAL_OR_KEYWORD for one in taken)
+    return tuple(one.name for one in taken) if has_places else None
 
 
 def first(found: Sequence[T]) -> T | None:

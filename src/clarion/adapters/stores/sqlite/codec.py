@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import cache, lru_cache
-from typing import Any, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
 
-from clarion.adapters.stores.shared.statement import Parameter, Statement
-from clarion.adapters.stores.shared.transaction import Argument, arguments
+from clarion.adapters.stores.shared.statement import Statement
+from clarion.adapters.stores.shared.transaction import Argument, arguments, positional_fields, rows_of
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, instant, microseconds
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import InvalidInput, ProgramTooOld
@@ -53,6 +53,17 @@ def record(kind: type[S], columns: Columns, row: Sequence[object]) -> S:
 def reader(kind: type[S], columns: Columns) -> Callable[[Sequence[Any]], S]:
     """Make the function that makes a record of a row; the row may have other columns than the record's fields."""
     conversions = dict(_reading(kind))
+    if columns == positional_fields(kind):
+        places = [(place, conversions[name]) for place, name in enumerate(columns) if name in conversions]
+
+        def read_by_place(row: Sequence[Any]) -> S:
+            values = list(row)
+            for place, convert in places:
+                if (value := values[place]) is not None:
+                    values[place] = convert(value)
+            return kind(*values)
+
+        return read_by_place
     fields = [(name, columns.index(name), conversions.get(name)) for name in kind.__struct_fields__]
 
     def read(row: Sequence[Any]) -> S:
@@ -76,20 +87,15 @@ def converted(kind: type[S], values: dict[str, Any], **more: object) -> S:
 def named(statement: Statement, given: Mapping[str, Argument]) -> dict[str, Any]:
     """Give the arguments of a shared statement by name: a set is one JSON text, an array for each of its rows."""
     return {
-        parameter.name: as_json([list(map(_plain, row)) for row in _rows(parameter, argument)])
+        parameter.name: as_json(rows_of(parameter, argument, plain=_plain, converted=_CONVERTED))
         if parameter.columns
         else _bound(_plain(argument))
         for parameter, argument in arguments(statement, given)
     }
 
 
-def _rows(parameter: Parameter, items: Sequence[Any]) -> Iterable[Sequence[object]]:
-    """Give each row of a set by the order of its columns: a record's fields of the same names, or a value alone."""
-    first = next(iter(items), None)
-    names = [column.name for column in parameter.sent]
-    if isinstance(first, msgspec.Struct):
-        return ([getattr(item, name) for name in names] for item in items)
-    return items if isinstance(first, tuple) else ((item,) for item in items)
+_CONVERTED: Final = frozenset({"instant", "duration"})
+"""The types of columns that JSON would write in another way than they are stored."""
 
 
 def _plain(value: object) -> object:

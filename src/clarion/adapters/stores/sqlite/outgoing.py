@@ -4,6 +4,7 @@ The rows are made in the database from their parents, the address versions and t
 Writes `flow`, `outgoing_message` and `support_case`, and counts what it made for a campaign.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import msgspec
 
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.shared import answer
+from clarion.adapters.stores.shared.queue.ledger import CountKey, change_counts
 from clarion.adapters.stores.shared.support import write_cases
 from clarion.adapters.stores.shared.transaction import finished
 from clarion.adapters.stores.sqlite import codec
@@ -109,9 +111,9 @@ def _count(
 ) -> None:
     """Count the rows that were made for a campaign, each once however often the set names it."""
     flows = {row[0]: row[len(_COLUMNS)] for item, row in zip(items, rows, strict=True) if item.broadcast}
-    for row_id, flow_id in flows.items():
-        if row_id in made:
-            transaction.counts[tenant_id, flow_id, OutgoingStatus.CREATED, ""] += 1
+    made_in = [flow_id for row_id, flow_id in flows.items() if row_id in made]
+    counts: Counter[CountKey] = Counter((tenant_id, flow_id, OutgoingStatus.CREATED, "") for flow_id in made_in)
+    finished(change_counts(transaction, counts))
 
 
 def _answers(

@@ -49,7 +49,8 @@ made AS MATERIALIZED (
     coalesce(j.correlation_id, m.correlation_id) AS correlation_id,
     coalesce(j.traceparent, m.traceparent) AS traceparent,
     a.key_hash || '_' || given.channel || coalesce('_' || given.attempt_no, '') AS rk,
-    f.id AS flow_id
+    f.id AS flow_id,
+    given.broadcast <> '' AS has_broadcast
   FROM given
   LEFT JOIN notification_job AS j
     ON j.tenant_id = :tenant_id AND j.row_key = CASE WHEN given.of_messaging_job THEN NULL ELSE given.pk END
@@ -78,11 +79,11 @@ made AS MATERIALIZED (
 )
 INSERT INTO outgoing_message (
   tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, status, due_at,
-  expires_at, uncertain_policy, correlation_id, traceparent, created_at
+  expires_at, uncertain_policy, has_broadcast, correlation_id, traceparent, created_at
 )
 SELECT
   :tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, 'Created',
-  coalesce(due_at, clarion_now()), expires_at, uncertain_policy, correlation_id, traceparent, clarion_now()
+  coalesce(due_at, clarion_now()), expires_at, uncertain_policy, has_broadcast, correlation_id, traceparent, clarion_now()
 FROM made
 WHERE NOT EXISTS (
   SELECT 1

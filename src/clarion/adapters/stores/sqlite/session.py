@@ -8,7 +8,6 @@ one thread, that of its runner. What is asked lives in the other modules of the 
 
 import atexit
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -30,8 +29,6 @@ from clarion.ports.clock import Clock
 
 S = TypeVar("S", bound=msgspec.Struct)
 Parameter = str | int | bytes | None
-CountKey = tuple[str, int, str, str]
-"""Tenant, flow, status and reason class: what a campaign's rows are counted by."""
 
 LIBRARY_MIN: Final = (3, 38, 0)
 """The first with the operator `->>`; strict tables and RETURNING are older."""
@@ -63,7 +60,6 @@ SELECT tenant_id, bucket, pk, rk, message_id, id AS outgoing_id FROM outgoing_me
 """
 
 _CLOCK: Final = load(__package__, "clock.sql")
-_COUNTS: Final = load(__package__, "count.sql")
 
 
 class Transaction:
@@ -73,7 +69,6 @@ class Transaction:
         """Ask over a connection on which a transaction has begun, at this time."""
         self._connection = connection
         self.now = now
-        self.counts: Counter[CountKey] = Counter()
 
     def rows(self, query: Query, **parameters: Parameter) -> list[tuple[Any, ...]]:
         """Run one statement and return what it returns."""
@@ -87,7 +82,7 @@ class Transaction:
     def records(self, kind: type[S], query: Query, **parameters: Parameter) -> list[S]:
         """Run one statement and return its rows as records of one kind."""
         columns, rows = self.table(query, **parameters)
-        return [codec.record(kind, columns, row) for row in rows]
+        return list(map(codec.reader(kind, columns), rows))
 
     async def fetch(self, kind: type[S], statement: Statement, /, **given: Argument) -> list[S]:
         """Run a shared statement, at once, and return its rows as records."""
@@ -111,7 +106,6 @@ class Commit:
         self._clock = clock
         self._store = store
         self._before = connection.total_changes
-        self._counts: Counter[CountKey] = Counter()
         self.high_water: int | None = None
 
     @property
@@ -144,13 +138,10 @@ class Commit:
         """Run the block as all that is committed."""
         transaction = Transaction(self._connection, now=self._clock.now())
         yield transaction
-        self._counts.update(transaction.counts)
 
     def finish(self) -> None:
-        """Write what is written once for all parts: the counts that they changed, and the clock's mark."""
+        """Write what is written once for all parts: the clock's mark."""
         transaction = Transaction(self._connection, now=self._clock.now())
-        if counts := [[*key, n] for key, n in sorted(self._counts.items()) if n]:
-            transaction.rows(_COUNTS["change_flow_counts"], items=codec.as_json(counts))
         if self.changes and self._clock.mark_is_due():
             self.high_water = _mark(transaction)
 
@@ -263,7 +254,8 @@ class Session:
         connection.execute(OUTGOING_KEY)
         (high_water,) = connection.execute(_CLOCK["read_high_water"].sql).fetchone()
         clock = StoreClock(self._host_clock, high_water=high_water)
-        connection.create_function("clarion_now", 0, clock.now)
+        # To SQLite "deterministic" means: asked once a statement and not once a row. The clock stands still meanwhile.
+        connection.create_function("clarion_now", 0, clock.now, deterministic=True)
         connection.create_function("clarion_bytes", 1, codec.unpack_bytes, deterministic=True)
         return clock
 

@@ -10,9 +10,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from clarion.adapters.stores.shared.store import SharedStore, Urgency
 from clarion.adapters.stores.shared.store import Work as SharedWork
 from clarion.adapters.stores.shared.transaction import finished
-from clarion.adapters.stores.sqlite import outgoing, track
+from clarion.adapters.stores.sqlite import outgoing
 from clarion.adapters.stores.sqlite.core import SqliteCore, Work
-from clarion.adapters.stores.sqlite.queue import cancel, claim, result, stage, uncertain
+from clarion.adapters.stores.sqlite.queue import claim, stage
 from clarion.adapters.stores.sqlite.runner import Runner
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.ensured import Ensured
@@ -96,20 +96,5 @@ class SqliteStore(SharedStore):
         )
 
     claim_stage = _writes(Urgency.SOON, stage.claim_stage)
-    finish_stage = _writes(Urgency.SOON, stage.finish_stage)
-    freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
-    rescue_stages = _writes(Urgency.LATER, stage.rescue_stages)
     discover_flows = _reads(claim.discover_flows)
     claim_outgoing = _writes(Urgency.CLAIM, claim.claim_outgoing)
-    record_outgoing = _writes(Urgency.OUTCOME, result.record_outgoing)
-    rescue_outgoing = _writes(Urgency.LATER, uncertain.rescue_outgoing)
-    find_uncertain = _reads(uncertain.find_uncertain)
-    settle_uncertain = _writes(Urgency.SOON, uncertain.settle_uncertain)
-    set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
-    sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
-    cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
-    retry_job = _writes(Urgency.SOON, stage.retry_job)
-    retry_outgoing = _writes(Urgency.SOON, uncertain.retry_outgoing)
-
-    keep_events = _writes(Urgency.SOON, track.keep_events)
-    apply_events = _writes(Urgency.LATER, track.apply_events)

@@ -13,9 +13,10 @@ from uuid import UUID
 import msgspec
 
 from clarion.adapters.stores.query import load
+from clarion.adapters.stores.shared.queue import ledger
+from clarion.adapters.stores.shared.transaction import Row, finished
 from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, microseconds
-from clarion.adapters.stores.sqlite.queue.move import wake_in_line, write_lines
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.claim import SOON, ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
 from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus, called_off, out_of_time
@@ -78,8 +79,9 @@ def claim_outgoing(
     columns, picked = _pick(transaction, quotas)
     now, claimed = transaction.now, list[ClaimedMessage]()
     ruled: list[tuple[object, ...]] = []
-    lines: list[tuple[object, ...]] = []
-    closed: Counter[str] = Counter()
+    lines: list[Row] = []
+    closed: set[str] = set()
+    counts: Counter[ledger.CountKey] = Counter()
     for row in picked:
         found = _Picked(*row[-_RULING:])
         values = dict(zip(columns, row[:-_RULING], strict=True))
@@ -90,15 +92,15 @@ def claim_outgoing(
         by = found.cancel_actor or actor if to is OutgoingStatus.CANCELED else actor
         line = (values["tenant_id"], values["bucket"], values["id"], found.version + 1, found.status, to, by, reason)
         lines.append(line)
-        _count(transaction, values["tenant_id"], values["flow_id"], found, to)
+        _count(counts, values["tenant_id"], values["flow_id"], found, to)
         if to is OutgoingStatus.SENDING:
             claimed.append(_claimed(values, token))
         elif found.order_key is not None:
-            closed[found.order_key] += 1
+            closed.add(found.order_key)
     _write(transaction, ruled, token=token, lease_until=now + lease // MICROSECOND)
-    write_lines(transaction, lines)
-    if closed:
-        wake_in_line(transaction, closed)
+    finished(ledger.write_lines(transaction, lines))
+    finished(ledger.wake_in_line(transaction, closed))
+    finished(ledger.change_counts(transaction, counts))
     return claimed
 
 
@@ -135,11 +137,11 @@ def _mark(low: LowMark | None) -> tuple[int, int]:
     return _LOWEST if low is None else (microseconds(low.due_at), low.id)
 
 
-def _count(transaction: Transaction, tenant_id: str, flow_id: int, found: _Picked, to: OutgoingStatus) -> None:
+def _count(counts: Counter[ledger.CountKey], tenant_id: str, flow_id: int, found: _Picked, to: OutgoingStatus) -> None:
     """Count a campaign's row where it has moved to."""
     if found.broadcast:
-        transaction.counts[tenant_id, flow_id, found.status, found.reason_class] -= 1
-        transaction.counts[tenant_id, flow_id, to, ""] += 1
+        counts[tenant_id, flow_id, found.status, found.reason_class] -= 1
+        counts[tenant_id, flow_id, to, ""] += 1
 
 
 def _claimed(values: dict[str, Any], token: UUID) -> ClaimedMessage:

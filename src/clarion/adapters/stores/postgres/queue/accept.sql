@@ -1,0 +1,71 @@
+-- name: accept_outgoing
+-- What almost every result comes to, in one statement that does no more than it needs: the call was accepted, and its
+-- row is in flight under the very claim that made it; such a row has no attempt of this number yet. The answer names
+-- the others, of which nothing is written here.
+WITH accepted AS MATERIALIZED (
+  SELECT g.*
+  FROM unnest(
+    $1::text::integer[], $2::text::bigint[], $3::text::uuid[], $4::text::smallint[], $5::text::text[],
+    $6::text::integer[], $7::text::text[]
+  ) AS g (bucket, id, token, attempt, given_hash, latency_ms, given_pid)
+), sent AS (
+  UPDATE outgoing_message AS o
+  SET
+    status = 'SentToProvider', version = o.version + 1, lease_until = NULL, replay_authorised = false,
+    provider_message_id = coalesce(o.provider_message_id, a.given_pid),
+    content_hash = coalesce(o.content_hash, a.given_hash)
+  FROM accepted AS a
+  WHERE o.bucket = a.bucket AND o.id = a.id AND o.claim_token = a.token AND o.status = 'Sending'
+  RETURNING
+    o.id, o.bucket, o.tenant_id, o.version, o.flow_id, o.order_key, o.has_broadcast, o.account, o.correlation_id,
+    o.traceparent, a.token, a.attempt, a.given_pid, a.given_hash, a.latency_ms
+), answered AS (
+  INSERT INTO delivery_attempt (
+    tenant_id, bucket, outgoing_id, attempt, claim_token, account, status, provider_message_id, content_hash,
+    latency_ms, correlation_id, traceparent
+  )
+  SELECT
+    s.tenant_id, s.bucket, s.id, s.attempt, s.token, s.account, 'Accepted', s.given_pid, s.given_hash, s.latency_ms,
+    s.correlation_id, s.traceparent
+  FROM sent AS s
+), told AS (
+  INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor)
+  SELECT s.tenant_id, s.bucket, s.id, s.version, 'Sending', 'SentToProvider', $8
+  FROM sent AS s
+), woken AS MATERIALIZED (
+  SELECT w.bucket, w.id
+  FROM (SELECT s.order_key, count(*) AS n FROM sent AS s WHERE s.order_key IS NOT NULL GROUP BY s.order_key) AS c
+  CROSS JOIN LATERAL (
+    SELECT found.bucket, found.id
+    FROM outgoing_message AS found
+    WHERE
+      found.order_key = c.order_key AND found.due_at IS NOT NULL AND found.in_line
+      AND (
+        SELECT
+          coalesce((SELECT s.gate FROM broadcast AS s WHERE s.tenant_id = f.tenant_id AND s.broadcast = f.broadcast), 'Open')
+          = 'Open'
+        FROM flow AS f
+        WHERE f.id = found.flow_id
+      )
+    ORDER BY found.id
+    LIMIT c.n
+    FOR UPDATE SKIP LOCKED
+  ) AS w
+), waked AS (
+  UPDATE outgoing_message AS o
+  SET due_at = now(), in_line = false
+  FROM woken AS w
+  WHERE o.bucket = w.bucket AND o.id = w.id
+), counted AS (
+  INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
+  SELECT d.tenant_id, d.flow_id, d.status, '', sum(d.n)
+  FROM (
+    SELECT s.tenant_id, s.flow_id, 'SentToProvider' AS status, 1 AS n FROM sent AS s WHERE s.has_broadcast
+    UNION ALL
+    SELECT s.tenant_id, s.flow_id, 'Sending', -1 FROM sent AS s WHERE s.has_broadcast
+  ) AS d
+  GROUP BY d.tenant_id, d.flow_id, d.status
+  ORDER BY d.tenant_id, d.flow_id, d.status
+  ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
+)
+SELECT a.id FROM accepted AS a WHERE a.id NOT IN (SELECT s.id FROM sent AS s);

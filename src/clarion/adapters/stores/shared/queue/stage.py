@@ -1,0 +1,114 @@
+"""Stages of pending jobs: finished by version, rescued when their worker is gone, retried on a person's word.
+
+Writes `notification_scheduler`, the frozen recipients of `notification_job`, and `support_case`. How a job is claimed
+is in the folder of each engine.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.adapters.stores.shared.audit import append_audit
+from clarion.adapters.stores.shared.queue.cancel import find_job
+from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.support import write_cases_of_tenants
+from clarion.adapters.stores.shared.transaction import Row, Transaction
+from clarion.domain import act, trouble
+from clarion.domain.claim import StageResult
+from clarion.domain.notification import NOTIFICATION_SCHEDULER, NotificationScheduler, NotificationStatus, rescued
+from clarion.ports.ensure import ITEMS_MAX, bounded
+
+_SQL: Final = Statements("queue/stage.sql")
+
+
+class _Moved(msgspec.Struct, frozen=True):
+    id: int
+
+
+class _Scheduler(NotificationScheduler, frozen=True, kw_only=True):
+    """A scheduler row and whose it is."""
+
+    tenant_id: str
+
+
+class _Frozen(msgspec.Struct, frozen=True):
+    id: int
+    recipients: str
+
+
+async def finish_stage(transaction: Transaction, results: Sequence[StageResult]) -> set[int]:
+    """Move claimed rows on where the claim still stands; return the ids of those that moved."""
+    for result in bounded(results):
+        NOTIFICATION_SCHEDULER.require(from_=NotificationStatus.PROCESSING, to=result.to)
+    first = {result.scheduler_id: result for result in reversed(results)}
+    if not first:
+        return set()
+    given = [_given(first[scheduler_id]) for scheduler_id in sorted(first)]
+    moved = {one.id for one in await transaction.fetch(_Moved, _SQL["finish_stages"], results=given)}
+    failed = sorted(moved & {one.scheduler_id for one in first.values() if one.to is NotificationStatus.FAILED})
+    if failed:
+        rows = await transaction.fetch(_Scheduler, _SQL["read_schedulers"], ids=failed)
+        await write_cases_of_tenants(
+            transaction, [(row.tenant_id, trouble.failed_job(row.tenant_id, row)) for row in rows]
+        )
+    return moved
+
+
+def is_one_statement(results: Sequence[StageResult]) -> bool:
+    """Tell whether finishing these needs no transaction: none fails, so no support case is to be opened with it."""
+    return all(result.to is not NotificationStatus.FAILED for result in results)
+
+
+async def freeze_recipients(transaction: Transaction, frozen: Mapping[int, str]) -> dict[int, str]:
+    """Store each job's recipient set by job id unless one is stored already; return the sets that stand (I-06)."""
+    given = sorted(frozen.items())
+    if not bounded(given):
+        return {}
+    await transaction.execute(_SQL["freeze_recipients"], frozen=given)
+    rows = await transaction.fetch(_Frozen, _SQL["read_recipients"], ids=sorted(frozen))
+    return {row.id: row.recipients for row in rows}
+
+
+async def rescue_stages(transaction: Transaction, *, limit: int, rescues_max: int) -> int:
+    """Return expired claims to Ready, rescue_count + 1; past the bound to Failed with a support case (I-23)."""
+    rows = await transaction.fetch(_Scheduler, _SQL["lock_expired_schedulers"], limit=min(limit, ITEMS_MAX))
+    if not rows:
+        return 0
+    ruled = [(row, *rescued(row, rescues_max=rescues_max)) for row in sorted(rows, key=lambda row: row.id or 0)]
+    await transaction.execute(_SQL["rescue_schedulers"], rows=[(row.id, to, reason) for row, to, reason in ruled])
+    failed = [row for row, to, _ in ruled if to is NotificationStatus.FAILED]
+    cases = [(row.tenant_id, trouble.poisoned_job(row.tenant_id, row, rescues=row.rescue_count + 1)) for row in failed]
+    await write_cases_of_tenants(transaction, cases)
+    return len(rows)
+
+
+async def retry_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
+    """Return a failed job to Ready at the stage where it failed; audited."""
+    NOTIFICATION_SCHEDULER.require(from_=NotificationStatus.FAILED, to=NotificationStatus.READY)
+    done = act.retry_job(job_guid, reason=reason, actor=actor)
+    job = await find_job(transaction, tenant_id, job_guid)
+    if job is None or not await transaction.execute(
+        _SQL["retry_schedulers"],
+        tenant_id=tenant_id,
+        partition_key=job.partition_key,
+        row_key=job.row_key,
+        reason=f"retried by {actor}",
+    ):
+        return False
+    await append_audit(transaction, tenant_id, done)
+    return True
+
+
+def _given(result: StageResult) -> Row:
+    return (
+        result.scheduler_id,
+        result.version,
+        result.to,
+        result.stage,
+        result.delay,
+        int(result.is_retry),
+        result.reason,
+        result.diagnostics,
+    )

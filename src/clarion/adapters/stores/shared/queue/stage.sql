@@ -1,0 +1,84 @@
+-- name: finish_stages
+-- Where the claim still stands: another version means that somebody else has moved the row. Rows are locked in their
+-- order first. A result without diagnostics keeps those of before.
+UPDATE notification_scheduler AS s
+SET
+  status = g.to_status,
+  stage = g.next_stage,
+  version = s.version + 1,
+  due_at = CASE WHEN g.to_status = 'Ready' THEN now() + g.delay END,
+  lease_until = NULL,
+  retry_count = s.retry_count + g.retries,
+  reason = g.why,
+  diagnostics = coalesce(nullif(g.told, ''), s.diagnostics),
+  scheduled_at = CASE WHEN g.next_stage <> s.stage THEN now() ELSE s.scheduled_at END,
+  moved_at = now()
+FROM (
+  SELECT g.*
+  FROM {
+    results: scheduler_id whole, at_version whole, to_status text, next_stage text, delay duration, retries whole,
+    why text, told text
+  } AS g
+  JOIN notification_scheduler AS h ON h.id = g.scheduler_id AND h.version = g.at_version AND h.status = 'Processing'
+  FOR UPDATE OF h
+) AS g
+WHERE s.id = +g.scheduler_id
+RETURNING id;
+
+-- name: read_schedulers
+-- Of the few of a batch that need a support case.
+SELECT
+  s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version, s.due_at,
+  s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent, s.id,
+  s.tenant_id
+FROM {ids: id whole} AS g
+JOIN notification_scheduler AS s ON s.id = g.id;
+
+-- name: lock_expired_schedulers
+-- Claims whose lease ran out, the oldest first. One that is just being finished is passed over.
+SELECT
+  s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version, s.due_at,
+  s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent, s.id,
+  s.tenant_id
+FROM notification_scheduler AS s
+WHERE s.lease_until <= now()
+ORDER BY s.lease_until, s.id
+LIMIT :limit
+FOR UPDATE SKIP LOCKED;
+
+-- name: rescue_schedulers
+-- Back to Ready, or to Failed where every worker that took the job was lost (I-23).
+UPDATE notification_scheduler AS s
+SET
+  status = g.to_status,
+  version = s.version + 1,
+  due_at = CASE WHEN g.to_status = 'Ready' THEN now() END,
+  lease_until = NULL,
+  rescue_count = s.rescue_count + 1,
+  reason = coalesce(g.why, s.reason),
+  moved_at = now()
+FROM {rows: scheduler_id whole, to_status text, why text} AS g
+WHERE s.id = +g.scheduler_id;
+
+-- name: retry_schedulers
+-- A person's word: what failed before is forgiven.
+UPDATE notification_scheduler
+SET
+  status = 'Ready', version = version + 1, due_at = now(), rescue_count = 0, retry_count = 0, reason = :reason,
+  moved_at = now()
+WHERE
+  tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
+  AND artifact_rk = :row_key AND status = 'Failed';
+
+-- name: freeze_recipients
+-- What is stored first stands for ever (I-06).
+UPDATE notification_job AS j
+SET recipients = g.given
+FROM {frozen: job_id whole, given text} AS g
+WHERE j.id = +g.job_id AND j.recipients IS NULL;
+
+-- name: read_recipients
+-- A statement of its own, for whoever came second.
+SELECT j.id, j.recipients
+FROM {ids: id whole} AS g
+JOIN notification_job AS j ON j.id = g.id AND j.recipients IS NOT NULL;
