@@ -61,7 +61,7 @@ INSERT INTO webhook_event (tenant_id, account, event_id, status, message_id, hap
 SELECT 'acme', 'main', 'old-' || n, 'Delivered', gen_random_uuid(), now(), '', now(), now()
 FROM generate_series(1, 2000) AS n;
 INSERT INTO person (tenant_id, recipient_id_hash, domain, person_id, profile)
-SELECT 'acme', md5(n::text), 'user', n, '' FROM generate_series(1, 2000) AS n;
+SELECT 'acme', md5(n::text), 'user', 'other-' || n, '' FROM generate_series(1, 2000) AS n;
 INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id)
 SELECT 'acme', md5(n::text), 'email', n FROM generate_series(1, 2000) AS n;
 INSERT INTO audience_group (tenant_id, guid, name)
