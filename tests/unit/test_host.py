@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from clarion.adapters.host import HostClock, HostIds, HostJitter, random_bytes
-from clarion.ports.clock import Clock, Ids, Jitter
-from clarion.testing.clock import ManualClock, SeededIds, SeededJitter
+from clarion.adapters.host import HostClock, HostIds, random_bytes
+from clarion.ports.clock import Clock, Ids
+from clarion.testing.clock import ManualClock, SeededIds
 
 
 @pytest.mark.parametrize("clock", [HostClock(), ManualClock()])
@@ -24,14 +24,6 @@ def test_new_guids_are_random_by_their_version_and_do_not_repeat(ids: Ids) -> No
     guids = [ids.new_guid() for _ in range(1000)]
     assert len(set(guids)) == 1000
     assert {guid.version for guid in guids} == {4}
-
-
-@pytest.mark.parametrize("jitter", [HostJitter(), SeededJitter()])
-def test_jitter_spreads_between_0_and_1(jitter: Jitter) -> None:
-    fractions = [jitter.fraction() for _ in range(1000)]
-    assert all(0 <= fraction < 1 for fraction in fractions)
-    # Each tenth of the range holds about 100 of 1000; that one is empty has a chance below 10**-44.
-    assert {int(fraction * 10) for fraction in fractions} == set(range(10))
 
 
 def test_random_bytes_are_as_many_as_asked_for_and_do_not_repeat() -> None:
@@ -70,5 +62,3 @@ def test_equal_seeds_replay_and_others_differ() -> None:
     first, second, other = SeededIds("a"), SeededIds("a"), SeededIds("b")
     assert [first.new_guid() for _ in range(3)] == [second.new_guid() for _ in range(3)]
     assert other.new_guid() != SeededIds("a").new_guid()
-    assert SeededJitter("a").fraction() == SeededJitter("a").fraction()
-    assert SeededJitter("a").fraction() != SeededJitter("b").fraction()

@@ -5,7 +5,6 @@ these calls everywhere but here. Reads the host's clocks and the kernel's random
 """
 
 import os
-import random
 import time
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
@@ -32,14 +31,6 @@ class HostIds:
     def new_guid(self) -> UUID:
         """Mint a random guid."""
         return uuid4()
-
-
-class HostJitter:
-    """Chance for spreading out waits; not for secrets."""
-
-    def fraction(self) -> float:
-        """Return a number from 0 up to, but not including, 1."""
-        return random.random()  # noqa: S311  (it spreads waits; secrets come from random_bytes)
 
 
 def random_bytes(length: int) -> bytes:

@@ -2,8 +2,6 @@
 
 import msgspec
 
-from clarion.domain.identity import Channel
-
 
 class EmailContent(msgspec.Struct, frozen=True, kw_only=True, tag="email"):
     """A mail: both parts are templates, so the text part is written, not converted."""
@@ -40,11 +38,3 @@ class InboxContent(msgspec.Struct, frozen=True, kw_only=True, tag="inbox"):
 
 
 Content = EmailContent | SmsContent | PushContent | ChatContent | InboxContent
-
-CONTENT_OF = {
-    Channel.EMAIL: EmailContent,
-    Channel.SMS: SmsContent,
-    Channel.PUSH: PushContent,
-    Channel.CHAT: ChatContent,
-    Channel.INBOX: InboxContent,
-}

@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
 
-from clarion.errors import BrokenInvariant, InvalidInput, UnknownVersion
+from clarion.errors import InvalidInput, UnknownVersion
 
 DEPTH_MAX = 32  # objects and arrays inside each other: far more than any payload has, far less than Python's own limit
 SIZE_MAX = 8 * 1024 * 1024  # bytes: a page of 5,000 recipients takes 1 to 2 MB, and what is hashed must fit in memory
@@ -37,18 +37,6 @@ _Out = TypeVar("_Out")
 _quote = json.JSONEncoder(ensure_ascii=False).encode  # escapes what RFC 8785 escapes, and nothing else
 
 
-class Match(StrEnum):
-    """How a content compares with a stored hash; `NEWER` means that the row was written by a newer program."""
-
-    SAME = "same"
-    OTHER = "other"
-    NEWER = "newer"
-
-    def __bool__(self) -> NoReturn:
-        """Refuse to be taken for a yes or no: a newer program's row is neither."""
-        raise TypeError("a match has three results: compare it with Match.SAME, Match.OTHER or Match.NEWER")
-
-
 def digest(value: object, tag: str = PLAIN_TAG) -> str:
     """Hash content that holds nothing personal: `h1:` and 64 hex digits."""
     if tag not in PLAIN:
@@ -61,22 +49,6 @@ def keyed_digest(key: bytes, value: object, tag: str = KEYED_TAG) -> str:
     if tag not in KEYED:
         raise UnknownVersion(f"no keyed hash is called {tag!r}", field="tag", hint=f"use one of {', '.join(KEYED)}")
     return f"{tag}:{KEYED[tag](require_secret(key, field='key'), value)}"
-
-
-def matches(stored: str, value: object, *, key: bytes | None = None) -> Match:
-    """Compare content with a stored hash under the tag that it was stored with."""
-    tag, colon, _ = stored.partition(":")
-    if not (tag and colon):
-        raise BrokenInvariant("a stored hash carries no algorithm tag")
-    if tag in PLAIN:
-        mine = digest(value, tag)
-    elif tag not in KEYED:
-        return Match.NEWER
-    elif key is None:
-        raise InvalidInput(f"a {tag} hash is keyed", field="key", hint="pass the tenant's identity key")
-    else:
-        mine = keyed_digest(key, value, tag)
-    return Match.SAME if hmac.compare_digest(mine.encode(), stored.encode()) else Match.OTHER
 
 
 def plain_tags() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Time, chance and new ids, as the core may ask for them.
+"""Time and new ids, as the core may ask for them.
 
 Everything that decides takes `now` as an argument or derives its jitter and ids from keys; these ports are for the
 places where such an argument comes from. The real ones live in `adapters.host`, those that a test sets by hand in
@@ -27,12 +27,4 @@ class Ids(Protocol):
 
     def new_guid(self) -> UUID:
         """Mint a guid for a manual send without an idempotency key, the one record whose key is not derived."""
-        ...
-
-
-class Jitter(Protocol):
-    """Chance that spreads waiting processes apart; nothing that is stored may depend on it."""
-
-    def fraction(self) -> float:
-        """Return a number from 0 up to, but not including, 1."""
         ...

@@ -1,7 +1,7 @@
-"""Time, ids and chance that a test sets by hand or that a seed replays.
+"""Time and ids that a test sets by hand or that a seed replays.
 
 These are honest implementations of `ports.clock`, not recordings: the clock stands until it is told to move, and equal
-seeds give equal ids and fractions in equal order. Reads and writes nothing.
+seeds give equal ids in equal order. Reads and writes nothing.
 """
 
 import hashlib
@@ -52,19 +52,6 @@ class SeededIds:
     def new_guid(self) -> UUID:
         """Return the next guid of the sequence."""
         return UUID(bytes=next(self._draws)[:16], version=4)
-
-
-class SeededJitter:
-    """Fractions that follow from a seed."""
-
-    def __init__(self, seed: str = "clarion") -> None:
-        """Start the sequence of a seed."""
-        self._draws = _draws(f"jitter:{seed}")
-
-    def fraction(self) -> float:
-        """Return the next number of the sequence, from 0 up to, but not including, 1."""
-        # 53 bits are what a float between 0 and 1 holds exactly; more could round up to 1.
-        return (int.from_bytes(next(self._draws)[:8], "big") >> 11) / 2**53
 
 
 def _draws(seed: str) -> Iterator[bytes]:
