@@ -14,9 +14,10 @@ import pytest
 from clarion.adapters.stores.query import Query
 from clarion.adapters.stores.sqlite import SqliteStore
 from clarion.adapters.stores.sqlite.session import Session
-from clarion.domain.call import Accepted, Call, CallOutcome, Replay, Unknown
+from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Recorded, Settlement, StageResult
 from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.provider import EVERY_CHANNEL, Provider
 from clarion.testing.clock import SeededIds
 from clarion.testing.simulation.option import Fault, Options
@@ -111,6 +112,20 @@ class UnknownIsSuccess(Planted):
         )
 
 
+class GivesUpEarly(Planted):
+    """Ends a message that one worker could not call with."""
+
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+        never = NotCalled(reason="one worker could not call", leads_to=OutgoingStatus.FAILED_FINAL)
+        return await self.real.record_outgoing(
+            [
+                msgspec.structs.replace(one, outcome=never) if isinstance(one.outcome, NotCalled) else one
+                for one in results
+            ],
+            actor=actor,
+        )
+
+
 class RandomKey:
     """Calls under a new key every time."""
 
@@ -155,6 +170,7 @@ def broken_by(
         (RescueIsRetry, {"I-13"}, {}),
         (CancelIsForgotten, {"I-16"}, {Fault.CANCEL: 0.5, Fault.DEFER: 0.5}),
         (UnknownIsSuccess, {"I-11"}, {}),
+        (GivesUpEarly, {"F-55"}, {}),
     ],
 )
 def test_a_bug_of_the_store_is_caught(

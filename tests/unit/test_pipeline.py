@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from clarion.catalog.publish import Publisher
-from clarion.client.wire import Recipient
+from clarion.client.wire import Recipient, SendAnswer
 from clarion.domain.backoff import NOT_CALLED_FOR, NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
 from clarion.domain.call_times import CALL_TIMEOUT
@@ -21,7 +21,9 @@ from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationJob, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BrokenInvariant, Conflict, InvalidAddress, InvalidInput
+from clarion.ports.facts import TemplateRow
 from clarion.ports.renderer import Bundle
+from clarion.ports.templates import TemplateName
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Newer, Scripted
@@ -196,17 +198,37 @@ async def test_an_uncertain_row_waits_for_a_worker_that_serves_its_account(line:
     assert row.status is OutgoingStatus.SENT_TO_PROVIDER
 
 
-async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_time(line: Line) -> None:
+class Losing(SqliteInMemory):
+    """A store that can lose its templates."""
+
+    is_lost = False
+
+    async def find_templates(self, wanted: Sequence[TemplateName]) -> dict[TemplateName, TemplateRow]:
+        return {} if self.is_lost else await super().find_templates(wanted)
+
+
+async def without_template(*, times: int) -> tuple[Line, SendAnswer, list[float]]:
+    """Let a worker miss a template so often; return a worker that holds it, the message, and how long it waited."""
+    clock = ManualClock()
+    store = Losing(clock)
+    line = Line(store, clock, Scripted())
+    await line.seed()
     sent = await line.send()
-    other = Line(line.store, line.clock, line.provider)
-    other.templates.held = lambda *_: None  # type: ignore[method-assign]  # as in a worker that cannot load it
+    await line.queue()
+    store.is_lost = True
+    other = Line(store, clock, line.provider)
     waits = []
     await other.drain()
-    for _ in range(4):
+    for _ in range(times - 1):
         (row,) = (await line.timeline(sent)).outgoing
         assert row.due_at is not None
-        waits.append((row.due_at - line.clock.now()).total_seconds())
+        waits.append((row.due_at - clock.now()).total_seconds())
         await other.wait(waits[-1])
+    return line, sent, waits
+
+
+async def test_a_row_that_cannot_be_called_comes_back_after_twice_as_long_each_time() -> None:
+    line, _, waits = await without_template(times=5)
     assert waits == [0.2, 0.4, 0.8, 1.6]
     assert not line.provider.calls
     await line.wait(3.2)
@@ -228,17 +250,8 @@ async def test_no_number_of_young_workers_ends_a_row(line: Line) -> None:
     assert len(line.provider.calls) == 1
 
 
-async def test_a_row_whose_template_is_not_there_ends_and_says_so(line: Line) -> None:
-    async def find_nothing(_: object) -> dict[Any, Any]:
-        return {}
-
-    sent = await line.send()
-    await line.queue()
-    other = Line(line.store, line.clock, line.provider)
-    other.templates.load = find_nothing  # type: ignore[assignment, method-assign]  # as of a store that lost it
-    for times in range(NOT_CALLED_MAX):
-        await other.drain()
-        line.clock.advance(NOT_CALLED_FOR * (1 << times))
+async def test_a_row_whose_template_is_not_there_ends_and_says_so() -> None:
+    line, sent, _ = await without_template(times=NOT_CALLED_MAX)
     (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.reason) == (OutgoingStatus.FAILED_FINAL, "there is no template 'welcome' in its version")
     assert not line.provider.calls

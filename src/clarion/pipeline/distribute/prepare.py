@@ -80,8 +80,8 @@ class Preparation:
             return NotCalled(reason=str(error), leads_to=OutgoingStatus.FAILED_FINAL)
         except ClarionError as error:
             return not_called(message, reason=str(error))
-        except Exception:
-            log.exception("a call could not be prepared", outgoing_id=message.id)
+        except Exception:  # a defect: this message is not called, and the others of its claim are
+            log.exception("a call could not be prepared", correlation_id=message.correlation_id)
             return not_called(message, reason="it could not be prepared")
 
     def _put_together(self, message: ClaimedMessage, asked_at: float) -> tuple[Call, str] | NotCalled:

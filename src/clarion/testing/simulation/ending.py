@@ -77,8 +77,9 @@ def _row(row: OutgoingRow, evidence: Evidence, *, calm: bool) -> Iterator[Violat
     """Check one row against its history and the ledger."""
     if row.state in OPEN or row.settle_at is not None:
         yield Violation("I-25", f"row {row.id} still is {row.status} after the bound")
-    elif row.state is OutgoingStatus.FAILED_FINAL and "template" in (row.reason or ""):  # every template is published
-        yield Violation("F-55", f"row {row.id} failed though nothing was wrong with it: {row.reason}")
+    elif row.state is OutgoingStatus.FAILED_FINAL and not evidence.ledger.refused(row.name):
+        # Every message of a run can be made and called, so only a provider's refusal is a reason to give one up.
+        yield Violation("F-55", f"row {row.id} failed and no provider refused it: {row.reason}")
     elif row.state in FINAL and row.state not in RANK and row.reason is None:
         yield Violation("I-25", f"row {row.id} ended as {row.status} without a reason")
     lines = evidence.scene.history.get(row.id, [])

@@ -68,6 +68,10 @@ class Ledger:
         """Return the calls of a row in their order."""
         return self._of.get(row, [])
 
+    def refused(self, row: RowName) -> bool:
+        """Tell whether a provider turned a call of a row down."""
+        return any(call.fate is Fate.REFUSED for call in self.of(row))
+
     def deliveries(self, row: RowName) -> int:
         """Count how often the recipient got the message."""
         return sum(call.fate is Fate.ACCEPTED for call in self.of(row))

@@ -37,7 +37,6 @@ class OutgoingRow(NamedTuple):
     reason: str | None
     uncertain_policy: str
     settle_at: int | None
-    not_called: int
     replays: int
     recipient_id_hash: str
     key_hash: str
