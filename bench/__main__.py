@@ -18,6 +18,9 @@ ROUNDS = 15
 WRITE_ROUNDS = 3
 """The same for enqueue and COPY. Drains are measured apart, because the server still writes for a while after COPY."""
 
+DEFERRED_ROUNDS = 5
+"""The same for a drain with deferred calls and one without, through a provider that does nothing."""
+
 RESULTS = Path(__file__).with_name("results") / "latest.json"
 
 
@@ -43,6 +46,16 @@ async def take_turns(stage: Platform, address: str, *, messages: int) -> list[di
     return rounds
 
 
+async def defer(stage: Platform, *, messages: int) -> list[dict[str, float]]:
+    """Measure a drain in which every fifth call is deferred beside one in which none is, round by round."""
+    rounds = []
+    for number in range(DEFERRED_ROUNDS):
+        one = {"null": await measure.drain_null(stage, key=f"null-{number}", count=messages)}
+        one["deferred"] = await measure.drain_deferred(stage, key=f"deferred-{number}", count=messages)
+        rounds.append(one)
+    return rounds
+
+
 def ratio(rounds: list[dict[str, float]], ours: str, limit: str) -> float:
     """Return the median of what each round's figure is to its limit in the same round."""
     return statistics.median(one[ours] / one[limit] for one in rounds)
@@ -52,6 +65,7 @@ async def run(messages: int) -> dict[str, object]:
     """Measure everything; the figures that take turns with their limits are medians."""
     figures: dict[str, float] = {}
     rounds: dict[str, list[dict[str, float]]] = {}
+    deferred: dict[str, list[dict[str, float]]] = {}
     writes: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory(prefix="clarion-bench-") as name:
         folder = Path(name)
@@ -67,7 +81,10 @@ async def run(messages: int) -> dict[str, object]:
                     for figure in rounds[engine][0]:
                         figures[f"{figure}_{engine}"] = statistics.median(one[figure] for one in rounds[engine])
                     async with open_stage(url, vault=folder / engine, provider="null://") as stage:
-                        figures[f"drain_null_{engine}"] = await measure.drain_null(stage, count=messages)
+                        deferred[engine] = await defer(stage, messages=messages)
+                        for figure in ("null", "deferred"):
+                            values = [one[figure] for one in deferred[engine]]
+                            figures[f"drain_{figure}_{engine}"] = statistics.median(values)
                         figures[f"drain_mail_{engine}"] = await measure.drain_mail(stage, count=messages // 10)
                         figures[f"idle_latency_ms_{engine}"] = await measure.idle_latency(stage)
                         figures[f"accept_{engine}"] = await accept.through_http(stage, requests=messages // 10)
@@ -80,6 +97,8 @@ async def run(messages: int) -> dict[str, object]:
         "drain_http_pg_vs_same_client": ratio(rounds["pg"], "drain_http", "bare_pyreqwest"),
         "drain_http_pg_vs_aiohttp": ratio(rounds["pg"], "drain_http", "bare_aiohttp"),
         "drain_http_sqlite_vs_aiohttp": ratio(rounds["sqlite"], "drain_http", "bare_aiohttp"),
+        "drain_deferred_pg_vs_null": ratio(deferred["pg"], "deferred", "null"),
+        "drain_deferred_sqlite_vs_null": ratio(deferred["sqlite"], "deferred", "null"),
         "enqueue_pg_vs_copy": ratio(writes, "enqueue", "copy"),
         "claim_1m_vs_10k": ratio(alone, "large", "small"),
         "claim_1m_snapshot_vs_10k": ratio(watched, "large", "small"),

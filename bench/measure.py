@@ -4,6 +4,7 @@ import asyncio
 import statistics
 import time
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import asyncpg
@@ -13,7 +14,7 @@ from bench.stage import SET, TENANT, TRACE, addresses, job, publish, sends
 from clarion.bootstrap import Platform
 from clarion.catalog.definition import load_definition
 from clarion.client import wire
-from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay
+from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, NotCalled, Replay
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
 from clarion.operations import Operations
@@ -74,8 +75,11 @@ async def copy(url: str) -> float:
     return rate
 
 
-async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
-    """Send so many waiting messages through the channel's provider, in the workers' loop; return how many a second."""
+async def drain(platform: Platform, *, channel: Channel, count: int, answers: tuple[type, ...] = (Accepted,)) -> float:
+    """Call the channel's provider for so many waiting messages, in the workers' loop; return how many a second.
+
+    `answers` is what the provider may answer; a message counts when it has been answered so.
+    """
     wake, stop = asyncio.Event(), asyncio.Event()
     outcomes: Counter[type] = Counter()
 
@@ -83,8 +87,9 @@ async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
         outcomes[type(outcome)] += 1
 
     def stop_when_done() -> None:
-        assert all(issubclass(kind, Accepted | NotCalled) for kind in outcomes), outcomes
-        if outcomes[Accepted] >= count and pump.idle:
+        answered = sum(n for kind, n in outcomes.items() if issubclass(kind, answers))
+        assert answered + outcomes[NotCalled] == outcomes.total(), outcomes
+        if answered >= count and pump.idle:
             stop.set()
 
     async with asyncio.TaskGroup() as tasks:
@@ -103,10 +108,18 @@ async def drain(platform: Platform, *, channel: Channel, count: int) -> float:
         return count / (time.perf_counter() - started)
 
 
-async def drain_null(platform: Platform, *, count: int) -> float:
+async def drain_null(platform: Platform, *, key: str, count: int) -> float:
     """Drain new messages through a provider that does nothing: what claim, merge and record cost by themselves."""
-    await enqueue(platform, key="null", count=count)
+    await enqueue(platform, key=key, count=count)
     return await drain(platform, channel=Channel.SMS, count=count)
+
+
+async def drain_deferred(platform: Platform, *, key: str, count: int) -> float:
+    """Drain new messages of which every fifth call is deferred; the deferred rows come back an hour later."""
+    await enqueue(platform, key=key, count=count)
+    account = platform.accounts[Channel.SMS]
+    busy = msgspec.structs.replace(platform, providers={**platform.providers, account: Deferring()})
+    return await drain(busy, channel=Channel.SMS, count=count, answers=(Accepted, Deferred))
 
 
 async def drain_mail(platform: Platform, *, count: int) -> float:
@@ -140,6 +153,24 @@ async def idle_latency(platform: Platform, *, times: int = 40) -> float:
             taken.append(await called.get() - started)
         supervisor.stop()
     return statistics.median(taken) * 1000
+
+
+class Deferring:
+    """A provider that does nothing but put every fifth call off."""
+
+    channels = EVERY_CHANNEL
+    replay = Replay()
+
+    def __init__(self) -> None:
+        self._calls = 0
+
+    async def send(self, call: Call) -> CallOutcome:
+        """Accept four calls, defer the fifth."""
+        self._calls += 1
+        return Accepted() if self._calls % 5 else Deferred(reason="busy", retry_after=timedelta(hours=1))
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
 
 
 class Watched:
