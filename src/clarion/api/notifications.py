@@ -12,9 +12,10 @@ from clarion.api.authentication import caller_of, trace_of
 from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract, Header
 from clarion.api.problem import found
-from clarion.api.reading import IDEMPOTENCY_KEY_MAX, AnyRequest, read_body, read_idempotency_key
+from clarion.api.reading import AnyRequest, read_body, read_idempotency_key
 from clarion.catalog.access import Grant
 from clarion.client import wire
+from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 
 PATH: Final = "/v1/notifications"
 

@@ -16,6 +16,7 @@ from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
 from clarion.api.problem import Refusal
 from clarion.domain.depth import check_depth, too_deep
+from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.errors import InvalidInput
 
 BODY_BYTES_MAX: Final = 256 * 1024
@@ -24,9 +25,7 @@ BODY_BYTES_MAX: Final = 256 * 1024
 BODY_TIME_MAX: Final = timedelta(seconds=20)
 """For the whole of a body: 256 kB come in that time over the slowest line that anybody sends from."""
 
-IDEMPOTENCY_KEY_MAX: Final = 255
-
-_KEY: Final = re.compile(r"[\x20-\x7e]{1,255}", re.ASCII)
+_KEY: Final = re.compile(rf"[\x20-\x7e]{{1,{IDEMPOTENCY_KEY_MAX}}}", re.ASCII)
 _PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
 
 AnyRequest = Request[Any, Any, Any]  # the framework's user, auth and state, which are not used here

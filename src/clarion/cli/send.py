@@ -17,13 +17,13 @@ from clarion.cli.output import called_as, print_json, print_line, say
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, unknown_type
 from clarion.client import wire
 from clarion.dispatch.job import PAYLOAD_BYTES_MAX
-from clarion.dispatch.request import RECIPIENTS_MAX
 from clarion.domain.depth import check_depth, too_deep
+from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.identity import Channel, IdentityDomain, Lane
+from clarion.domain.recipient import NAMED_MAX
 from clarion.errors import InvalidInput
 
-TO_HELP = "Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to 20."
-KEY_MAX = 255
+TO_HELP = f"Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to {NAMED_MAX}."
 GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
 OPTIONS = {"data": "--data", "id": "--to", "not_before_at": "--not-before"}
 """What the fields of a send are called here; those of a recipient are named by its place."""
@@ -56,12 +56,12 @@ def send(
     as_json: option.Json = False,
 ) -> None:
     """Send a notification: accepted once it is stored, sent by the workers."""
-    if len(to) > RECIPIENTS_MAX:
+    if len(to) > NAMED_MAX:
         raise InvalidInput(
-            f"{len(to)} recipients are too many", field="--to", hint=f"name at most {RECIPIENTS_MAX}, or a group"
+            f"{len(to)} recipients are too many", field="--to", hint=f"name at most {NAMED_MAX}, or a group"
         )
-    if key is not None and not 1 <= len(key) <= KEY_MAX:
-        raise InvalidInput("it is empty or too long", field="--key", hint=f"use 1 to {KEY_MAX} characters")
+    if key is not None and not 1 <= len(key) <= IDEMPOTENCY_KEY_MAX:
+        raise InvalidInput("it is empty or too long", field="--key", hint=f"use 1 to {IDEMPOTENCY_KEY_MAX} characters")
     asked = wire.SendRequest(
         type=notification,
         to=tuple(read_recipient(one, place=place) for place, one in enumerate(to)),

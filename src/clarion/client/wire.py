@@ -12,10 +12,8 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.identity import Channel, Lane
+from clarion.domain.recipient import NAMED_MAX
 from clarion.domain.support import SupportStatus
-
-RECIPIENTS_MAX: Final = 20
-"""A direct send names people one by one; more than that is an audience."""
 
 PAGE_MAX: Final = 100
 """A page that a person reads and a response that stays small; the store gives one more, which tells if more follow."""
@@ -80,7 +78,7 @@ class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     type: Annotated[
         str, msgspec.Meta(min_length=1, max_length=200, pattern=PLAIN, description="a published notification type")
     ]
-    to: Annotated[tuple[Recipient, ...], msgspec.Meta(min_length=1, max_length=RECIPIENTS_MAX)]
+    to: Annotated[tuple[Recipient, ...], msgspec.Meta(min_length=1, max_length=NAMED_MAX)]
     data: Annotated[dict[str, object], msgspec.Meta(description="what the templates merge in")] = {}
     entity: Entity | None = None
     lane: Annotated[Lane, msgspec.Meta(description="how urgent, instead of the type's own lane")] | None = None

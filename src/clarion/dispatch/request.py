@@ -11,10 +11,11 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import NotificationJob
-from clarion.domain.recipient import Target
+from clarion.domain.recipient import NAMED_MAX, Target
 from clarion.errors import InvalidInput
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -26,9 +27,6 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
 DUE_YEARS: Final = (1970, 9998)
 """Between which a due time can be stored and read in every engine, whichever its zone, with a lifetime behind it."""
-
-RECIPIENTS_MAX = 20
-"""A direct send names people one by one; more than that is an audience, which a campaign serves."""
 
 Entity = tuple[Name, UUID]
 """The type and guid of the thing that a notification is about."""
@@ -101,7 +99,7 @@ class Direct(msgspec.Struct, frozen=True, kw_only=True, tag="direct"):
     """A send that somebody asked for: under a caller's idempotency key, or under a guid minted at the door."""
 
     operation: Name
-    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
+    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=IDEMPOTENCY_KEY_MAX)] | None = None
     minted_guid: UUID | None = None
 
 
@@ -136,7 +134,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     event_type: Name
     source_at: Instant
     entity: Entity | None = None
-    to: Annotated[tuple[Target, ...], msgspec.Meta(max_length=RECIPIENTS_MAX)] = ()
+    to: Annotated[tuple[Target, ...], msgspec.Meta(max_length=NAMED_MAX)] = ()
     data: Mapping[str, object] = {}
     template_key: Name | None = None
     template_version: Count | None = None

@@ -6,13 +6,16 @@ old key can be refused and never sends twice.
 """
 
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 import msgspec
 
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.key import month_bucket
 from clarion.domain.notification import NotificationJob, NotificationScheduler
+
+IDEMPOTENCY_KEY_MAX: Final = 255
+"""Characters of a caller's key: room for a guid and a few words, and short enough for every log and index."""
 
 
 class IdempotencyGuard(msgspec.Struct, frozen=True, kw_only=True):

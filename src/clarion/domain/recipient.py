@@ -12,6 +12,9 @@ import msgspec
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.errors import InvalidInput
 
+NAMED_MAX: Final = 20
+"""How many recipients one request may name. Whoever wants to reach more names a group, or has a campaign."""
+
 RECIPIENTS_MAX: Final = 1000
 """A job's row holds its set up to here, 150 to 230 kB; a larger audience is a campaign's, whose set lies in blobs."""
 
