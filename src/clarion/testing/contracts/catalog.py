@@ -15,6 +15,7 @@ from clarion.errors import InvalidInput
 from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.facts import TemplateRow
 from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.pump import near
 from clarion.testing.contracts.support_cases import support_case
 from clarion.testing.factories import BYTES, TEXT, address_version, guid, person
@@ -136,10 +137,10 @@ class FactContract:
         assert await harness.store.find_recipients(f"{harness.tenant_id}-2", hashes) == {}
         assert await harness.store.find_recipients(harness.tenant_id, []) == {}
 
-    async def test_putting_people_again_replaces_profile_and_contacts(self, harness: StoreHarness) -> None:
+    async def test_putting_people_again_replaces_every_column_and_the_contacts(self, harness: StoreHarness) -> None:
         """An old address is no contact any more, though its version stays."""
         older = await make_person(harness, 1, serials=(1, 2))
-        newer = msgspec.structs.replace(older, profile=b"newer", contacts=older.contacts[1:])
+        newer = msgspec.structs.replace(changed_person(older), contacts=older.contacts[1:])
         await harness.store.put_people(harness.tenant_id, [newer])
         assert await harness.store.find_recipients(harness.tenant_id, [older.recipient_id_hash]) == {
             older.recipient_id_hash: newer

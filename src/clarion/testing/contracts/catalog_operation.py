@@ -14,6 +14,7 @@ from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.insights import UncertainLine
+from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
 from clarion.testing.contracts.side import Operation, Side
 from clarion.testing.factories import address_version, guid, person
@@ -55,7 +56,7 @@ class Publish(msgspec.Struct, frozen=True):
 
 
 class PutPeople(msgspec.Struct, frozen=True):
-    """Put people with addresses of their own: (number, serials)."""
+    """Put people with addresses of their own: (number, serials). Who has none differs from before in every column."""
 
     people: tuple[tuple[int, tuple[int, ...]], ...]
 
@@ -65,8 +66,8 @@ class PutPeople(msgspec.Struct, frozen=True):
         for n, serials in self.people:
             versions = [address_version(n, serial=serial) for serial in serials]
             answers = await side.store.ensure_address_versions(side.tenant_id, versions)
-            profile = f"sealed {n} {serials}".encode()
-            people.append(person(n, *(answer.record for answer in answers), profile=profile))
+            put = person(n, *(answer.record for answer in answers))
+            people.append(put if serials else changed_person(put))
         await side.store.put_people(side.tenant_id, people)
 
 

@@ -21,6 +21,7 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
+from clarion.domain.person import Person, PersonRow
 from clarion.ports.store import Store
 from clarion.testing import factories
 
@@ -158,6 +159,12 @@ def is_optional(row: msgspec.Struct, name: str) -> bool:
 def changed(row: Any, name: str) -> Any:  # noqa: ANN401  any record, see Kind
     """Give the same record with another valid value in one field."""
     return msgspec.structs.replace(row, **{name: another(row, name)})
+
+
+def changed_person(person: Person) -> Person:
+    """Give the same person with another value in every column that does not say who it is."""
+    names = [name for name in PersonRow.__struct_fields__ if name not in ("recipient_id_hash", "domain", "person_id")]
+    return msgspec.structs.replace(person, **{name: another(person, name) for name in names})
 
 
 def another(row: msgspec.Struct, name: str) -> object:
