@@ -108,18 +108,18 @@ _SPELLED: Final[Mapping[str, Callable[[Any], str]]] = {
 
 
 @cache
-def reader(kind: type[S], *, prefix: str = "") -> Callable[[asyncpg.Record], S]:
+def reader(kind: type[S]) -> Callable[[asyncpg.Record | Mapping[str, Any]], S]:
     """Make the function that turns a row, whose columns are named like the fields, into a record of this kind.
 
-    A row may have other columns besides; where two records come in one row, the columns of one carry a prefix.
+    A row may have other columns besides.
     """
     hints = get_type_hints(kind)
-    columns = [(name, prefix + name, _conversion(hints[name])) for name in kind.__struct_fields__]
+    columns = [(name, _conversion(hints[name])) for name in kind.__struct_fields__]
 
-    def read(row: asyncpg.Record) -> S:
+    def read(row: asyncpg.Record | Mapping[str, Any]) -> S:
         values: dict[str, Any] = {}  # as many types as there are columns
-        for name, column, convert in columns:
-            value = row[column]
+        for name, convert in columns:
+            value = row[name]
             values[name] = value if convert is None or value is None else convert(value)
         return kind(**values)
 

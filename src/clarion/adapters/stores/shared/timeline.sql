@@ -1,17 +1,12 @@
 -- name: read_job
 -- The job by its guid, and when it was stored.
-SELECT
-  id, partition_key, row_key, guid, message_id, event_type, operation, source_type, source, automation_key, run_key,
-  template_key, asked_template_version, template_version, payload_hash, payload, recipients, source_at, bucket,
-  key_version, actor, correlation_id, traceparent, created_at
+SELECT *
 FROM notification_job
 WHERE tenant_id = :tenant_id AND guid = :guid;
 
 -- name: read_scheduler_of_job
 -- The pending row of a job, by the first parts of its unique key.
-SELECT
-  id, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at, lease_until,
-  retry_count, rescue_count, reason, diagnostics, correlation_id, traceparent, created_at, scheduled_at, moved_at
+SELECT *
 FROM notification_scheduler
 WHERE
   tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
@@ -21,18 +16,14 @@ LIMIT 1;
 
 -- name: read_inbox_of_job
 -- The inbox rows of all recipients.
-SELECT
-  id, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type, content, correlation_id,
-  traceparent, created_at
+SELECT *
 FROM user_message
 WHERE tenant_id = :tenant_id AND job_row_key = :row_key
 ORDER BY id;
 
 -- name: read_messages_of_job
 -- All outgoing rows of a job, by the first parts of their key.
-SELECT
-  o.id, o.bucket, o.pk, o.rk, o.message_id, o.channel, o.status, o.version, o.attempts, o.reason, o.account,
-  o.provider_message_id, o.due_at, o.cancel_at, o.cancel_actor, o.created_at
+SELECT o.*
 FROM outgoing_key AS k
 JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
 WHERE k.tenant_id = :tenant_id AND k.bucket = :bucket AND k.pk = :row_key

@@ -27,19 +27,13 @@ RETURNING id;
 
 -- name: read_schedulers
 -- Of the few of a batch that need a support case.
-SELECT
-  s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version, s.due_at,
-  s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent, s.id,
-  s.tenant_id
+SELECT s.*
 FROM {ids: id whole} AS g
 JOIN notification_scheduler AS s ON s.id = g.id;
 
 -- name: lock_expired_schedulers
 -- Claims whose lease ran out, the oldest first. One that is just being finished is passed over.
-SELECT
-  s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version, s.due_at,
-  s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent, s.id,
-  s.tenant_id
+SELECT s.*
 FROM notification_scheduler AS s
 WHERE s.lease_until <= now()
 ORDER BY s.lease_until, s.id

@@ -1,13 +1,9 @@
 -- name: find_due_stages
 -- The heads of each lane, the urgent lanes first: sorting all that is due would cost more the more there is. SQLite has
 -- no LATERAL, but a table-valued function takes an argument from the tables before it. A row without its job is not
--- taken, nor are those of messaging jobs, which have workers of their own.
-SELECT
-  s.tenant_id, s.id, s.artifact_type, s.artifact_pk, s.artifact_rk, s.event_type, s.lane, s.stage, s.status, s.version,
-  s.due_at, s.lease_until, s.retry_count, s.rescue_count, s.reason, s.diagnostics, s.correlation_id, s.traceparent,
-  j.id, j.partition_key, j.row_key, j.guid, j.message_id, j.event_type, j.operation, j.source_type, j.source,
-  j.automation_key, j.run_key, j.template_key, j.asked_template_version, j.template_version, j.payload_hash, j.payload, j.recipients,
-  j.source_at, j.bucket, j.key_version, j.actor, j.correlation_id, j.traceparent
+-- taken, nor are those of messaging jobs, which have workers of their own. The columns of the job stand behind the one
+-- named `job`, whichever they are.
+SELECT s.*, NULL AS job, j.*
 FROM json_each(:lanes) AS g
 CROSS JOIN json_each(
   (
