@@ -29,7 +29,7 @@ class Authentication:
     """Lets a request through to its route, or refuses it before its body is read."""
 
     def __init__(self, access: Access) -> None:
-        """Ask for keys here."""
+        """Check the keys of requests with `access`."""
         self._access = access
 
     async def __call__(self, connection: Connection, handler: BaseRouteHandler) -> None:

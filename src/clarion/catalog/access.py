@@ -131,7 +131,10 @@ class Access:
         return revoked
 
     async def check(self, token: str) -> Caller | None:
-        """Tell whose token this is. None if it is nobody's, for whatever reason: the time does not show which."""
+        """Find out whose token this is; None if it opens nothing.
+
+        An unknown key takes as long as a wrong secret, so that the time of the answer does not tell which it was.
+        """
         read = _TOKEN.fullmatch(token)
         key_id, secret = (read[1], read[2]) if read else ("", "")
         key = await self._find(key_id) if read else None
@@ -143,7 +146,7 @@ class Access:
         return Caller(tenant_id=key.tenant_id, actor=key.actor, role=key.role, key_id=key.key_id)
 
     async def _find(self, key_id: str) -> ApiKey | None:
-        """Return a key as it was at most a moment ago; one that is not there is asked for every time."""
+        """Return a key as it was at most `TRUSTED_FOR` seconds ago; one that was not found is looked up every time."""
         now = self._clock.monotonic()
         key, read = self._known.get(key_id, (None, 0.0))
         if key is not None and now - read < TRUSTED_FOR:

@@ -1,4 +1,4 @@
-"""A provider call: what goes out, and what came of it, in our words and nobody's vendor code.
+"""A provider call: what goes out, and what came of it, in our own terms and not in the codes of a vendor.
 
 The outcome is one closed union. *Accepted*, *refused* and *deferred* are proven by a complete reply of the provider, or
 by a connection that never stood; *unknown* is everything that may have been accepted; *not called* means that no byte

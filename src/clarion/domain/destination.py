@@ -62,7 +62,7 @@ def mask(channel: Channel, destination: str) -> str:
     match channel:
         case Channel.EMAIL:
             local, _, domain = destination.rpartition("@")
-            # A local part of one or two characters would be shown whole by its ends.
+            # Of one or two characters, the first and the last would be the whole local part.
             return f"{local[0]}…{local[-1]}@{domain}" if len(local) > 2 else f"…@{domain}"
         case Channel.SMS:
             return f"{destination[:3]}…{destination[-2:]}"
@@ -165,7 +165,7 @@ def _refuse(message: str, *, hint: str) -> NoReturn:
 
 
 def _no_inbox_destination() -> InvalidInput:
-    """Make the error for the channel whose messages stay here."""
+    """Make the error for a destination on the inbox channel, whose messages do not leave Clarion."""
     return InvalidInput(
         "the inbox channel has no destination",
         field="destination",

@@ -73,7 +73,7 @@ def require_secret(key: bytes, *, field: str) -> bytes:
 def canonical_json(value: object) -> bytes:
     """Write a value in its one canonical form: members by code point, no blanks, NFC, UTC, null members left out."""
     if type(value) is list and all(type(part) is str and part.isascii() for part in value):
-        # The frame of every derived id and seal, made for every message: plain text has no other form than this one.
+        # A short cut for derived ids and seals, made for every message: msgspec writes ASCII text in this form already.
         plain = msgspec.json.encode(value)
         if len(plain) <= SIZE_MAX:
             return plain

@@ -74,8 +74,8 @@ NOTIFICATION_SCHEDULER = Machine(
 class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     """One notification event: what to send, to whom, about what. Its row key is unique per tenant by itself.
 
-    `message_id` is what a direct send to one recipient is answered with; a job whose messages only its rows know has
-    none. It derives from what is compared, so it is not compared itself.
+    `message_id` is in the answer to a direct send to one recipient. With several recipients each message has its own
+    id, on its row, and the job has none. It derives from fields that are compared, so it is not compared itself.
     """
 
     GIVEN: ClassVar[tuple[str, ...]] = (

@@ -91,7 +91,10 @@ def day(value: date, *, field: str) -> str:
 
 
 def instant(value: datetime, *, field: str) -> str:
-    """Write an instant as YYYYMMDDTHHMMSSZ, a fraction only where there is one: the ':' of RFC 3339 is ours."""
+    """Write an instant as YYYYMMDDTHHMMSSZ, with a fraction of the second where it has one.
+
+    Without the colons of RFC 3339, because a colon separates the parts of our keys.
+    """
     at = in_utc(value, field=field)
     return f"{at.date().isoformat().replace('-', '')}T{at:%H%M%S}{fraction(at)}Z"
 

@@ -171,7 +171,7 @@ def _place(*, tenant_id: str, table: str, column: str, row_key: str) -> bytes:
     return canonical_json(["seal", tenant_id, table, column, row_key])
 
 
-@lru_cache(maxsize=1000)  # a cipher prepares its key, which takes longer than to open a destination
+@lru_cache(maxsize=1000)  # making a cipher of a key takes longer than opening a destination with it
 def _cipher(key: bytes) -> AESGCM:
     """Return the cipher of a key."""
     _check_key(key)

@@ -12,7 +12,11 @@ from clarion.domain.claim import FlowHead
 from clarion.domain.identity import Lane
 
 CEILING: Final[Mapping[Lane, float]] = {Lane.CRITICAL: 1.0, Lane.HIGH: 0.95, Lane.NORMAL: 0.9, Lane.BULK: 0.75}
-"""What share of the slots may be busy for a lane still to claim; an idle reserve costs little, a late code a login."""
+"""A lane claims only while less than this share of the slots is busy.
+
+The slots above it are left for more urgent lanes: a few idle slots are cheaper than a one-time code that comes too late
+for its login.
+"""
 
 _SLOTS_WORTH_SHARING: Final = 4
 """With fewer slots than that, a reserve would be most of them."""

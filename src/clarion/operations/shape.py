@@ -14,7 +14,7 @@ def as_wire(record: msgspec.Struct, shape: type[S], **instead: object) -> S:
 
 
 def read_details(text: str) -> dict[str, object]:
-    """Read stored details; what is no JSON object, of whoever wrote it, is shown as the text that it is."""
+    """Read stored details; a text that is no JSON object, whoever wrote it, is shown as it is."""
     try:
         return msgspec.json.decode(text, type=dict[str, object])
     except msgspec.DecodeError:

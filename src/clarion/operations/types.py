@@ -14,7 +14,7 @@ class Types:
     """The notification types of a tenant."""
 
     def __init__(self, *, catalog: CatalogStore, facts: FactStore) -> None:
-        """Read and change them here."""
+        """Read types from `facts` and change them in `catalog`."""
         self._catalog = catalog
         self._facts = facts
 

@@ -14,7 +14,7 @@ from clarion.domain.identity import Channel
 from clarion.ports.track import ProviderEvent
 
 EVERY_CHANNEL: Final = frozenset(Channel) - {Channel.INBOX}
-"""What a provider can carry that does not care: the inbox is ours."""
+"""For a provider that can carry any content. Inbox messages are shown by Clarion itself and need no provider."""
 
 
 class Provider(Protocol):

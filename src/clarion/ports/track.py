@@ -25,7 +25,7 @@ class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
     raw: str
 
     def __post_init__(self) -> None:
-        """Refuse what nothing can show, before it is stored and stops whoever applies it."""
+        """Refuse a state that no event can show before it is stored: later, applying it would fail every time."""
         if self.status not in RANK:
             raise BrokenInvariant(f"an event shows {self.status}, which is no state that evidence can show")
 

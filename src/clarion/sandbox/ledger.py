@@ -362,7 +362,7 @@ def _connect(path: Path, busy_timeout: timedelta) -> sqlite3.Connection:
 
 
 def delivery_id(call_id: int) -> str:
-    """Name a delivery to whoever asked for it."""
+    """Make the provider message id of a call that was accepted."""
     return f"sandbox-{call_id}"
 
 

@@ -106,7 +106,7 @@ class SandboxProvider:
     async def read_reports(
         self, account: str, headers: Mapping[str, str], body: bytes, *, now: datetime
     ) -> Mapping[str, Sequence[ProviderEvent]]:
-        """Give what the sandbox itself reports: whoever has its file's secret."""
+        """Read a report of the sandbox; it must be signed with the secret that is in the sandbox's file."""
         _, secret = await self.identity()
         signature.verify(secret, headers, body, now=now)
         return report.read(account, body)

@@ -115,7 +115,7 @@ class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many rows of a flow with a broadcast stand where; `reason_class` is '' where no reason is told apart."""
+    """How many rows of a campaign's flow are in a state; `reason_class` is '' unless they are counted by reason."""
 
     lane: Lane
     route: str

@@ -10,5 +10,5 @@ import pkgutil
 
 import pytest
 
-# Asserts explain themselves in a test's own module only, unless a module is named before it is imported.
+# pytest shows the values of a failed assert only in test modules, and in modules registered before their import.
 pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))

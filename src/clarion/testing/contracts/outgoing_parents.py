@@ -57,7 +57,7 @@ class ManyParentsContract:
 
     @pytest.mark.parametrize("place", [0, 1, 2])
     async def test_one_unknown_parent_refuses_the_whole_set(self, harness: StoreHarness, place: int) -> None:
-        """It is a mistake of the caller's: nothing of the set is made, of no parent."""
+        """The caller made a mistake, so no row of the set is made, not even for the parents that are known."""
         (address,) = await make_addresses(harness, 1)
         parents: list[Parent] = [await make_job(harness, 1), await make_campaign(harness)]
         await ensure(harness, [outgoing_item(parents[0], address)])

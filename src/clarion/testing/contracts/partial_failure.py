@@ -30,7 +30,7 @@ HASHED = tuple(
 
 
 class PartialFailureContract:
-    """Whatever was done before a crash is used, what is missing is made, what does not fit stops."""
+    """After a crash an ensure uses what is stored, makes what is missing, and stops at what contradicts it."""
 
     @pytest.mark.parametrize("guarded", [True, False])
     async def test_a_job_whose_scheduler_row_is_missing_gets_it_through_the_dispatch_key(

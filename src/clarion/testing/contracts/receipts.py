@@ -272,7 +272,7 @@ class ReceiptContract:
         assert await pump.claim() == []
 
     async def test_two_trackers_at_once_apply_each_event_once(self, harness: StoreHarness) -> None:
-        """And every row has one line for its move."""
+        """Every row has exactly one transition line for its move."""
         pump = Pump(harness, broadcast=BROADCAST)
         messages = await pump.campaign(10)
         await pump.record(Accepted(), *await pump.claim())

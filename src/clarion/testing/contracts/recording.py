@@ -338,7 +338,7 @@ class RecordContract:
         assert await harness.store.record_outgoing([], actor="worker-1") == []
 
     async def test_reasons_that_are_told_apart_are_counted_apart(self, harness: StoreHarness) -> None:
-        """Throttled while it waits, recipient not found for ever."""
+        """A row counts as throttled while it waits for its retry, and as recipient-not-found once it has failed."""
         pump = Pump(harness, broadcast=BROADCAST)
         await pump.campaign(3)
         first, second, third = await pump.claim()

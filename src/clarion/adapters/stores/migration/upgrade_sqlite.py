@@ -33,7 +33,7 @@ def migrate_sqlite(
     busy_timeout: timedelta = BUSY_TIMEOUT,
 ) -> Migrated:
     """Apply the steps that the file lacks, up to `target` or all of them, and report them."""
-    # Half a second, spent only by those who migrate.
+    # Importing alembic takes half a second, which only a migration should pay.
     from clarion.adapters.stores.migration import ledger
 
     path = Path(path).absolute()
