@@ -39,10 +39,18 @@ def every_query() -> Iterator[Query]:
     for name in FOLDERS:
         package = f"{PACKAGE}.{name}" if name else PACKAGE
         for file in sorted(_sql_files(files(package))):
-            yield from load(package, file).values()
+            if "$1" in (files(package) / file).read_text():  # sent as it is written
+                yield from load(package, file).values()
+            else:
+                yield from _compiled(Statements(file, package=package))
     for file in (*_sql_files(files(shared)), *(f"queue/{name}" for name in _sql_files(files(shared) / "queue"))):
-        for statement in Statements(file).values():
-            yield Query(name=statement.name, reason=statement.reason, sql=statement.postgres)
+        yield from _compiled(Statements(file))
+
+
+def _compiled(statements: Statements) -> Iterator[Query]:
+    """Give statements as PostgreSQL is sent them."""
+    for one in statements.values():
+        yield Query(name=one.name, reason=one.reason, sql=one.postgres)
 
 
 def _sql_files(folder: Traversable) -> Iterator[str]:

@@ -82,18 +82,17 @@ def full_path(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 def every_query() -> list[query.Query]:
     """Every statement that lies beside the store's code, so that a new one need not be listed here."""
-    package = Path(sqlite.__file__).parent
-    names = {
-        path: ".".join((sqlite.__name__, *path.relative_to(package).parent.parts)) for path in package.rglob("*.sql")
-    }
-    own = [named for path, name in sorted(names.items()) for named in query.load(name, path.name).values()]
-    folder = Path(shared.__file__).parent
-    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.sql"))
-    return own + [
-        query.Query(name=statement.name, reason=statement.reason, sql=statement.sqlite)
-        for file in files
-        for statement in Statements(file).values()
-    ]
+    found: list[query.Query] = []
+    for package in (sqlite, shared):
+        folder = Path(package.__file__ or "").parent
+        for path in sorted(folder.rglob("*.sql")):
+            place = ".".join((package.__name__, *path.relative_to(folder).parent.parts))
+            if "{" not in path.read_text() and package is sqlite:  # sent as it is written
+                found += query.load(place, path.name).values()
+                continue
+            for one in Statements(path.name, package=place).values():
+                found.append(query.Query(name=one.name, reason=one.reason, sql=one.sqlite))
+    return found
 
 
 class _AnyParameter(dict[str, object]):

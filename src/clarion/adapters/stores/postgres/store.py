@@ -6,14 +6,16 @@ method of one statement needs no transaction around it.
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
-from clarion.adapters.stores.postgres import outgoing
+from clarion.adapters.stores.postgres.outgoing import insert_messages
 from clarion.adapters.stores.postgres.queue import accept, claim
 from clarion.adapters.stores.postgres.queue import stage as stage_
 from clarion.adapters.stores.postgres.session import Session, Transaction
 from clarion.adapters.stores.shared import receipts
+from clarion.adapters.stores.shared.outgoing import ensure_outgoing_messages
 from clarion.adapters.stores.shared.queue import stage
 from clarion.adapters.stores.shared.store import SharedStore, Urgency, Work
 from clarion.domain.claim import (
@@ -59,7 +61,9 @@ class PostgresStore(SharedStore):
         """Insert the rows that are missing."""
         if not bounded(items):
             return []
-        return await self._session.transact(lambda c: outgoing.ensure_outgoing_messages(c, tenant_id, items))
+        return await self._session.transact(
+            lambda c: ensure_outgoing_messages(Transaction(c), tenant_id, items, insert=partial(insert_messages, c))
+        )
 
     async def claim_stage(
         self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta

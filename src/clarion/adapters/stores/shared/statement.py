@@ -102,16 +102,17 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Statements(Mapping[str, Statement]):
-    """The named statements of one `.sql` file of this package."""
+    """The named statements of one `.sql` file of a package: this one, or that of an engine for its own."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, *, package: str = __package__) -> None:
         """Read nothing yet."""
         self._file = file
+        self._package = package
         self._compiled: dict[str, Statement] = {}
 
     @cached_property
     def _queries(self) -> dict[str, Query]:
-        return load(__package__, self._file)
+        return load(self._package, self._file)
 
     def __getitem__(self, name: str) -> Statement:
         """Give a statement, compiled the first time it is asked for."""

@@ -5,13 +5,15 @@ in one line each. What the methods do lives in the modules that are named here.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from clarion.adapters.stores.shared.outgoing import ensure_outgoing_messages
 from clarion.adapters.stores.shared.store import SharedStore, Urgency
 from clarion.adapters.stores.shared.store import Work as SharedWork
 from clarion.adapters.stores.shared.transaction import finished
-from clarion.adapters.stores.sqlite import outgoing
 from clarion.adapters.stores.sqlite.core import SqliteCore, Work
+from clarion.adapters.stores.sqlite.outgoing import insert_messages
 from clarion.adapters.stores.sqlite.queue import claim, stage
 from clarion.adapters.stores.sqlite.runner import Runner
 from clarion.adapters.stores.sqlite.session import Transaction
@@ -91,8 +93,8 @@ class SqliteStore(SharedStore):
         if not bounded(items):
             return []
         urgency = Urgency.LATER if all(item.lane is Lane.BULK for item in items) else Urgency.SOON
-        return await self.write(
-            lambda transaction: outgoing.ensure_outgoing_messages(transaction, tenant_id, items), urgency=urgency
+        return await self.run(
+            lambda one: ensure_outgoing_messages(one, tenant_id, items, insert=partial(insert_messages, one)), urgency
         )
 
     claim_stage = _writes(Urgency.SOON, stage.claim_stage)
