@@ -31,6 +31,13 @@ NO_EVIDENCE: Final[tuple[CallOutcome, ...]] = (
     Unknown(reason="lost"),
 )
 
+REPLIES: Final[tuple[CallOutcome, ...]] = (
+    Accepted(provider_message_id="p-1"),
+    *NO_EVIDENCE,
+    NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN),
+    NotCalled(reason="never", leads_to=OutgoingStatus.FAILED_FINAL),
+)
+
 
 async def replay(harness: StoreHarness, message: OutgoingMessage) -> None:
     """Let an uncertain row be sent again."""
@@ -202,6 +209,19 @@ class LateReplyContract:
         assert again.unknown_for is not None
         assert near(first_unknown_at, await harness.now() - again.unknown_for)
         assert (await pump.seen(message.id)).entry.first_unknown_at == first_unknown_at
+
+    @pytest.mark.parametrize("final", [False, True], ids=["", "used-up"])
+    @pytest.mark.parametrize("outcome", REPLIES, ids=repr)
+    async def test_a_result_that_is_recorded_twice_is_recorded_once(
+        self, harness: StoreHarness, outcome: CallOutcome, final: bool
+    ) -> None:
+        """F-36: whoever did not hear that its results were stored records them again, also of an uncertain row."""
+        pump = Pump(harness, broadcast=BROADCAST)
+        message, _, present = await make_overtaken(harness, pump)
+        status = await pump.record(outcome, present, final=final)
+        before = await pump.seen(message.id)
+        assert await pump.record(outcome, present, final=final) == status
+        assert await pump.seen(message.id) == before
 
     @pytest.mark.parametrize("outcome", [Accepted(), *NO_EVIDENCE], ids=repr)
     async def test_a_canceled_row_that_was_never_sent_is_moved_by_no_reply(
