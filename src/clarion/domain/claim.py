@@ -197,8 +197,3 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     counts_as_duplicate: bool = False
     reason: str
     delay: timedelta = timedelta()
-
-    @property
-    def to(self) -> OutgoingStatus:
-        """The state that it moves the row to; to stay uncertain is a move too, so that the decision has its line."""
-        return OutgoingStatus.RETRY_READY if self.replay else OutgoingStatus.UNCERTAIN

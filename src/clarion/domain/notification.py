@@ -74,8 +74,8 @@ NOTIFICATION_SCHEDULER = Machine(
 class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     """One notification event: what to send, to whom, about what. Its row key is unique per tenant by itself.
 
-    `message_id` is in the answer to a direct send to one recipient. With several recipients each message has its own
-    id, on its row, and the job has none. It derives from fields that are compared, so it is not compared itself.
+    `message_id` is in the answer to a direct send to one recipient. With several recipients, or a group, each message
+    has its own id, on its row, and the job has none. It is not compared, because it derives from what is.
     """
 
     GIVEN: ClassVar[tuple[str, ...]] = (

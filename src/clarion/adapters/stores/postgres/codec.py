@@ -6,10 +6,9 @@ is made into the domain's own types again. Reads and writes nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from enum import Enum
 from functools import cache, partial
-from typing import Any, Final, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import asyncpg
 import msgspec
@@ -64,11 +63,6 @@ def truths(values: Iterable[bool]) -> str:
     return "{" + ",".join("t" if value else "f" for value in values) + "}"
 
 
-def interval(length: timedelta) -> str:
-    """Write a length of time as ISO 8601, for an element of `words`."""
-    return f"PT{length.total_seconds()}S"
-
-
 def texts(values: Iterable[str | None]) -> str:
     """Write any text as the text of one array."""
     return "{" + ",".join(map(_quoted, values)) + "}"
@@ -97,14 +91,6 @@ def records(kind: type[S], rows: Sequence[asyncpg.Record]) -> list[S]:
                 values[place] = convert(value)
         made.append(kind(*values))
     return made
-
-
-_SPELLED: Final[Mapping[str, Callable[[Any], str]]] = {
-    "text": lambda value: _quoted(value.text if isinstance(value, Fingerprint) else value),
-    "guid": str,
-    "truth": lambda value: "t" if value else "f",
-    "duration": lambda value: f"PT{value.total_seconds()}S",
-}
 
 
 @cache
