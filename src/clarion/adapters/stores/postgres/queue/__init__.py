@@ -1,8 +1,7 @@
-"""What happens inside the transactions of the queue port, and the SQL of it.
+"""What PostgreSQL has of its own in the queue: taking pending jobs and messages, and the fast paths of `domain.ruling`.
 
-`stage` takes and finishes pending jobs; `claim` and `record` are the hot path of messages, one statement each;
-`uncertain` and `cancel` are everything that happens to a message besides, and go through `move`, the one other
-statement that changes a message's state. Locks are taken in one order everywhere: broadcasts, messages by bucket and
-id, counters last and sorted; whoever takes messages in another order skips those that are locked, and so waits for
-nobody. Transactions begin and end in `store`.
+`stage` takes pending jobs, `claim` takes messages and `accept` records plain acceptances, each in one statement. All
+else is in `shared.queue`. Locks are taken in one order everywhere, so that nobody deadlocks: broadcasts, messages by
+bucket and id, counters last and sorted. A statement that takes messages in another order skips those that are locked.
+Transactions begin and end in `store`.
 """

@@ -1,6 +1,4 @@
-"""The queue: pending stages, flows, claims, results, uncertain sends and cancels.
+"""What SQLite has of its own in the queue, because it is the hottest path: taking pending jobs and messages.
 
-`stage` moves scheduler rows. Outgoing rows are taken by `claim`, which has statements of its own because it is the
-hottest path; every other change of theirs goes through `move`, which knows the table of legal moves and writes rows,
-transitions, attempts and support cases in sets.
+`stage` takes pending jobs and `claim` takes messages. All else is in `shared.queue`.
 """
