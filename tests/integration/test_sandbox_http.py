@@ -205,6 +205,21 @@ async def test_an_acceptance_without_a_readable_id_is_an_acceptance(body: str, i
         assert await provider.send(call_to("ann")) == Accepted(provider_message_id=ident)
 
 
+@pytest.mark.parametrize(
+    "status, expected",
+    [
+        (202, Accepted()),
+        (429, Deferred(reason="the provider replied 429", throttled=True)),
+        (503, Deferred(reason="the provider replied 503")),
+    ],
+)
+async def test_a_header_that_is_no_text_does_not_undo_its_reply(status: int, expected: CallOutcome) -> None:
+    """F-28: the reply came whole, so nothing is unknown about it."""
+    reply = f"HTTP/1.1 {status} X\r\nRetry-After: ÿ\r\nDate: ÿ\r\nContent-Length: 0\r\n\r\n"
+    async with peer(says(reply)) as (_, port), connected(port) as sandbox:
+        assert await sandbox.send(call_to("sam@example.com")) == expected
+
+
 async def test_a_reply_that_does_not_end_is_judged_by_its_status_and_not_read_on() -> None:
     async def act(_: Peer, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n")

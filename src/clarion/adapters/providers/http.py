@@ -26,6 +26,7 @@ import msgspec
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import DetailedPyreqwestError, PyreqwestError
 from pyreqwest.http import Url
+from pyreqwest.response import Response
 
 from clarion.domain.call import REASON_CHARS_MAX, Accepted, CallOutcome, Deferred, Misconfigured, Refused, Unknown
 
@@ -122,9 +123,8 @@ class HttpCaller:
                     if chunk is None:
                         break
                     content += bytes(chunk)
-                headers = response.headers
-                retry_after = read_retry_after(headers.get("retry-after"), date=headers.get("date"))
-                return Reply(status=response.status, body=bytes(content), retry_after=retry_after)
+                retry_after = read_retry_after(_header(response, "retry-after"), date=_header(response, "date"))
+                return Reply(status=response.status, body=bytes(content[:REPLY_BYTES_MAX]), retry_after=retry_after)
         except PyreqwestError as error:
             detailed = error.details["causes"] if isinstance(error, DetailedPyreqwestError) else None
             return judge_failure([cause["message"] for cause in detailed or []] or [error.message])
@@ -132,3 +132,11 @@ class HttpCaller:
     async def close(self) -> None:
         """Let go of connections."""
         await self._client.close()
+
+
+def _header(response: Response, name: str) -> str | None:
+    """Read a header; one that is no text says nothing, and does not undo the reply that it came with."""
+    try:
+        return response.headers.get(name)
+    except ValueError:
+        return None
