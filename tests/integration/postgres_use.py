@@ -12,6 +12,7 @@ import pytest
 
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.adapters.stores.postgres.queue.claim import find_claimed
+from clarion.adapters.stores.postgres.session import Transaction
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, LowMark, Settlement, StageResult
 from clarion.domain.guard import JobEntry
@@ -181,7 +182,7 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     assert len(claimed) >= 20  # one of each pair that shares an order key
     quotas = [FlowQuota(flow_id=message.flow_id, quota=1, account="main") for message in claimed]
     token = claimed[0].claim_token
-    found = await store._session.read(lambda c: find_claimed(c, quotas, token=token, lease=LEASE))
+    found = await store._session.read(lambda c: find_claimed(Transaction(c), quotas, token=token, lease=LEASE))
     assert {message.id for message in found} == {message.id for message in claimed}
     results = [result(message, OUTCOMES[n % 6]) for n, message in enumerate(claimed)]
     await store.record_outgoing(results, actor="worker")

@@ -4,7 +4,7 @@ What happens inside a transaction is in the modules that are called here; connec
 method of one statement needs no transaction around it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -17,6 +17,7 @@ from clarion.adapters.stores.postgres.session import Session, Transaction
 from clarion.adapters.stores.shared import receipts
 from clarion.adapters.stores.shared.outgoing import ensure_outgoing_messages
 from clarion.adapters.stores.shared.queue import stage
+from clarion.adapters.stores.shared.queue.claim import rule_picked
 from clarion.adapters.stores.shared.store import SharedStore, Urgency, Work
 from clarion.domain.claim import (
     CallResult,
@@ -55,6 +56,10 @@ class PostgresStore(SharedStore):
         how = self._session.read if urgency is None else self._session.transact
         return await how(lambda connection: work(Transaction(connection)))
 
+    async def _single(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run a work of one statement, which is a transaction by itself."""
+        return await self._session.single(lambda connection: work(Transaction(connection)))
+
     async def ensure_outgoing_messages(
         self, tenant_id: str, items: Sequence[OutgoingItem]
     ) -> list[Ensured[OutgoingMessage]]:
@@ -69,16 +74,19 @@ class PostgresStore(SharedStore):
         self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta
     ) -> list[StageClaim]:
         """Take due pending jobs of a stage."""
-        return await self._session.single(lambda c: stage_.claim_stage(c, stage, lanes=lanes, limit=limit, lease=lease))
+        return await self._session.single(
+            lambda c: stage_.claim_stage(Transaction(c), stage, lanes=lanes, limit=limit, lease=lease)
+        )
 
     async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
         """Move claimed rows on where the claim still stands."""
-        run = self._session.single if stage.is_one_statement(results) else self._session.transact
-        return await run(lambda c: stage.finish_stage(Transaction(c), results))
+        if stage.is_one_statement(results):
+            return await self._single(lambda t: stage.finish_stage(t, results))
+        return await super().finish_stage(results)
 
     async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
         """Find the flows of these routes that have a row due behind their low mark."""
-        return await self._session.read(lambda c: claim.discover_flows(c, routes=routes, lows=lows))
+        return await self._single(lambda t: claim.discover_flows(t, routes=routes, lows=lows))
 
     async def claim_outgoing(
         self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
@@ -87,18 +95,21 @@ class PostgresStore(SharedStore):
         if not quotas:
             return []
         try:
-            return await self._session.single(
-                lambda c: claim.claim_outgoing(c, quotas, token=token, lease=lease, actor=actor)
-            )
+            picked = await self._single(lambda t: claim.claim_plain(t, quotas, token=token, lease=lease, actor=actor))
+            if all(one.is_plain for one in picked):
+                return [one.message for one in picked]
+            return await self.run(lambda t: rule_picked(t, picked, lease=lease, actor=actor), Urgency.CLAIM)
         except StoreUnreachable:
-            return await self._session.read(lambda c: claim.find_claimed(c, quotas, token=token, lease=lease))
+            return await self._session.read(
+                lambda c: claim.find_claimed(Transaction(c), quotas, token=token, lease=lease)
+            )
 
     async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
         """Record what came back: plain acceptances by one statement, and then all that is left."""
         accepted = accept.plain(bounded(results))
         done: set[int] = set()
         if accepted:
-            done = await self._session.single(lambda c: accept.accept_outgoing(c, accepted, actor=actor))
+            done = await self._single(lambda t: accept.accept_outgoing(t, accepted, actor=actor))
         left = [one for one in results if one.id not in done]
         others = iter(await super().record_outgoing(left, actor=actor) if left else ())
         sent = OutgoingStatus.SENT_TO_PROVIDER
@@ -106,4 +117,4 @@ class PostgresStore(SharedStore):
 
     async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
         """Store events that are new."""
-        return await self._session.single(lambda c: receipts.keep_events(Transaction(c), tenant_id, events))
+        return await self._single(lambda t: receipts.keep_events(t, tenant_id, events))

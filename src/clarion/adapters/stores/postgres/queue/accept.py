@@ -6,17 +6,15 @@ writes what `shared.queue.ledger` would. All other results are recorded by `shar
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from clarion.adapters.stores.postgres import codec
-from clarion.adapters.stores.query import load
+from clarion.adapters.stores.postgres.session import Transaction
+from clarion.adapters.stores.shared.statement import Statements
 from clarion.domain.call import Accepted
 from clarion.domain.claim import CallResult
 
-if TYPE_CHECKING:
-    from clarion.adapters.stores.postgres.session import Connection
-
-_SQL: Final = load(__package__, "accept.sql")
+_SQL: Final = Statements("accept.sql", package=__package__)
 
 
 def plain(results: Sequence[CallResult]) -> list[CallResult]:
@@ -26,19 +24,19 @@ def plain(results: Sequence[CallResult]) -> list[CallResult]:
     return [result for result in results if isinstance(result.outcome, Accepted)]
 
 
-async def accept_outgoing(connection: "Connection", results: Sequence[CallResult], *, actor: str) -> set[int]:
+async def accept_outgoing(transaction: Transaction, results: Sequence[CallResult], *, actor: str) -> set[int]:
     """Record acceptances whose rows are in flight under their claims; return the ids of those rows."""
     ordered = sorted((result.storable() for result in results), key=attrgetter("bucket", "id"))
     tokens = {token: str(token) for token in {result.claim_token for result in ordered}}
-    others = await connection.fetch(
-        _SQL["accept_outgoing"].sql,
-        codec.numbers([result.bucket for result in ordered]),
-        codec.numbers([result.id for result in ordered]),
-        codec.words([tokens[result.claim_token] for result in ordered]),
-        codec.numbers([result.attempt for result in ordered]),
-        codec.texts([result.content_hash for result in ordered]),
-        codec.numbers([result.latency_ms for result in ordered]),
-        codec.texts([getattr(result.outcome, "provider_message_id", None) for result in ordered]),
-        actor,
+    others = await transaction.rows(
+        _SQL["accept_outgoing"],
+        buckets=codec.numbers([result.bucket for result in ordered]),
+        ids=codec.numbers([result.id for result in ordered]),
+        tokens=codec.words([tokens[result.claim_token] for result in ordered]),
+        attempts=codec.numbers([result.attempt for result in ordered]),
+        hashes=codec.texts([result.content_hash for result in ordered]),
+        latencies=codec.numbers([result.latency_ms for result in ordered]),
+        provider_ids=codec.texts([getattr(result.outcome, "provider_message_id", None) for result in ordered]),
+        actor=actor,
     )
     return {result.id for result in ordered} - {row["id"] for row in others}

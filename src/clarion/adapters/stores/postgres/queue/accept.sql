@@ -1,12 +1,12 @@
 -- name: accept_outgoing
 -- What almost every result comes to, in one statement that does no more than it needs: the call was accepted, and its
--- row is in flight under the very claim that made it; such a row has no attempt of this number yet. The answer names
--- the others, of which nothing is written here.
+-- row is in flight under the very claim that made it; such a row has no attempt of this number yet. The sets come as
+-- the text of arrays, which is the fastest way here. The answer names the others, of which nothing is written.
 WITH accepted AS MATERIALIZED (
   SELECT g.*
   FROM unnest(
-    $1::text::integer[], $2::text::bigint[], $3::text::uuid[], $4::text::smallint[], $5::text::text[],
-    $6::text::integer[], $7::text::text[]
+    :buckets::text::integer[], :ids::text::bigint[], :tokens::text::uuid[], :attempts::text::smallint[],
+    :hashes::text::text[], :latencies::text::integer[], :provider_ids::text::text[]
   ) AS g (bucket, id, token, attempt, given_hash, latency_ms, given_pid)
 ), sent AS (
   UPDATE outgoing_message AS o
@@ -30,25 +30,22 @@ WITH accepted AS MATERIALIZED (
   FROM sent AS s
 ), told AS (
   INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor)
-  SELECT s.tenant_id, s.bucket, s.id, s.version, 'Sending', 'SentToProvider', $8
-  FROM sent AS s
+  SELECT s.tenant_id, s.bucket, s.id, s.version, 'Sending', 'SentToProvider', :actor FROM sent AS s
 ), woken AS MATERIALIZED (
   SELECT w.bucket, w.id
-  FROM (SELECT s.order_key, count(*) AS n FROM sent AS s WHERE s.order_key IS NOT NULL GROUP BY s.order_key) AS c
+  FROM (SELECT DISTINCT s.order_key FROM sent AS s WHERE s.order_key IS NOT NULL) AS c
   CROSS JOIN LATERAL (
     SELECT found.bucket, found.id
     FROM outgoing_message AS found
     WHERE
       found.order_key = c.order_key AND found.due_at IS NOT NULL AND found.in_line
-      AND (
-        SELECT
-          coalesce((SELECT s.gate FROM broadcast AS s WHERE s.tenant_id = f.tenant_id AND s.broadcast = f.broadcast), 'Open')
-          = 'Open'
-        FROM flow AS f
+      AND NOT EXISTS (
+        SELECT FROM flow AS f
+        JOIN broadcast AS b ON b.tenant_id = f.tenant_id AND b.broadcast = f.broadcast AND b.gate <> 'Open'
         WHERE f.id = found.flow_id
       )
     ORDER BY found.id
-    LIMIT c.n
+    LIMIT 1
     FOR UPDATE SKIP LOCKED
   ) AS w
 ), waked AS (
@@ -58,14 +55,12 @@ WITH accepted AS MATERIALIZED (
   WHERE o.bucket = w.bucket AND o.id = w.id
 ), counted AS (
   INSERT INTO flow_count AS c (tenant_id, flow_id, status, reason_class, n)
-  SELECT d.tenant_id, d.flow_id, d.status, '', sum(d.n)
-  FROM (
-    SELECT s.tenant_id, s.flow_id, 'SentToProvider' AS status, 1 AS n FROM sent AS s WHERE s.has_broadcast
-    UNION ALL
-    SELECT s.tenant_id, s.flow_id, 'Sending', -1 FROM sent AS s WHERE s.has_broadcast
-  ) AS d
-  GROUP BY d.tenant_id, d.flow_id, d.status
-  ORDER BY d.tenant_id, d.flow_id, d.status
+  SELECT s.tenant_id, s.flow_id, d.status, '', sum(d.n)
+  FROM sent AS s
+  CROSS JOIN (VALUES ('SentToProvider', 1), ('Sending', -1)) AS d (status, n)
+  WHERE s.has_broadcast
+  GROUP BY 1, 2, 3
+  ORDER BY 1, 2, 3
   ON CONFLICT (tenant_id, flow_id, status, reason_class) DO UPDATE SET n = c.n + excluded.n
 )
 SELECT a.id FROM accepted AS a WHERE a.id NOT IN (SELECT s.id FROM sent AS s);

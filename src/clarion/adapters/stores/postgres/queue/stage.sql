@@ -6,23 +6,23 @@
 -- job stand behind the one named `job`, whichever they are.
 WITH pick AS MATERIALIZED (
   SELECT s.id
-  FROM unnest($2::text[]) AS g (lane)
+  FROM {lanes: lane text} AS g
   CROSS JOIN LATERAL (
     SELECT found.id
     FROM notification_scheduler AS found
     WHERE
-      found.stage = $1 AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
+      found.stage = :stage AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
       AND (
         SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk
       ) IS NOT NULL
     ORDER BY found.due_at, found.id
     FOR UPDATE SKIP LOCKED
   ) AS s
-  LIMIT $3
+  LIMIT :limit
 ), moved AS (
   UPDATE notification_scheduler AS s
   SET
-    status = 'Processing', due_at = NULL, lease_until = now() + $4::interval, version = s.version + 1, moved_at = now()
+    status = 'Processing', due_at = NULL, lease_until = now() + :lease::interval, version = s.version + 1, moved_at = now()
   FROM (
     SELECT p.id, was.due_at AS was_due_at
     FROM pick AS p

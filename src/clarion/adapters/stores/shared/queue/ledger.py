@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from operator import itemgetter
 from typing import Final
+from uuid import UUID
 
 import msgspec
 
@@ -42,6 +43,14 @@ class Located(msgspec.Struct, frozen=True):
         return (self.bucket, self.id)
 
 
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What a claim writes of the rows that it takes; `accounts` by the row's id. Rows in line are due a lease later."""
+
+    token: UUID
+    lease: timedelta
+    accounts: Mapping[int, str]
+
+
 class FoundFlow(msgspec.Struct, frozen=True):
     """The flow that is like another one and pinned to an account."""
 
@@ -65,14 +74,21 @@ async def read_attempts(transaction: Transaction, places: Collection[Place]) -> 
 
 
 async def write_rulings(
-    transaction: Transaction, ruled: Sequence[Ruled], *, actor: str, in_line_for: timedelta | None = None
+    transaction: Transaction, ruled: Sequence[Ruled], *, actor: str, claim: Claim | None = None
 ) -> None:
     """Write what was ruled of locked rows, each at most once: one statement for each table that is concerned."""
     flows = await _flows_after(transaction, ruled)
     moved = [one for one in ruled if one[1].steps]
-    if moved:
-        rows = [_written(row, ruling, flows.get(row.id, row.flow_id), actor) for row, ruling in moved]
+    if claim is not None:
+        taken = [row for row, ruling in moved if ruling.to is OutgoingStatus.SENDING]
+        await take_rows(transaction, [(row.bucket, row.id) for row in taken], claim=claim)
+    if rows := [
+        _written(row, ruling, flows.get(row.id, row.flow_id), actor)
+        for row, ruling in moved
+        if ruling.steps[-1].to is not OutgoingStatus.SENDING
+    ]:
         await transaction.execute(_SQL["move_rows"], rows=rows)
+    in_line_for = None if claim is None else claim.lease
     if noted := [_noted(*one, actor, in_line_for) for one in ruled if not one[1].steps and _says_anything(one[1])]:
         await transaction.execute(_SQL["note_rows"], rows=noted)
     await _write_attempts(transaction, ruled)
@@ -82,6 +98,13 @@ async def write_rulings(
         await change_counts(transaction, _counts(moved, flows))
     cases = [(row.tenant_id, _case(row, ruling, what)) for row, ruling in ruled for what in ruling.troubles]
     await write_cases_of_tenants(transaction, cases)
+
+
+async def take_rows(transaction: Transaction, places: Sequence[Place], *, claim: Claim) -> None:
+    """Put rows into flight under a claim."""
+    if places:
+        rows = [(bucket, row_id, claim.accounts[row_id]) for bucket, row_id in places]
+        await transaction.execute(_SQL["take_rows"], rows=rows, token=claim.token, lease=claim.lease)
 
 
 async def write_lines(transaction: Transaction, lines: Sequence[Row]) -> None:

@@ -79,6 +79,16 @@ FROM {rows:
 } AS g
 WHERE o.bucket = g.bucket AND o.id = +g.id;
 
+-- name: take_rows
+-- Into flight, each through an account. An authorised replay stays so for this call, and what comes of the call ends it.
+UPDATE outgoing_message AS o
+SET
+  status = 'Sending', version = o.version + 1, due_at = NULL, in_line = false,
+  lease_until = now() + CAST(:lease AS interval), claim_token = :token, account = g.account, attempts = o.attempts + 1,
+  reason = NULL, reason_class = ''
+FROM {rows: bucket whole, id whole, account text} AS g
+WHERE o.bucket = g.bucket AND o.id = +g.id;
+
 -- name: note_rows
 -- What is written of rows that keep their state: proof that came late, a cancel of what is in flight or uncertain, and
 -- a place in line behind another row of the order key.

@@ -1,0 +1,34 @@
+-- name: lock_gates
+-- Of the flows that belong to a broadcast. A pause or a cancel waits for this lock, and comes after the claim.
+SELECT f.id AS flow_id, b.gate
+FROM {flows: flow_id whole} AS g
+JOIN flow AS f ON f.id = g.flow_id
+JOIN broadcast AS b ON b.tenant_id = f.tenant_id AND b.broadcast = f.broadcast
+FOR SHARE OF b;
+
+-- name: find_rows_behind
+-- Rows that must let another one of their order key go first: one that is in flight, or an earlier one behind an open
+-- gate that is due, or at most :soon from its retry. One that is pinned to an account waits for its replay and holds up
+-- nobody. Asked after the rows were locked, so that what was closed before is not waited for.
+SELECT o.bucket, o.id
+FROM {rows: bucket whole, id whole} AS g
+JOIN outgoing_message AS o ON o.bucket = g.bucket AND o.id = g.id AND o.order_key IS NOT NULL
+WHERE
+  EXISTS (
+    SELECT 1
+    FROM outgoing_message AS e
+    WHERE e.order_key = o.order_key AND e.lease_until IS NOT NULL AND e.id <> o.id
+  )
+  OR EXISTS (
+    SELECT 1
+    FROM outgoing_message AS e
+    JOIN flow AS f ON f.id = e.flow_id AND f.account = ''
+    WHERE
+      e.order_key = o.order_key AND e.id < o.id AND e.due_at IS NOT NULL
+      AND e.due_at <= CASE WHEN e.status = 'RetryReady' THEN now() + CAST(:soon AS interval) ELSE now() END
+      AND NOT EXISTS (
+        SELECT 1
+        FROM broadcast AS b
+        WHERE b.tenant_id = f.tenant_id AND b.broadcast = f.broadcast AND b.gate <> 'Open'
+      )
+  );
