@@ -1,13 +1,13 @@
-"""Records as the one JSON parameter of a statement, and rows as records.
+"""Sets of rows as the JSON parameter of a statement, and rows as records.
 
-Built from the types of a record's fields. Stored are instants as microseconds since 1970, lengths of time as so many,
+Stored are instants as microseconds since 1970, lengths of time as so many,
 fingerprints as their tagged text, guids and dates as text, enumerations by value, truth as 0 or 1, bytes as blobs. JSON
 knows no bytes: they travel in base64, and the SQL unpacks them with the function `clarion_bytes`. Reads and writes
 nothing.
 """
 
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import cache, lru_cache
@@ -27,11 +27,6 @@ Convert = Callable[[Any], object]  # from a value of whichever type the field ha
 Columns = tuple[str, ...]
 
 
-def parameter(items: Iterable[msgspec.Struct]) -> str:
-    """Write a set of records as the JSON parameter of one statement."""
-    return as_json([fields(item) for item in items])
-
-
 def as_json(rows: Sequence[object]) -> str:
     """Write plain values as JSON: guids, dates and enumerations as text, bytes in base64."""
     try:
@@ -42,11 +37,6 @@ def as_json(rows: Sequence[object]) -> str:
     if r"\u0000" in text.replace(r"\\", ""):
         raise unstorable("a NUL character")
     return text
-
-
-def record(kind: type[S], columns: Columns, row: Sequence[object]) -> S:
-    """Make a record of a row whose columns are named like its fields."""
-    return converted(kind, dict(zip(columns, row, strict=True)))
 
 
 @cache
@@ -134,24 +124,9 @@ def unstorable(what: str) -> InvalidInput:
     )
 
 
-def fields(item: msgspec.Struct) -> dict[str, object]:
-    """Give the values of one record by column, as `as_json` takes them."""
-    values = msgspec.structs.asdict(item)
-    for name, convert in _writing(type(item)):
-        if (value := values[name]) is not None:
-            values[name] = convert(value)
-    return values
-
-
 @lru_cache(maxsize=1024)  # the rows of one claim have few jobs, and reading a guid costs a microsecond
 def _guid(text: str) -> UUID:
     return UUID(text)
-
-
-@cache
-def _writing(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
-    """Name the fields that JSON would write in another way than they are stored, and how to write them."""
-    return _conversions(kind, {datetime: microseconds, Fingerprint: lambda value: value.text})
 
 
 @cache
@@ -165,20 +140,13 @@ def _reading(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
         UUID: _guid,
         bool: bool,
     }
-    return _conversions(kind, known, member=_member)
-
-
-def _conversions(
-    kind: type[msgspec.Struct], known: Mapping[type, Convert], *, member: Callable[[type[Enum]], Convert] | None = None
-) -> tuple[tuple[str, Convert], ...]:
-    """Go through the fields of a record type, which are of one type each, or of one and None."""
     found: list[tuple[str, Convert]] = []
     for field in msgspec.structs.fields(kind):
-        for type_ in (field.type, *get_args(field.type)):
+        for type_ in (field.type, *get_args(field.type)):  # a field has one type, or one and None
             if type_ in known:
                 found.append((field.name, known[type_]))
-            elif member and isinstance(type_, type) and issubclass(type_, Enum):
-                found.append((field.name, member(type_)))
+            elif isinstance(type_, type) and issubclass(type_, Enum):
+                found.append((field.name, _member(type_)))
     return tuple(found)
 
 
