@@ -143,6 +143,27 @@ class SetContract:
             await kind.ensure(harness.store, harness.tenant_id, [kind.make(n) for n in range(ITEMS_MAX + 1)])
         assert not any((await everything(harness)).values())
 
+    @pytest.mark.parametrize("text", ["a\0b", "\ud800"], ids=["nul", "surrogate"])
+    async def test_text_that_no_column_can_hold_is_refused_outside_of_sets_too(
+        self, harness: StoreHarness, text: str
+    ) -> None:
+        """SQLite would keep a NUL, which PostgreSQL refuses."""
+        with pytest.raises(InvalidInput, match="the set holds"):
+            await harness.store.set_type_enabled(harness.tenant_id, text, enabled=False, actor="sam")
+        with pytest.raises(InvalidInput, match="the set holds"):
+            await harness.store.find_api_key(text)
+        assert await harness.store.list_audit(harness.tenant_id) == []
+
+    @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30], ids=["above", "below", "far"])
+    async def test_a_number_that_no_column_can_hold_is_refused_outside_of_sets_too(
+        self, harness: StoreHarness, number: int
+    ) -> None:
+        """In our words, and not in the driver's."""
+        with pytest.raises(InvalidInput, match="the set holds"):
+            await harness.store.list_audit(harness.tenant_id, after=number)
+        with pytest.raises(InvalidInput, match="the set holds"):
+            await harness.store.retry_outgoing(harness.tenant_id, number, version=1, actor="sam", reason="again")
+
     @each_kind
     async def test_of_many_callers_at_once_each_record_is_created_by_one_and_found_by_the_others(
         self, harness: StoreHarness, kind: Kind

@@ -102,8 +102,10 @@ def _plain(value: object) -> object:
 
 
 def _bound(value: object) -> object:
-    """Give a plain value as the driver takes it: what is text in JSON is text here too."""
+    """Give a plain value as the driver takes it: what is text in JSON is text here too, and no more may be in it."""
     match value:
+        case str() if "\0" in value:
+            raise unstorable("a NUL character")
         case UUID() | date():
             return str(value)
         case Enum():

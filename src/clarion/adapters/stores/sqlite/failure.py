@@ -46,6 +46,8 @@ def failures(store: str) -> Iterator[None]:
         raise _meaning(error, store) from error
     except UnicodeEncodeError:
         raise unstorable("half of a surrogate pair") from None
+    except OverflowError:  # the driver's word for a number of more than 64 bits
+        raise unstorable("a value that its column cannot hold") from None
 
 
 def _meaning(error: sqlite3.Error, store: str) -> ClarionError:
