@@ -1,7 +1,7 @@
 """The comparison of two stores must be able to fail: bugs planted in one of two equal stores, each of them seen."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -194,3 +194,26 @@ async def test_two_stores_that_are_the_same_do_not_differ(work: Work) -> None:
     finally:
         await compared.close()
         await harness.store.close()
+
+
+class Running(StandIn):
+    """A store whose clock goes on by itself, a little whenever somebody looks."""
+
+    async def now(self) -> datetime:
+        self.clock.advance(timedelta(milliseconds=10))
+        return self.clock.now()
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+async def test_a_store_with_a_clock_of_its_own_is_compared_to_the_second(wrong: bool) -> None:
+    harness = Running()
+    sound = harness.store
+    if wrong:
+        harness.store = Planted(sound, "record_outgoing", later)  # type: ignore[assignment]  # has all its methods
+    compared = await Compared.open(harness)
+    try:
+        seen = [await compared.run(example) is not None for example in examples(QUEUE)[:8]]
+    finally:
+        await compared.close()
+        await sound.close()
+    assert any(seen) is wrong

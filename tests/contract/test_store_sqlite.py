@@ -10,6 +10,7 @@ import pytest
 
 from clarion.adapters.stores.sqlite import SqliteStore, open_store
 from clarion.testing.clock import ManualClock
+from clarion.testing.contracts.comparison import ComparisonContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pipeline import PipelineContract
 from clarion.testing.contracts.sql_rows import SqlRows
@@ -57,6 +58,17 @@ class TestSqliteFile(StoreContract):
 
 
 class TestSqliteFilePipeline(PipelineContract):
+    @pytest.fixture
+    def harness(self, file: StoreHarness) -> StoreHarness:
+        return file
+
+
+class TestSqliteFileCompared(ComparisonContract):
+    """A file and its writer thread come to the same as a database in memory that runs inline."""
+
+    WITHIN = timedelta()
+    EXAMPLES = 15  # the same text on the same engine: what may differ is the thread and the file
+
     @pytest.fixture
     def harness(self, file: StoreHarness) -> StoreHarness:
         return file

@@ -90,21 +90,24 @@ class ComparisonContract:
     WITHIN: ClassVar = timedelta(seconds=1)
     """How far apart instants may be; a store whose clock is set for the test can be held to none."""
 
+    EXAMPLES: ClassVar = 50
+    """Lists of operations to draw, of pending jobs and of what is known fewer: some tens of seconds on a server."""
+
     async def test_any_ensures_come_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Records of every kind, and what befalls their rows between two ensures."""
-        await self._compare(harness, (Prepare(),), drawn(OPERATIONS, examples=50, operations=(8, 30)))
+        await self._compare(harness, (Prepare(),), drawn(OPERATIONS, examples=self.EXAMPLES, operations=(8, 30)))
 
     async def test_any_work_on_messages_comes_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Claims in their order, results, receipts, uncertain sends, retries, gates and cancels."""
-        await self._compare(harness, START, drawn(QUEUE_OPERATIONS, examples=50, operations=(30, 60)))
+        await self._compare(harness, START, drawn(QUEUE_OPERATIONS, examples=self.EXAMPLES, operations=(30, 60)))
 
     async def test_any_work_on_pending_jobs_comes_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Claims in their order, what stages end in, rows made under a claim, rescues and retries."""
-        await self._compare(harness, (), drawn(STAGE_OPERATIONS, examples=30, operations=(20, 40)))
+        await self._compare(harness, (), drawn(STAGE_OPERATIONS, examples=self.EXAMPLES * 3 // 5, operations=(20, 40)))
 
     async def test_any_changes_to_what_is_known_come_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Templates, people, groups, settings and keys, each with its entry in the audit log."""
-        await self._compare(harness, (), drawn(CATALOG_OPERATIONS, examples=15, operations=(10, 30)))
+        await self._compare(harness, (), drawn(CATALOG_OPERATIONS, examples=self.EXAMPLES // 3, operations=(10, 30)))
 
     async def _compare(
         self, harness: StoreHarness, start: Sequence[Operation], examples: Sequence[Sequence[Operation]]
