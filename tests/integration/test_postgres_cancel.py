@@ -54,7 +54,7 @@ async def cancel(race: Race) -> bool:
 
 async def test_a_cancel_waits_for_a_set_that_is_being_inserted_and_then_reaches_all_its_rows(race: Race) -> None:
     items = await held_items(race)
-    race.gate.close_before(4)  # after BEGIN, flows and insert: before COMMIT
+    race.gate.close_before(6)  # after BEGIN, looking for flows, making them, parents and insert: before COMMIT
     async with asyncio.TaskGroup() as group:
         ensuring = group.create_task(race.first.ensure_outgoing_messages("acme", items))
         await race.gate.reached_by(ensuring)
@@ -67,7 +67,7 @@ async def test_a_cancel_waits_for_a_set_that_is_being_inserted_and_then_reaches_
     assert await statuses(race) == ["Canceled"] * 3
 
 
-@pytest.mark.parametrize("n", range(1, 4))
+@pytest.mark.parametrize("n", range(1, 6))
 async def test_a_cancel_before_the_insert_is_seen_by_it(race: Race, n: int) -> None:
     items = await held_items(race)
     race.gate.close_before(n)

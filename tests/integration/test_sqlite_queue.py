@@ -55,7 +55,7 @@ async def test_a_claim_while_a_gate_is_being_closed_waits_for_it_and_finds_it_cl
     await store.ensure_outgoing_messages(TENANT, items)
     with closing(sqlite3.connect(migrated_sqlite_path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        other.execute("INSERT INTO broadcast VALUES (?, ?, 'Paused')", (TENANT, items[0].broadcast))
+        other.execute("UPDATE broadcast SET gate = 'Paused' WHERE tenant_id = ?", (TENANT,))
         with pytest.raises(StoreBusy):
             await claim(store, quota=3)
         other.execute("COMMIT")
