@@ -21,7 +21,9 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
+from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.person import Person, PersonRow
+from clarion.domain.timeline import OutgoingRow
 from clarion.ports.store import Store
 from clarion.testing import factories
 
@@ -165,6 +167,16 @@ def changed_person(person: Person) -> Person:
     """Give the same person with another value in every column that does not say who it is."""
     names = [name for name in PersonRow.__struct_fields__ if name not in ("recipient_id_hash", "domain", "person_id")]
     return msgspec.structs.replace(person, **{name: another(person, name) for name in names})
+
+
+TOLD: Final = tuple(name for name in OutgoingItem.__struct_fields__ if name in OutgoingRow.__struct_fields__)
+"""What an item decides and the timeline of its row shows."""
+
+
+def changed_item(item: OutgoingItem) -> OutgoingItem:
+    """Give the same item with another value in every such field that does not say which message it is."""
+    names = [name for name in TOLD if name not in ("message_id", "channel")]
+    return msgspec.structs.replace(item, **{name: another(item, name) for name in names})
 
 
 def another(row: msgspec.Struct, name: str) -> object:

@@ -21,7 +21,7 @@ from clarion.domain.support import SupportCase, SupportStatus
 from clarion.testing.contracts.automation import NEW_TIME, NOTES, STATES
 from clarion.testing.contracts.harness import by_key
 from clarion.testing.contracts.holding import CLAIMED
-from clarion.testing.contracts.kind import ADDRESS_VERSION, AUTOMATION_SCHEDULER, KINDS, Kind, changed
+from clarion.testing.contracts.kind import ADDRESS_VERSION, AUTOMATION_SCHEDULER, KINDS, Kind, changed, changed_item
 from clarion.testing.contracts.side import Operation, Side
 from clarion.testing.factories import (
     SOURCE_AT,
@@ -107,7 +107,8 @@ class EnsureJobs(msgspec.Struct, frozen=True):
 class EnsureOutgoing(msgspec.Struct, frozen=True):
     """Ensure rows of several parents.
 
-    For each a parent (campaign or job, by number), an address (n, serial), an odd message or not, a number or none.
+    For each a parent (campaign or job, by number), an address (n, serial), an odd message or not, a number or none. An
+    item with a number has other values in every field that the timeline shows than one without.
     """
 
     hold: str
@@ -123,6 +124,7 @@ class EnsureOutgoing(msgspec.Struct, frozen=True):
             stored = msgspec.structs.replace(address, id=ids.get(address.key, NO_SUCH_ID))
             job = messaging_job(parent) if campaign else notification_job(parent)
             item = outgoing_item(job, stored, attempt_no=attempt_no, hold=None if campaign else hold)
+            item = changed_item(item) if attempt_no else item
             items.append(msgspec.structs.replace(item, message_id=guid(99)) if odd else item)
         return await side.store.ensure_outgoing_messages(side.tenant_id, items)
 

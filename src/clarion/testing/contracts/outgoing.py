@@ -18,6 +18,7 @@ from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatu
 from clarion.errors import InvalidInput
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.testing.contracts.harness import StoreHarness, by_key, everything, without_cases
+from clarion.testing.contracts.kind import TOLD, changed_item
 from clarion.testing.contracts.sets import CALLERS, SIZES, outcomes
 from clarion.testing.factories import (
     BUCKET,
@@ -140,6 +141,17 @@ class OutgoingContract:
                 traceparent="00-trace",
             )
             for item, answer in zip(items, answers, strict=True)
+        ]
+
+    async def test_a_row_has_every_value_of_its_item_that_its_timeline_shows(self, harness: StoreHarness) -> None:
+        """A column that an insert forgets shows here, also one that is added later."""
+        job, (address,) = await make_job(harness), await make_addresses(harness, 1)
+        item = changed_item(outgoing_item(job, address))
+        await ensure(harness, [item])
+        timeline = await harness.store.find_job_timeline(harness.tenant_id, job.guid)
+        assert timeline is not None
+        assert [[getattr(row, name) for name in TOLD] for row in timeline.outgoing] == [
+            [getattr(item, name) for name in TOLD]
         ]
 
     async def test_rows_of_many_queues_go_in_one_set(self, harness: StoreHarness) -> None:

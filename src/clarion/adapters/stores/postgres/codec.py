@@ -6,9 +6,12 @@ is made into the domain's own types again. Reads and writes nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from datetime import datetime
+from enum import Enum, StrEnum
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any, TypeVar, get_args, get_type_hints
+from uuid import UUID
 
 import asyncpg
 import msgspec
@@ -66,6 +69,24 @@ def truths(values: Iterable[bool]) -> str:
 def texts(values: Iterable[str | None]) -> str:
     """Write any text as the text of one array."""
     return "{" + ",".join(map(_quoted, values)) + "}"
+
+
+@cache
+def array(kind: type[S], name: str) -> Callable[[Sequence[S]], str]:
+    """Make the function that writes one field of many records as the text of one array."""
+    get, hint = attrgetter(name), get_type_hints(kind)[name]
+    types = [one for one in (hint, *get_args(hint)) if isinstance(one, type)]
+    if bool in types:
+        return lambda items: truths(map(get, items))
+    if int in types:
+        return lambda items: numbers(list(map(get, items)))
+    if datetime in types:
+        return lambda items: words(at and at.isoformat() for at in map(get, items))
+    if UUID in types:
+        return lambda items: words(value and str(value) for value in map(get, items))
+    if any(issubclass(one, StrEnum) for one in types):
+        return lambda items: words(map(get, items))
+    return lambda items: texts(map(get, items))
 
 
 def _quoted(value: str | None) -> str:

@@ -1,11 +1,12 @@
 -- name: insert_outgoing_messages
--- The hot path: arrays instead of JSON, and one statement from addresses to rows. What rows share (parents, flows, holds)
--- comes once, and a row refers to it by its place. The address version gives channel and key hash, so that no row costs
--- any cryptography. A scheduler row is locked FOR SHARE only if a row of its is missing: a repeat must write nothing, and
--- a lock is a write; but a cancel must wait for those who insert, and be seen by those who come after it. A key that
--- another transaction has made since we looked is a violation, which the caller answers by looking again: that is rare,
--- and ON CONFLICT would cost something for every row. Row keys as in domain.key.outgoing_rk. Messages get their ids in
--- the order asked, because those of one recipient go out in the order of their ids; keys are inserted in their own order,
+-- The hot path: arrays instead of JSON, and one statement from addresses to rows. A parameter that is named like a
+-- field of OutgoingItem is the array of that field. What rows share (parents, flows, holds) comes once, and a row
+-- refers to it by its place. The address version gives channel and key hash, so that no row costs any cryptography. A
+-- scheduler row is locked FOR SHARE only if a row of its is missing: a repeat must write nothing, and a lock is a
+-- write; but a cancel must wait for those who insert, and be seen by those who come after it. A key that another
+-- transaction has made since we looked is a violation, which the caller answers by looking again: that is rare, and ON
+-- CONFLICT would cost something for every row. Row keys as in domain.key.outgoing_rk. Messages get their ids in the
+-- order asked, because those of one recipient go out in the order of their ids; keys are inserted in their own order,
 -- so that two callers cannot deadlock. Counters come last, as everywhere, and only of flows with a broadcast; they wait
 -- for the keys, so that nobody holds a counter while it waits for a key.
 WITH wanted AS MATERIALIZED (
@@ -14,9 +15,9 @@ WITH wanted AS MATERIALIZED (
     concat_ws('_', a.key_hash, a.channel, g.attempt_no) AS rk
   FROM unnest(
     :parents::text::integer[], :flows::text::bigint[], :broadcast_marks::text::boolean[], :holds::text::integer[],
-    :address_ids::text::bigint[], :recipient_id_hashes::text::text[], :channels::text::text[],
-    :message_ids::text::uuid[], :attempt_nos::text::smallint[], :order_keys::text::text[],
-    :due_ats::text::timestamptz[], :expires_ats::text::timestamptz[], :uncertain_policies::text::text[]
+    :address_id::text::bigint[], :recipient_id_hash::text::text[], :channel::text::text[], :message_id::text::uuid[],
+    :attempt_no::text::smallint[], :order_key::text::text[], :due_at::text::timestamptz[],
+    :expires_at::text::timestamptz[], :uncertain_policy::text::text[]
   ) WITH ORDINALITY AS g (
     parent, flow_id, has_broadcast, hold, address_id, recipient_id_hash, asked_channel, message_id, attempt_no,
     order_key, due_at, expires_at, uncertain_policy, place

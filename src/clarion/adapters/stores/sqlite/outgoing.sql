@@ -1,8 +1,9 @@
 -- name: insert_outgoing_messages
--- An item whose address version or hold is not there makes no row. Materialised, because the planner would otherwise
--- unpack the JSON once for every use of a column. In the order of the set and not of the keys, because rows of one
--- recipient that are due together go out in the order of their ids; nobody else writes meanwhile, so no two callers can
--- wait for each other. Row keys as in domain.key.outgoing_rk.
+-- The columns from the address on are fields of OutgoingItem, those before it what a row derives from. An item whose
+-- address version or hold is not there makes no row. Materialised, because the planner would otherwise unpack the JSON
+-- once for every use of a column. In the order of the set and not of the keys, because rows of one recipient that are
+-- due together go out in the order of their ids; nobody else writes meanwhile, so no two callers can wait for each
+-- other. Row keys as in domain.key.outgoing_rk.
 WITH wanted AS MATERIALIZED (
   SELECT g.*, a.key_hash || '_' || g.channel || coalesce('_' || g.attempt_no, '') AS rk
   FROM {
