@@ -142,7 +142,7 @@ async def test_a_database_made_by_another_edit_of_a_step_is_neither_opened_nor_m
     await on_postgres(postgres_url, sql)
     on_sqlite(path, sql)
     before = path.read_bytes()
-    says = r"made by an unreleased edit of the schema \(its 0001_\w+\.sql is not this program's\): make a new one"
+    says = r"made by another version of Clarion \(its 0001_\w+\.sql differs\) and cannot be brought up to date: run"
     with pytest.raises(SchemaEdited, match=says):
         await open_postgres(postgres_url)
     with pytest.raises(SchemaEdited, match=says):

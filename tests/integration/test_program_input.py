@@ -130,6 +130,7 @@ def refused_here(
         (("support", "list", "--after", write("audit", 7)), "--after: it is no cursor of this list"),
         (("history", "user:7", "--after", "\0"), "--after: it is no cursor of this list"),
         (("audit", "--limit", "101"), "Invalid value for '--limit'"),
+        (("outbox", "--limit", "201"), "Invalid value for '--limit'"),
         (("support", "retry", "7", "--reason", "so"), "'7' is no id"),
         (("support", "retry", "00000000-0000-4000-8000-000000000000", "--reason", " "), "--reason: it is empty"),
         (("support", "retry", "00000000-0000-4000-8000-000000000000", "--reason", "so"), "the tenant has no job"),
@@ -167,7 +168,7 @@ def test_what_is_asked_wrongly_is_one_line_and_exit_code_two(
     "damage, says",
     [
         ("UPDATE schema_info SET min_program = '99.0.0'", "asks for Clarion 99.0.0 or newer and this is 0."),
-        ("UPDATE schema_step SET checksum = 'another'", "made by an unreleased edit of the schema"),
+        ("UPDATE schema_step SET checksum = 'another'", "made by another version of Clarion (its 0001_"),
         ("DROP TABLE schema_info", "not in a form this program knows: give an empty database"),
     ],
 )

@@ -12,7 +12,7 @@ Tenant = Annotated[
     typer.Option(help="Whose data; without it CLARION_TENANT, or the only tenant there is.", metavar="TENANT"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Limit = Annotated[int, typer.Option(help="How many to show.", min=1, max=PAGE_MAX)]
+Limit = Annotated[int, typer.Option(help=f"How many to show, {PAGE_MAX} at most.", min=1, max=PAGE_MAX)]
 After = Annotated[str, typer.Option(help="Go on where a page ended; its end names it.", metavar="CURSOR")]
 
 RowId = Annotated[int, typer.Argument(help="The id in the list.", metavar="ID", min=0, max=ROW_ID_MAX)]

@@ -17,7 +17,7 @@ from clarion.domain.content import ChatContent, Content, EmailContent, InboxCont
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import InvalidInput
-from clarion.sandbox.ledger import OutboxPage, SandboxMessage
+from clarion.sandbox.ledger import PAGE_MAX, OutboxPage, SandboxMessage
 from clarion.sandbox.provider import Outbox, has_outbox, open_outbox, sandbox_url
 
 SUMMARY_CHARS = 60
@@ -31,7 +31,7 @@ def outbox(
         int | None, typer.Option(help="Have the sandbox report that this message was opened.", metavar="NUMBER")
     ] = None,
     channel: Annotated[Channel | None, typer.Option(help="Of this channel only.")] = None,
-    limit: option.Limit = 20,
+    limit: Annotated[int, typer.Option(help=f"How many to show, {PAGE_MAX} at most.", min=1, max=PAGE_MAX)] = 20,
     before: Annotated[int | None, typer.Option(help="Go on behind this number.", metavar="NUMBER")] = None,
     tenant: Annotated[str | None, typer.Option(help="Of this tenant only.", metavar="TENANT")] = None,
     as_json: option.Json = False,

@@ -127,9 +127,9 @@ def revision_for(found: Found, *, engine: Engine, store: str, program: str, hist
     for file, expected in history.checksums(engine, until=revision).items():
         if found.checksums.get(file) != expected:
             raise SchemaEdited(
-                f"the database was made by an unreleased edit of the schema (its {file} is not this program's)",
-                hint=f"make a new one: run clarion migrate with another --store or CLARION_HOME, or remove {store} "
-                "before; a demo's folder can be removed as a whole",
+                f"{store} was made by another version of Clarion (its {file} differs) and cannot be brought up to date",
+                hint="run clarion migrate with another CLARION_HOME or --store, which makes a new database; for a "
+                "demo, remove its folder and start it again",
             )
     return revision
 
