@@ -101,9 +101,10 @@ async def never_final(record: Method, results: Sequence[CallResult], **named: An
     return await record([msgspec.structs.replace(one, final=False) for one in results], **named)
 
 
-async def one_at_a_time(record: Method, results: Sequence[CallResult], **named: Any) -> Any:
+async def one_at_a_time(record: Method, results: Sequence[CallResult], **named: Any) -> None:
     """Record a set in reverse order, which leaves every row as it is and another message as the last of a case."""
-    return [one for result in results[::-1] for one in await record([result], **named)][::-1]
+    for result in results[::-1]:
+        await record([result], **named)
 
 
 async def optimistic(record: Method, results: Sequence[CallResult], **named: Any) -> Any:

@@ -15,7 +15,7 @@ from clarion.adapters.stores.query import Query
 from clarion.adapters.stores.sqlite import SqliteStore
 from clarion.adapters.stores.sqlite.session import Session
 from clarion.domain.call import Accepted, Call, CallOutcome, NotCalled, Replay, Unknown
-from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Recorded, Settlement, StageResult
+from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Settlement, StageResult
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.provider import EVERY_CHANNEL, Provider
@@ -65,9 +65,9 @@ class UnfencedFinish(Planted):
             [msgspec.structs.replace(one, version=now.get(one.scheduler_id, one.version)) for one in results]
         )
 
-    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> None:
         now = {row[0]: row[1] for row in self.sql("SELECT id, claim_token FROM outgoing_message")}
-        return await self.real.record_outgoing(
+        await self.real.record_outgoing(
             [msgspec.structs.replace(one, claim_token=UUID(str(now[one.id]))) for one in results], actor=actor
         )
 
@@ -102,8 +102,8 @@ class CancelIsForgotten(Planted):
 class UnknownIsSuccess(Planted):
     """Believes that what may have been sent was sent."""
 
-    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
-        return await self.real.record_outgoing(
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> None:
+        await self.real.record_outgoing(
             [
                 msgspec.structs.replace(one, outcome=Accepted()) if isinstance(one.outcome, Unknown) else one
                 for one in results
@@ -115,9 +115,9 @@ class UnknownIsSuccess(Planted):
 class GivesUpEarly(Planted):
     """Ends a message that one worker could not call with."""
 
-    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> None:
         never = NotCalled(reason="one worker could not call", leads_to=OutgoingStatus.FAILED_FINAL)
-        return await self.real.record_outgoing(
+        await self.real.record_outgoing(
             [
                 msgspec.structs.replace(one, outcome=never) if isinstance(one.outcome, NotCalled) else one
                 for one in results

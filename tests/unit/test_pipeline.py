@@ -15,7 +15,7 @@ from clarion.client.wire import Recipient, SendAnswer
 from clarion.domain.backoff import NOT_CALLED_FOR, NOT_CALLED_MAX
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
 from clarion.domain.call_times import CALL_TIMEOUT
-from clarion.domain.claim import CallResult, Recorded
+from clarion.domain.claim import CallResult
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationJob, NotificationStatus
@@ -275,10 +275,10 @@ async def test_what_breaks_before_the_call_leaves_nothing_uncertain_and_costs_no
 
 async def test_an_outcome_that_cannot_be_stored_costs_no_other() -> None:
     class Picky(SqliteInMemory):
-        async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+        async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> None:
             if any(isinstance(one.outcome, Refused) for one in results):
                 raise BrokenInvariant("a row does not take it")
-            return await super().record_outgoing(results, actor=actor)
+            await super().record_outgoing(results, actor=actor)
 
     clock = ManualClock()
     line = Line(Picky(clock), clock, Scripted())

@@ -15,7 +15,7 @@ from clarion.domain import reply
 from clarion.domain.call import Accepted, CallOutcome
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
-from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
+from clarion.domain.outgoing import UncertainPolicy
 
 SOON: Final = timedelta(seconds=60)
 """How near an earlier row's retry must be for later ones of its order key to wait for it."""
@@ -160,13 +160,6 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         if kept == said:
             return self
         return msgspec.structs.replace(self, outcome=msgspec.structs.replace(self.outcome, **{field: kept}))
-
-
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a result left its row; None where the row was no longer this claim's and the result changed no state."""
-
-    id: int
-    status: OutgoingStatus | None
 
 
 class UncertainSend(msgspec.Struct, frozen=True, kw_only=True):

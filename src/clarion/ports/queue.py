@@ -17,7 +17,6 @@ from clarion.domain.claim import (
     FlowQuota,
     Gate,
     LowMark,
-    Recorded,
     Settlement,
     StageClaim,
     StageResult,
@@ -70,7 +69,7 @@ class QueueStore(Protocol):
         """
         ...
 
-    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> None:
         """Record what came back, by (id, claim token), merged by rank; write the attempts.
 
         Accepted → SentToProvider (or stays where evidence already put it) · Deferred, Misconfigured → RetryReady after

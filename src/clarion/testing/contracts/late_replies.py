@@ -161,7 +161,7 @@ class LateReplyContract:
         pump = Pump(harness, broadcast=BROADCAST)
         message, lost, present = await make_overtaken(harness, pump)
         before = await pump.seen(message.id)
-        assert await pump.record(outcome, lost) == [None]
+        assert await pump.record(outcome, lost) == [OutgoingStatus.SENDING]
         seen = await pump.seen(message.id)
         assert (seen.message, seen.entry, seen.lines) == (before.message, before.entry, before.lines)
         left = [one.status for one in seen.attempts if one.claim_token == lost.claim_token]
@@ -236,5 +236,5 @@ class LateReplyContract:
         await harness.store.sweep_canceled(limit=10)
         before = await pump.seen(other.id)
         stray = msgspec.structs.replace(claimed, id=other.id or 0)
-        assert await pump.record(outcome, stray) == [None]
+        assert await pump.record(outcome, stray) == [OutgoingStatus.CANCELED]
         assert await pump.seen(other.id) == before

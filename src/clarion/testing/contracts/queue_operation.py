@@ -110,7 +110,8 @@ class Record(msgspec.Struct, frozen=True):
                 side.said[place] = said
             delay = timedelta(seconds=self.delay)
             results.append(result(side.claims[place], said, delay=delay, final=self.final, latency_ms=7))
-        return await side.store.record_outgoing(results, actor="worker")
+        await side.store.record_outgoing(results, actor="worker")
+        return len(results)
 
 
 class Rescue(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ import msgspec
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.call import CallOutcome
-from clarion.domain.claim import ClaimedMessage, Recorded, StageClaim, UncertainSend
+from clarion.domain.claim import ClaimedMessage, StageClaim, UncertainSend
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.person import Person
 from clarion.domain.support import SupportCase
@@ -28,7 +28,7 @@ from clarion.testing.row import DeliveryAttempt, FlowCount, Transition, WebhookE
 COMPARED: Final[tuple[type[msgspec.Struct], ...]] = (*RECORDS, Transition, DeliveryAttempt, WebhookEvent, AuditEntry)
 """Every row that is compared after every operation."""
 
-_OF_A_MESSAGE: Final = (OutgoingTimeline, ClaimedMessage, Recorded, UncertainSend, UncertainLine)
+_OF_A_MESSAGE: Final = (OutgoingTimeline, ClaimedMessage, UncertainSend, UncertainLine)
 """Answers whose `id` is that of an outgoing row."""
 
 _TABLE_OF: Final[Mapping[str, type]] = {"outgoing_id": OutgoingMessage, "address_id": AddressVersion}

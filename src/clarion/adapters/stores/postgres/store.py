@@ -25,14 +25,13 @@ from clarion.domain.claim import (
     Discovery,
     FlowQuota,
     LowMark,
-    Recorded,
     StageClaim,
     StageResult,
 )
 from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
-from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.errors import StoreUnreachable
 from clarion.ports.ensure import bounded
 from clarion.ports.track import ProviderEvent
@@ -104,16 +103,12 @@ class PostgresStore(SharedStore):
                 lambda c: claim.find_claimed(Transaction(c), quotas, token=token, lease=lease)
             )
 
-    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> list[Recorded]:
+    async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> None:
         """Record what came back: plain acceptances by one statement, and then all that is left."""
         accepted = accept.plain(bounded(results))
-        done: set[int] = set()
-        if accepted:
-            done = await self._single(lambda t: accept.accept_outgoing(t, accepted, actor=actor))
-        left = [one for one in results if one.id not in done]
-        others = iter(await super().record_outgoing(left, actor=actor) if left else ())
-        sent = OutgoingStatus.SENT_TO_PROVIDER
-        return [Recorded(id=one.id, status=sent) if one.id in done else next(others) for one in results]
+        done = await self._single(lambda t: accept.accept_outgoing(t, accepted, actor=actor)) if accepted else set()
+        if left := [one for one in results if one.id not in done]:
+            await super().record_outgoing(left, actor=actor)
 
     async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
         """Store events that are new."""
