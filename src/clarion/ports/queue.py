@@ -1,8 +1,8 @@
-"""The store as a queue: receiving work and claiming its row are one statement (docs/explanation/claiming.md).
+"""The store as a queue: receiving work and claiming its row are one act (docs/explanation/claiming.md).
 
-Every method is one transaction, set-based and bounded by its arguments. Leases and due times are judged by the store's
-clock alone; every state change is conditional and leaves one `Transition` written by the same statement. Workers claim
-across tenants, and every row says whose it is.
+Every method is one transaction, set-based and bounded by its arguments. What becomes of an outgoing row is ruled by
+`domain.ruling`. Leases and due times are judged by the store's clock alone; every state change is conditional and
+leaves one `Transition`, written by the same transaction. Workers claim across tenants, and every row says whose it is.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -61,24 +61,19 @@ class QueueStore(Protocol):
     async def claim_outgoing(
         self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
     ) -> list[ClaimedMessage]:
-        """Take due rows, at most each flow's quota, in one statement; return those that are now `Sending`.
+        """Take due rows, at most each flow's quota; return those that are now `Sending`.
 
-        The statement itself rules: canceled → Canceled, expired → Expired, blocked by its order key → stays, due one
-        lease later; a gate that is not open yields nothing, and none is claimed after its update committed (I-16).
-        `attempts` + 1 and `replay_authorised` consumed for those that are sent.
+        What becomes of each row is ruled by `at_claim`; one that waits for its order key is due one lease later. A gate
+        that is not open yields nothing, and none is claimed after its update committed (I-16). Of those that are sent
+        `attempts` is one more; an authorised replay is so for this call.
         """
         ...
 
     async def record_outgoing(self, results: Sequence[CallResult], *, actor: str) -> None:
-        """Record what came back, by (id, claim token), merged by rank; write the attempts.
+        """Record what came back, by (id, claim token), as `after_result` rules; write the attempts.
 
-        Accepted → SentToProvider (or stays where evidence already put it) · Deferred, Misconfigured → RetryReady after
-        the delay, FailedFinal if `final` · Refused → FailedFinal · Unknown → Uncertain with `settle_at` now and
-        `first_unknown_at` kept · NotCalled → RetryReady, the attempt not counted, the tenth FailedFinal. A row already
-        rescued to Uncertain is settled by its own token's late reply; an Accepted under an older token is evidence and
-        is merged by rank. After Unknown the row moves to the flow pinned to its account. Closing a row makes the next
-        of its order key due. Misconfigured opens a support case for the account. Of what a provider said, what can be
-        stored is kept, and the rest is no reason to lose the other results (X-30).
+        Closing a row makes the next of its order key due. Of what a provider said, what can be stored is kept, and the
+        rest is no reason to lose the other results (X-30).
         """
         ...
 

@@ -52,8 +52,8 @@ class TrackStore(Protocol):
         ...
 
     async def apply_events(self, *, limit: int, actor: str) -> int:
-        """Merge kept events into their rows by rank, never backwards; return how many were applied.
+        """Merge kept events into their rows, as `after_receipt` rules; return how many were applied.
 
-        An unknown attempt of the row is settled as accepted. An event whose row is not known yet waits.
+        An event whose row is not known yet, or is yet to be called, waits and holds up no other (F-38, F-49).
         """
         ...
