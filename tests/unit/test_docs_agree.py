@@ -69,6 +69,16 @@ def test_every_make_target_that_is_mentioned_exists(page: Path) -> None:
     assert mentioned <= known, f"{page.relative_to(docs.ROOT)} names {sorted(mentioned - known)}"
 
 
+def test_every_file_that_contributing_names_exists() -> None:
+    stores = Path("src/clarion/adapters/stores")
+    folders = (Path(), Path("src/clarion"), stores, stores / "migration", stores / "shared/queue", stores / "postgres")
+    named = re.findall(r"`([\w./]+\.(?:py|sql|json|txt))`", (docs.ROOT / "CONTRIBUTING.md").read_text())
+    real = [name for name in named if not re.search("N{4}|NAME", name)]  # these stand for a name of the reader's own
+    missing = [name for name in real if not any((docs.ROOT / folder / name).exists() for folder in folders)]
+    assert len(real) > 40
+    assert missing == []
+
+
 def test_every_error_code_is_public_once_and_stands_in_the_reference() -> None:
     codes = [kind.code for kind in every_error()]
     assert len(set(codes)) == len(codes), "two errors share a code"
