@@ -169,7 +169,8 @@ async def test_nobody_at_the_other_end_is_said_so() -> None:
 
 
 async def test_an_answer_that_is_not_clarions_is_an_error_and_not_a_puzzle() -> None:
-    async def stranger(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def stranger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")  # an answer that comes before the request breaks the connection
         writer.write(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>")
         writer.close()
 
