@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ async def test_what_a_provider_reports_is_kept_applied_and_told(api: Reporting) 
     assert (answer.status_code, answer.json()) == (200, {"kept": 2})
     assert api.wake_ups == ["events"]
     assert (await timeline(api, call))[-2:] == ["receipt", "receipt"]
+    api.clock.advance(timedelta(seconds=1))
     await Track(events=api.memory).step()
     assert (await timeline(api, call))[-4:] == ["receipt", "receipt", "delivered", "opened"]
 

@@ -156,12 +156,12 @@ SELECT n.bucket, n.id
 FROM {keys: order_key text} AS g
 JOIN outgoing_message AS n
   ON
-    n.order_key = g.order_key AND n.due_at IS NOT NULL AND n.in_line
+    n.order_key = g.order_key AND (n.due_at IS NOT NULL OR n.lease_until IS NOT NULL) AND n.in_line
     AND n.id = (
       SELECT w.id
       FROM outgoing_message AS w
       WHERE
-        w.order_key = g.order_key AND w.due_at IS NOT NULL AND w.in_line
+        w.order_key = g.order_key AND (w.due_at IS NOT NULL OR w.lease_until IS NOT NULL) AND w.in_line
         AND NOT EXISTS (
           SELECT 1
           FROM flow AS f
