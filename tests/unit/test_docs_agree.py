@@ -69,14 +69,38 @@ def test_every_make_target_that_is_mentioned_exists(page: Path) -> None:
     assert mentioned <= known, f"{page.relative_to(docs.ROOT)} names {sorted(mentioned - known)}"
 
 
+STORES = docs.ROOT / "src/clarion/adapters/stores"
+FOLDERS = (
+    docs.ROOT,
+    docs.ROOT / "src/clarion",
+    STORES,
+    STORES / "migration",
+    STORES / "shared/queue",
+    STORES / "postgres",
+)
+CONTRIBUTING = (docs.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def found(name: str) -> Path | None:
+    """Find a file as CONTRIBUTING names it: from the root, from the package, or from the stores' folder."""
+    return next((folder / name for folder in FOLDERS if (folder / name).exists()), None)
+
+
 def test_every_file_that_contributing_names_exists() -> None:
-    stores = Path("src/clarion/adapters/stores")
-    folders = (Path(), Path("src/clarion"), stores, stores / "migration", stores / "shared/queue", stores / "postgres")
-    named = re.findall(r"`([\w./]+\.(?:py|sql|json|txt))`", (docs.ROOT / "CONTRIBUTING.md").read_text())
-    real = [name for name in named if not re.search("N{4}|NAME", name)]  # these stand for a name of the reader's own
-    missing = [name for name in real if not any((docs.ROOT / folder / name).exists() for folder in folders)]
-    assert len(real) > 40
-    assert missing == []
+    named = re.findall(r"(?<![\w/])([\w-]+(?:/[\w.-]+)*\.(?:py|sql|json|txt))\b", CONTRIBUTING)
+    real = {name for name in named if not re.search("N{4}|NAME", name)}  # these stand for a name of the reader's own
+    assert len(real) > 60
+    assert sorted(name for name in real if found(name) is None) == []
+
+
+def test_every_name_that_contributing_places_in_a_file_stands_there() -> None:
+    placed = re.findall(r"`(\w+)`(?: and `(\w+)`)?\s+(?:in|of)\s+`([\w./]+\.(?:py|sql))`", CONTRIBUTING)
+    names = [(name, file) for *names, file in placed for name in names if name and "NNNN" not in file]
+    assert len(names) > 10
+    for name, file in names:
+        path = found(file)
+        assert path is not None, file
+        assert re.search(rf"\b{name}\b", path.read_text(encoding="utf-8")), f"{name} in {file}"
 
 
 def test_every_error_code_is_public_once_and_stands_in_the_reference() -> None:
