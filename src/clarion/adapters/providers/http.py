@@ -117,14 +117,9 @@ class HttpCaller:
         """Make one call; return its reply, or what the lack of one means."""
         try:
             async with self._client.post(url).body_bytes(body).build_streamed() as response:
-                content = bytearray()
-                while len(content) <= REPLY_BYTES_MAX:
-                    chunk = await response.body_reader.read_chunk()
-                    if chunk is None:
-                        break
-                    content += bytes(chunk)
+                content = await response.body_reader.read(REPLY_BYTES_MAX)  # returns when it has that much, or all
                 retry_after = read_retry_after(_header(response, "retry-after"), date=_header(response, "date"))
-                return Reply(status=response.status, body=bytes(content[:REPLY_BYTES_MAX]), retry_after=retry_after)
+                return Reply(status=response.status, body=bytes(content or b""), retry_after=retry_after)
         except PyreqwestError as error:
             detailed = error.details["causes"] if isinstance(error, DetailedPyreqwestError) else None
             return judge_failure([cause["message"] for cause in detailed or []] or [error.message])
