@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from itertools import count
 from math import ceil
 from random import Random
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -31,6 +31,15 @@ class BudgetSpent(Exception):
     """The run took more steps than any correct one: something repeats itself for ever."""
 
 
+class Trouble(NamedTuple):
+    """Something that kept a process, or one task of it, from its work."""
+
+    what: str
+    since: float
+    until: float
+    task: object | None  # None: the whole process
+
+
 class Process:
     """One operating-system process; a restart is a new one."""
 
@@ -39,7 +48,20 @@ class Process:
         self.name = name
         self.alive = True
         self.paused_until = 0.0
-        self.disturbed_at = float("-inf")  # until when something last went wrong in it
+        self.troubles: list[Trouble] = []
+
+    def suffers(self, what: str, *, since: float, until: float | None = None, task: object | None = None) -> None:
+        """Note that something keeps it from its work until then: one task of it, or all of it.
+
+        Whoever makes anything go wrong in a process says so here. What is not noted explains nothing to the checker:
+        a message that became uncertain by it counts as a violation (I-12).
+        """
+        self.troubles.append(Trouble(what, since, since if until is None else until, task))
+
+    @property
+    def disturbed_at(self) -> float:
+        """Until when something was last wrong in it."""
+        return max((trouble.until for trouble in self.troubles), default=float("-inf"))
 
     def __repr__(self) -> str:
         """Show the name, which says role, number and generation."""

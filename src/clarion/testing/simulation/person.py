@@ -151,8 +151,9 @@ class People:
         """Let a process stand still."""
         if nodes := self._nodes():
             process, seconds = self._chance.choice(nodes).process, self._world.weather.stall()
-            process.paused_until = self._world.loop.time() + seconds
-            process.disturbed_at = max(process.disturbed_at, process.paused_until)
+            now = self._world.loop.time()
+            process.paused_until = now + seconds
+            process.suffers(Fault.PAUSE, since=now, until=process.paused_until)
             self._world.trace(f"{process} is paused for {seconds:.0f} s")
 
     async def _set_clock(self) -> None:

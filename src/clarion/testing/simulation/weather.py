@@ -89,7 +89,7 @@ class Weather:
         """Let a process vanish."""
         if process.alive:
             process.alive = False
-            process.disturbed_at = max(process.disturbed_at, self._loop.time())
+            process.suffers("crash", since=self._loop.time(), until=float("inf"))
             self._trace(f"{process} crashes")
             self.crashed(process)
 
@@ -111,7 +111,7 @@ class Weather:
             return
         process = PROCESS.get()
         if process is not None:
-            process.disturbed_at = max(process.disturbed_at, self._loop.time())
+            process.suffers(kind, since=self._loop.time(), task=asyncio.current_task())
         error = StoreUnreachable if kind is Fault.STORE_REPLY_LOST else self._streams[kind].choice(_ERRORS)
         self._trace(f"{process}: {kind}: {what}")
         raise error("the weather is bad", hint="wait for the heal")
@@ -132,7 +132,8 @@ class Weather:
 
     async def _stand_still(self, process: Process, what: str) -> None:
         seconds = self.stall()
-        process.disturbed_at = max(process.disturbed_at, self._loop.time() + seconds)
+        now = self._loop.time()
+        process.suffers(Fault.STALL, since=now, until=now + seconds, task=asyncio.current_task())
         self._trace(f"{process} stalls for {seconds:.0f} s at {what}")
         await asyncio.sleep(seconds)
 
