@@ -133,7 +133,7 @@ def reader(kind: type[S]) -> Callable[[asyncpg.Record | Mapping[str, Any]], S]:
     return read
 
 
-@cache  # asking the enumeration itself is the dearest thing done to a row; only values that are known are kept
+@cache  # the look-up in the enumeration costs more than anything else that is done to a row
 def member(of: type[E], value: str) -> E:
     """Read a stored name as a member of its enumeration."""
     try:

@@ -24,7 +24,7 @@ from clarion.ports.ensure import unknown_address, unknown_parent
 
 _SQL: Final = Statements("outgoing.sql")
 
-Road = tuple[str, str, str]
+FlowKey = tuple[str, str, str]
 """Lane, route and broadcast: what a flow is found by."""
 
 ParentKey = tuple[str, UUID | None]
@@ -47,12 +47,12 @@ class Parent(msgspec.Struct, frozen=True):
 class Origins(msgspec.Struct, frozen=True):
     """The flows and the parents of a set."""
 
-    flows: Mapping[Road, int]
+    flows: Mapping[FlowKey, int]
     parents: Mapping[ParentKey, Parent]
 
     def flow(self, item: OutgoingItem) -> int:
         """Give the flow that an item's row waits in."""
-        return self.flows[_road(item)]
+        return self.flows[_flow_key(item)]
 
     def parent(self, item: OutgoingItem) -> Parent:
         """Give the job that an item belongs to."""
@@ -88,7 +88,7 @@ async def ensure_outgoing_messages(
     transaction: Transaction, tenant_id: str, items: Sequence[OutgoingItem], *, insert: Insert
 ) -> list[Ensured[OutgoingMessage]]:
     """Insert the rows that are absent while their holds stand, and compare those that are there."""
-    flows = await _find_flows(transaction, tenant_id, sorted(set(map(_road, items))))
+    flows = await _find_flows(transaction, tenant_id, sorted(set(map(_flow_key, items))))
     parents = await _find_parents(transaction, tenant_id, list(dict.fromkeys(map(_parent, items))))
     origins = Origins(flows, parents)
     made = {_place(row): row for row in await insert(tenant_id, items, origins)}
@@ -105,20 +105,20 @@ async def ensure_outgoing_messages(
     return [Ensured(outcome=Outcome.SUPERSEDED, record=row) if row.id is None else next(answers) for row in rows]
 
 
-async def _find_flows(transaction: Transaction, tenant_id: str, roads: Sequence[Road]) -> dict[Road, int]:
+async def _find_flows(transaction: Transaction, tenant_id: str, keys: Sequence[FlowKey]) -> dict[FlowKey, int]:
     """Find flows and make those that are missing; after a campaign's first set none is."""
-    flows = await _flows(transaction, "read_flows", tenant_id, roads)
-    if missing := [road for road in roads if road not in flows]:
+    flows = await _flows(transaction, "read_flows", tenant_id, keys)
+    if missing := [key for key in keys if key not in flows]:
         if broadcasts := sorted({broadcast for _, _, broadcast in missing if broadcast}):
             await transaction.execute(_SQL["insert_broadcasts"], tenant_id=tenant_id, broadcasts=broadcasts)
         flows |= await _flows(transaction, "insert_flows", tenant_id, missing)
-        if len(flows) < len(roads):  # somebody else made one since we looked
-            flows = await _flows(transaction, "read_flows", tenant_id, roads)
+        if len(flows) < len(keys):  # somebody else made one since we looked
+            flows = await _flows(transaction, "read_flows", tenant_id, keys)
     return flows
 
 
-async def _flows(transaction: Transaction, name: str, tenant_id: str, roads: Sequence[Road]) -> dict[Road, int]:
-    rows = await transaction.fetch(_Flow, _SQL[name], tenant_id=tenant_id, roads=roads)
+async def _flows(transaction: Transaction, name: str, tenant_id: str, keys: Sequence[FlowKey]) -> dict[FlowKey, int]:
+    rows = await transaction.fetch(_Flow, _SQL[name], tenant_id=tenant_id, keys=keys)
     return {(row.lane, row.route, row.broadcast): row.id for row in rows}
 
 
@@ -206,7 +206,7 @@ def _given(item: OutgoingItem, found: OutgoingMessage) -> OutgoingMessage:
     return msgspec.structs.replace(found, message_id=item.message_id, address_id=item.address_id)
 
 
-def _road(item: OutgoingItem) -> Road:
+def _flow_key(item: OutgoingItem) -> FlowKey:
     return item.lane.value, item.route, item.broadcast
 
 

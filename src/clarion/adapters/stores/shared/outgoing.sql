@@ -1,7 +1,7 @@
 -- name: read_flows
 -- A handful for each set.
 SELECT f.lane, f.route, f.broadcast, f.id
-FROM {roads: lane text, route text, broadcast text} AS g
+FROM {keys: lane text, route text, broadcast text} AS g
 JOIN flow AS f
   ON
     f.tenant_id = :tenant_id AND f.lane = g.lane AND f.route = g.route AND f.broadcast = g.broadcast
@@ -20,7 +20,7 @@ ON CONFLICT DO NOTHING;
 -- Those that were missing when we looked. Sorted, as every insert.
 INSERT INTO flow (tenant_id, lane, route, broadcast)
 SELECT :tenant_id, g.lane, g.route, g.broadcast
-FROM {roads: lane text, route text, broadcast text} AS g
+FROM {keys: lane text, route text, broadcast text} AS g
 WHERE true
 ORDER BY g.lane, g.route, g.broadcast
 ON CONFLICT DO NOTHING

@@ -1,7 +1,7 @@
 -- name: accept_outgoing
--- What almost every result comes to, in one statement that does no more than it needs: the call was accepted, and its
--- row is in flight under the very claim that made it; such a row has no attempt of this number yet. The sets come as
--- the text of arrays, which is the fastest way here. The answer names the others, of which nothing is written.
+-- Records results of accepted calls whose rows are still in flight under the claim that made the call: nearly all
+-- results are of this kind. Of any other result nothing is written, and the answer names it. The sets come as the text
+-- of arrays, because that was the fastest of the ways that were measured.
 WITH accepted AS MATERIALIZED (
   SELECT g.*
   FROM unnest(
@@ -28,7 +28,7 @@ WITH accepted AS MATERIALIZED (
     s.tenant_id, s.bucket, s.id, s.attempt, s.token, s.account, 'Accepted', s.given_pid, s.given_hash, s.latency_ms,
     s.correlation_id, s.traceparent
   FROM sent AS s
-), told AS (
+), transitions AS (
   INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor)
   SELECT s.tenant_id, s.bucket, s.id, s.version, 'Sending', 'SentToProvider', :actor FROM sent AS s
 ), woken AS MATERIALIZED (

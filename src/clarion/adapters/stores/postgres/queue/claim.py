@@ -85,5 +85,5 @@ def _picked(row: asyncpg.Record, token: UUID) -> Picked:
     """Read one row: its columns are the fields in their order, but for the channel, which has a type of ours."""
     values = list(row)
     values[_CHANNEL] = codec.member(Channel, values[_CHANNEL])
-    values[-2:] = [token]
+    values[-2:] = [token]  # the last two columns are read below; the message ends with the claim's token
     return Picked(ClaimedMessage(*values), row["version"], row["is_plain"])

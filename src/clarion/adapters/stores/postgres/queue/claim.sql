@@ -2,7 +2,7 @@
 -- One look per flow, at its first row behind the low mark: what was claimed before that is skipped even while
 -- somebody's old snapshot keeps it in the index. Flows are few, so looking at each is cheaper than finding out which
 -- have rows.
-WITH road AS MATERIALIZED (
+WITH wanted_flows AS MATERIALIZED (
   SELECT f.id, f.tenant_id, f.lane, f.route, f.broadcast, f.account, g.low_at, g.low_id
   FROM {lows: flow_id whole, low_at instant, low_id whole} AS g
   JOIN flow AS f ON f.id = g.flow_id AND f.route IN {routes: text}
@@ -12,7 +12,7 @@ WITH road AS MATERIALIZED (
   JOIN flow AS f ON f.route = g.route AND f.id NOT IN {marked: whole}
 )
 SELECT r.id AS flow_id, r.tenant_id, r.lane, r.route, r.broadcast, r.account, head.due_at - now() AS due_in
-FROM road AS r
+FROM wanted_flows AS r
 CROSS JOIN LATERAL (
   SELECT found.due_at
   FROM outgoing_message AS found
@@ -33,7 +33,7 @@ ORDER BY r.id;
 -- If any is not, nothing is written, and `shared.queue.claim` rules what was picked. Gates are locked first: a pause or
 -- a cancel waits for running claims, and none begins after it. The walk along a flow's queue passes over what others
 -- hold. Counters come last and sorted.
-WITH road AS MATERIALIZED (
+WITH wanted_flows AS MATERIALIZED (
   SELECT g.flow_id, g.quota, g.account, coalesce(g.low_at, '-infinity') AS low_at, coalesce(g.low_id, 0) AS low_id
   FROM {quotas: flow_id whole, quota whole, account text, low_at instant, low_id whole} AS g
   JOIN flow AS f ON f.id = g.flow_id AND f.account IN ('', g.account)
@@ -53,7 +53,7 @@ WITH road AS MATERIALIZED (
         LIMIT 1
       ) IS NULL
     ) AS is_plain
-  FROM road AS r
+  FROM wanted_flows AS r
   CROSS JOIN LATERAL (
     SELECT
       found.id, found.bucket, found.tenant_id, found.flow_id, found.message_id, found.channel, found.attempt_no,
@@ -74,7 +74,7 @@ WITH road AS MATERIALIZED (
   FROM pick AS p
   WHERE o.bucket = p.bucket AND o.id = p.id AND (SELECT bool_and(q.is_plain) FROM pick AS q)
   RETURNING o.tenant_id, o.bucket, o.id, o.version, o.flow_id, o.has_broadcast, p.status, p.reason_class
-), told AS (
+), transitions AS (
   INSERT INTO transition (tenant_id, bucket, outgoing_id, version, from_status, to_status, actor)
   SELECT m.tenant_id, m.bucket, m.id, m.version, m.status, 'Sending', :actor FROM moved AS m
 ), counted AS (

@@ -10,14 +10,14 @@ SET
   lease_until = NULL,
   retry_count = s.retry_count + g.retries,
   reason = g.why,
-  diagnostics = coalesce(nullif(g.told, ''), s.diagnostics),
+  diagnostics = coalesce(nullif(g.diagnostics, ''), s.diagnostics),
   scheduled_at = CASE WHEN g.next_stage <> s.stage THEN now() ELSE s.scheduled_at END,
   moved_at = now()
 FROM (
   SELECT g.*
   FROM {
     results: scheduler_id whole, at_version whole, to_status text, next_stage text, delay duration, retries whole,
-    why text, told text
+    why text, diagnostics text
   } AS g
   JOIN notification_scheduler AS h ON h.id = g.scheduler_id AND h.version = g.at_version AND h.status = 'Processing'
   FOR UPDATE OF h
