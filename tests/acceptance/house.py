@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -128,10 +129,12 @@ class House:
         other.token = self.token
         return other
 
-    def run(self, *arguments: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end, whatever that is."""
+    def run(
+        self, *arguments: str, given: str | None = None, off_by: timedelta = timedelta()
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a command to its end, whatever that is; with a wall clock that is off by so much."""
         return subprocess.run(
-            [PROGRAM, *arguments],
+            [*program(off_by), *arguments],
             env=self.environment,
             input=given,
             capture_output=True,
@@ -141,9 +144,9 @@ class House:
             cwd=DEFINITIONS.parent,
         )
 
-    def ask(self, *arguments: str) -> Any:
+    def ask(self, *arguments: str, off_by: timedelta = timedelta()) -> Any:
         """Run a command that must succeed, with `--json`, and return what it says."""
-        done = self.run(*arguments, "--json")
+        done = self.run(*arguments, "--json", off_by=off_by)
         assert (done.returncode, done.stderr) == (0, ""), done
         return msgspec.json.decode(done.stdout)
 
@@ -164,13 +167,13 @@ class House:
         return [line["what"] for line in self.ask("explain", ident)["lines"]]
 
     @contextmanager
-    def serving(self, *options: str, command: str = "serve") -> Iterator[Served]:
+    def serving(self, *options: str, command: str = "serve", off_by: timedelta = timedelta()) -> Iterator[Served]:
         """Start a process on a free port, and end it whatever happens."""
         port = ("--port", "0") if command in ("serve", "demo") else ()
         log = self.home.parent / f"{self.home.name}.log"
         with log.open("a") as stderr:
             process = subprocess.Popen(
-                [PROGRAM, command, *port, "--json", *options],
+                [*program(off_by), command, *port, "--json", *options],
                 env=self.environment,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -184,6 +187,13 @@ class House:
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def program(off_by: timedelta) -> list[str]:
+    """Name the program, on a machine whose wall clock is off by so much."""
+    if not off_by:
+        return [str(PROGRAM)]
+    return [sys.executable, "-m", "tests.acceptance.off_clock", str(off_by.total_seconds())]
 
 
 def build(home: Path, **environment: str) -> House:

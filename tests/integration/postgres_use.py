@@ -270,6 +270,7 @@ async def use_catalog(store: PostgresStore) -> None:
     assert await store.find_recipients(TENANT, [one])
     assert await store.find_members(TENANT, [group])
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
+    assert (await store.now()).tzinfo
     assert await store.find_disabled_types([(TENANT, "welcome")])
     for content in ("h1:1", "h1:2"):  # of which one is new, whatever was published before
         await store.publish_template(TENANT, template_key="welcome", content_hash=content, bundle="{}", actor="sam")

@@ -169,7 +169,7 @@ class Line:
 
     async def accept(self, asked: SendRequest, *, key: str | None = None, tenant_id: str = TENANT) -> SendAnswer:
         """Accept a notification as the doors do."""
-        origin, now = origin_of(key, self.ids), self.clock.now()
+        origin, now = origin_of(key, self.ids), await self.store.now()
         request = read_request(asked, origin=origin, source_at=now, actor="test", trace=TRACE)
         return answer_of(await self.sends.send(tenant_id, request))
 

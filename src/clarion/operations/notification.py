@@ -31,7 +31,6 @@ class Notifications:
         self._store = platform.store
         self._sends = platform.sends
         self._keyring = platform.keyring
-        self._clock = platform.clock
         self._ids = platform.ids
         self._wake = wake
 
@@ -39,7 +38,7 @@ class Notifications:
         self, tenant_id: str, asked: wire.SendRequest, *, key: str | None, actor: str, trace: Trace
     ) -> wire.SendAnswer:
         """Accept a notification, once for its key: it is stored when this returns (I-24), and the workers send it."""
-        origin, now = origin_of(key, self._ids), self._clock.now()
+        origin, now = origin_of(key, self._ids), await self._store.now()
         request = read_request(asked, origin=origin, source_at=now, actor=actor, trace=trace)
         answer = answer_of(await self._sends.send(tenant_id, request))
         if not answer.repeated:
@@ -127,7 +126,7 @@ class Notifications:
 def read_request(
     asked: wire.SendRequest, *, origin: Direct, source_at: datetime, actor: str, trace: Trace
 ) -> JobRequest:
-    """Read what a caller asks for; its job's time is when it was asked."""
+    """Read what a caller asks for; its job's time is when it was asked, by the store's clock."""
     return JobRequest(
         origin=origin,
         event_type=asked.type,

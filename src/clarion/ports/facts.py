@@ -1,6 +1,7 @@
-"""What a decision needs to know: people, groups, settings, templates. Read in sets, never row by row."""
+"""What a decision needs to know: the time, people, groups, settings, templates. Read in sets, never row by row."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -19,7 +20,11 @@ class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactStore(Protocol):
-    """Questions that the pipeline asks before it decides."""
+    """Questions that doors and the pipeline ask before they decide."""
+
+    async def now(self) -> datetime:
+        """Return the store's present time: a notification is accepted, due and out of time by this one clock (I-37)."""
+        ...
 
     async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, Person]:
         """Return the people behind these recipient hashes, by hash; the unknown are left out."""

@@ -1,6 +1,7 @@
-"""What decisions need to know, read in sets: people, groups, settings, templates. One statement each. Reads only."""
+"""What decisions need to know, in sets: time, people, groups, settings, templates. One statement each. Reads only."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -15,6 +16,10 @@ from clarion.ports.facts import TemplateRow
 _SQL: Final = Statements("facts.sql")
 
 TemplateName = tuple[str, str, int | None]
+
+
+class _Now(msgspec.Struct, frozen=True):
+    now: datetime
 
 
 class _Contact(PersonRow, frozen=True, kw_only=True):
@@ -34,6 +39,12 @@ class _Type(msgspec.Struct, frozen=True):
 
 class _Template(TemplateRow, frozen=True, kw_only=True):
     place: int
+
+
+async def now(transaction: Transaction) -> datetime:
+    """Return the store's present time."""
+    (row,) = await transaction.fetch(_Now, _SQL["read_now"])
+    return row.now
 
 
 async def find_recipients(transaction: Transaction, tenant_id: str, hashes: Collection[str]) -> dict[str, Person]:

@@ -100,6 +100,7 @@ class SharedStore(ABC):
         if bounded(cases):
             await self.run(lambda transaction: support.write_cases(transaction, tenant_id, cases), Urgency.SOON)
 
+    now = _reads(facts.now)
     find_recipients = _reads(facts.find_recipients)
     find_members = _reads(facts.find_members)
     find_disabled_types = _reads(facts.find_disabled_types)
