@@ -106,7 +106,7 @@ def test_the_environment_does_not_change_what_make_runs(run: Run) -> None:
 def test_only_bootstrap_and_what_starts_processes_for_tests_read_the_environment(root: Path) -> None:
     package = root / "src" / "clarion"
     readers = {str(path.relative_to(package)) for path in package.rglob("*.py") if ENVIRONMENT.search(path.read_text())}
-    assert readers <= {"bootstrap.py", "testing/postgres.py", "testing/simulate.py", "testing/soak.py"}
+    assert readers <= {"bootstrap.py", "testing/postgres.py", "testing/simulate.py", "testing/soak/program.py"}
 
 
 def test_no_module_has_a_name_that_says_nothing(root: Path) -> None:

@@ -73,13 +73,18 @@ class SandboxServer:
         self._connections: set[Connection] = set()
         self._open: set[Connection] = set()
 
+    @property
+    def open_calls(self) -> int:
+        """Calls that were taken and not yet answered, and whose caller is still there."""
+        return len(self._open)
+
     def answer(self, method: str, path: str, body: bytes, connection: Connection) -> None:
         """Answer one request, now or later."""
         match method, path:
             case "POST", "/calls":
                 self._take(body, connection)
             case "GET", "/totals" if self._ledger is not None:
-                connection.reply(200, {**msgspec.to_builtins(self._ledger.totals()), "open": len(self._open)})
+                connection.reply(200, {**msgspec.to_builtins(self._ledger.totals()), "open": self.open_calls})
             case "GET", "/deliveries" if self._ledger is not None:
                 connection.reply(200, self._ledger.deliveries())
             case "PUT", "/behaviour":

@@ -161,7 +161,7 @@ class PostgresServer:
                 group=self._owner.group,
                 extra_groups=self._owner.groups,
                 process_group=0,  # Ctrl-C is for us; we stop the server ourselves
-                preexec_fn=_death_with_parent(),  # noqa: PLW1509  it calls two system calls and takes no lock
+                preexec_fn=death_with_parent(),  # noqa: PLW1509  it calls two system calls and takes no lock
             )
         for _ in range(READY_POLLS_MAX):
             try:
@@ -303,7 +303,7 @@ def _link_or_copy(source: str, target: str) -> None:
     Path(target).chmod(0o755 if mode & 0o100 else 0o644)
 
 
-def _death_with_parent() -> Callable[[], None] | None:
+def death_with_parent() -> Callable[[], None] | None:
     """Return what a child runs between fork and exec so that the kernel ends it when we end, however we end."""
     if sys.platform != "linux":
         return None  # elsewhere the server stops by itself within a minute after the next sweep took its folder
