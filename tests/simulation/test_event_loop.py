@@ -1,6 +1,7 @@
 """The seeded loop: equal seeds give equal runs, time is virtual, and a crash runs nothing."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -108,6 +109,76 @@ def test_a_paused_process_goes_on_where_it_stood_and_its_timeouts_are_late() -> 
     loop.run_until_complete(main())
     assert timeline == [30.0]
     loop.bury()
+
+
+AWAITS = 5
+"""Of the task below: so many suspension points, and one step more."""
+
+
+async def awaiting(timeline: list[object]) -> None:
+    """Pass every kind of await: give way, sleep, wait for another task, wait in a group, wait with a timeout."""
+    loop = asyncio.get_running_loop()
+    try:
+        timeline.append(0)
+        await asyncio.sleep(0)
+        timeline.append(1)
+        await asyncio.sleep(3)
+        timeline.append(2)
+        await loop.create_task(asyncio.sleep(0))
+        timeline.append(3)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asyncio.sleep(1))
+        timeline.append(4)
+        async with asyncio.timeout(100):
+            await asyncio.sleep(1)
+        timeline.append(AWAITS)
+    finally:
+        timeline.append("finally")
+
+
+def struck(strike: Callable[[Process], None], *, at: int) -> tuple[list[object], list[object], int]:
+    """Strike before one step of a process: what it had done right then, what it had done a minute later, its steps."""
+    loop, timeline, process = new_loop(), list[object](), Process("worker")
+    seen, steps = list[object](), 0
+
+    def before_step(stepping: Process) -> None:
+        nonlocal steps
+        assert stepping is process
+        if steps == at:
+            seen.extend(timeline)
+            strike(process)
+        steps += 1
+
+    async def main() -> list[object]:
+        loop.start(process, awaiting(timeline))
+        await asyncio.sleep(60)
+        return list(timeline)
+
+    loop.before_step = before_step
+    later = loop.run_until_complete(main())
+    loop.bury()
+    return seen, later, steps
+
+
+def vanish(process: Process) -> None:
+    process.alive = False
+
+
+def stand_still(process: Process) -> None:
+    process.paused_until = asyncio.get_running_loop().time() + 30
+
+
+def test_a_process_can_vanish_at_each_of_its_awaits() -> None:
+    _, whole, steps = struck(vanish, at=1000)
+    assert whole == [*range(AWAITS + 1), "finally"]
+    ends = [struck(vanish, at=step)[:2] for step in range(steps)]
+    assert all(later == seen for seen, later in ends)  # nothing runs from there on, no `finally` either
+    assert {tuple(later) for _, later in ends} >= {tuple(range(reached)) for reached in range(AWAITS + 1)}
+
+
+def test_a_process_can_stand_still_at_each_of_its_awaits_and_goes_on_from_there() -> None:
+    _, whole, steps = struck(vanish, at=1000)
+    assert all(struck(stand_still, at=step)[1] == whole for step in range(steps))
 
 
 def test_waiting_for_nothing_is_a_deadlock() -> None:

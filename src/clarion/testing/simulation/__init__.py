@@ -3,8 +3,10 @@
 One run follows from one seed: `option` draws what may go wrong and what is asked for, `world` puts processes, people
 and providers together, `run` lets faults loose, heals everything and judges. In between:
 
-- `loop` decides who runs next and what time it is, `weather` what fails, at every call of a port;
-- `outside` is the provider with its `ledger`, which knows the truth; `client` and `person` are those who ask;
+- `loop` decides who runs next and what time it is, `weather` what fails at every call of a port, `moment` at which step
+  of a process somebody acts: the `nemesis`, which kills, pauses and stops, or a `person`;
+- `outside` is the provider with its `ledger`, which knows the truth; `client` and `person` are those
+  who ask; `broadcast` puts some messages behind a gate;
 - `watch` reads the database after every commit and `invariant`, `ending` say what must hold; `coverage` counts what
   was met, so that a green run is not green because nothing happened.
 

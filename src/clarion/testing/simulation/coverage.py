@@ -66,6 +66,8 @@ CASES: Final = (
     "I-13: given up and still uncertain",
     "I-15: same bytes again",
     "I-15: same bytes after a new template",
+    "I-16: opened to rows that had waited behind it",
+    "I-16: canceled with its broadcast",
     "I-17: result of an outlived claim",
     "I-17: stage finished too late",
     "I-19: claim rescued",

@@ -5,7 +5,9 @@ any one of them can be had again. Nothing waits for real: where nothing can run,
 
 A simulated process is a name in a context variable, which asyncio hands on to every task and callback that its code
 starts. A process that crashed runs nothing any more, neither `except` nor `finally`; one that is paused finds its
-callbacks kept until it goes on. What belongs to no process is the world: it cannot fail. Knows nothing of Clarion.
+callbacks kept until it goes on. What belongs to no process is the world: it cannot fail. Before every step of a process
+`before_step` is asked, which may let it vanish or stand still right there: every await of a task lies between two of
+its steps. Knows nothing of Clarion.
 """
 
 import asyncio
@@ -49,6 +51,7 @@ class Process:
         self.alive = True
         self.paused_until = 0.0
         self.troubles: list[Trouble] = []
+        self.steps_at_work = 0  # how many of its next steps follow from work that it found
 
     def suffers(self, what: str, *, since: float, until: float | None = None, task: object | None = None) -> None:
         """Note that something keeps it from its work until then: one task of it, or all of it.
@@ -95,6 +98,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._digest = hashlib.blake2b(digest_size=16) if with_digest else None
         self._world = contextvars.Context()
         self._aborted: BaseException | None = None
+        self.before_step: Callable[[Process], None] = nothing_happens
 
     @property
     def digest(self) -> str:
@@ -206,17 +210,24 @@ class SimulationLoop(asyncio.BaseEventLoop):
             self._waiting[chosen] = last
         if handle.cancelled():
             return
-        if process is not None:
-            if not process.alive:
-                self._dropped.append((handle, process))  # kept: to free a task would run its `finally`
-                return
-            if process.paused_until > self._now:
-                heappush(self._parked, (process.paused_until, next(self._order), handle, process))
-                return
+        if process is not None and not self._goes_on(process, handle):
+            return
         self._steps_left -= 1
         if self._digest is not None:
             self._digest.update(f"{len(self._waiting)} {self._now:.6f} {process};".encode())
         handle._run()  # noqa: SLF001  as any loop does
+
+    def _goes_on(self, process: Process, handle: asyncio.Handle) -> bool:
+        """Tell whether a process takes its next step now; else keep the step, for later or for the end of the run."""
+        if process.alive and process.paused_until <= self._now:
+            self.before_step(process)
+        if not process.alive:
+            self._dropped.append((handle, process))  # kept: to free a task would run its `finally`
+            return False
+        if process.paused_until > self._now:
+            heappush(self._parked, (process.paused_until, next(self._order), handle, process))
+            return False
+        return True
 
     def _collect(self) -> None:
         """Take what is due from the timers and from the parked, after a jump in time where nothing else can run."""
@@ -237,6 +248,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there are no sockets."""
+
+
+def nothing_happens(_: Process) -> None:
+    """Let a process take its next step."""
 
 
 def _has_to_begin(task: asyncio.Task[Any]) -> bool:

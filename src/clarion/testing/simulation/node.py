@@ -51,6 +51,32 @@ class NodeClock:
         return self._loop.time()
 
 
+class StoreHostClock(NodeClock):
+    """The clock of the host that the store is on.
+
+    `leaped` is by how many seconds the store's time is ahead of the true one, or behind it: what comes of a store that
+    was opened anew after its host's clock had been set.
+    """
+
+    def __init__(self, loop: SimulationLoop) -> None:
+        """Start right."""
+        super().__init__(loop)
+        self.leaped = 0.0
+
+    def now(self) -> datetime:
+        """Return the wall clock, which nothing may depend on once the store is open (I-37)."""
+        return super().now() + timedelta(seconds=self.leaped)
+
+    def monotonic(self) -> float:
+        """Return the seconds that the store counts."""
+        return super().monotonic() + self.leaped
+
+    @property
+    def store_now(self) -> datetime:
+        """The store's time as it must be."""
+        return START_AT + timedelta(seconds=self.monotonic())
+
+
 class Ports(Protocol):
     """What nodes are built on."""
 

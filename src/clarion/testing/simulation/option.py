@@ -29,6 +29,7 @@ class Fault(StrEnum):
     OUTAGE = "no worker for a day"
     POISON = "job that kills its workers"
     CLOCK = "wall clock set"
+    STORE_CLOCK = "store's clock leaps"
     WAKE_UP_LOST = "wake-up between processes lost"
     REFUSE = "provider refuses"
     DEFER = "provider defers"
@@ -45,6 +46,7 @@ class Fault(StrEnum):
     ADDRESS_EDIT = "address edited"
     PUBLISH = "template published anew"
     SWITCH_OFF = "notification type switched off"
+    GATE = "broadcast paused, opened or canceled"
 
 
 AT_PORTS: Final = (
@@ -55,6 +57,23 @@ AT_PORTS: Final = (
     Fault.STALL,
 )
 """Faults that can happen at every call of a port; one message needs dozens of such calls."""
+
+AT_PROVIDERS: Final = (
+    Fault.REFUSE,
+    Fault.DEFER,
+    Fault.MISCONFIGURED,
+    Fault.ACCEPT_ERROR,
+    Fault.ACCEPT_SLOW,
+    Fault.ACCEPT_RAISE,
+    Fault.LOST,
+    Fault.RECEIPT_TWICE,
+    Fault.RECEIPT_EARLY,
+    Fault.RECEIPT_LATE,
+)
+"""Faults that can happen once in a call or a receipt, of which a message has one or two."""
+
+PROVIDER_SHARE: Final = 2.0
+"""The rates of faults at providers are multiplied by this."""
 
 OFF: Final = 0.45
 """The chance that a kind is off in a run. If most were on in most runs, few runs would have only two or three kinds."""
@@ -86,9 +105,13 @@ POISONED: Final = 0.3
 """The share of jobs that crash every worker, in runs that have such jobs."""
 
 
+BROADCAST: Final = 0.3
+"""The share of jobs whose messages belong to a broadcast."""
+
+
 STORM: Final = 0.05
-"""From this chance of a crash at a port call on, a run counts as a storm: a stage makes some ten such calls, so four
-stages in ten do not come to their end."""
+"""From this chance of a fault at a port call on, a run counts as a storm: a stage makes some ten such calls, so four
+stages in ten do not come to their end and are left to their lease."""
 
 
 class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +129,7 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     other_after: float | None  # another payload under the same key
     later_by: float | None  # not before so many seconds from then
     poison: bool  # whether every worker dies of it
+    broadcast: bool  # whether its messages stand behind the gate of a broadcast
 
     @property
     def correlation_id(self) -> str:
@@ -149,15 +173,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             provider_seconds=chance.uniform(*PROVIDER_SECONDS),
             jobs=tuple(
                 _job(chance, number, poison=not calm and Fault.POISON in rates)
-                for number in range(chance.randint(1, 4))
+                for number in range(chance.randint(1, 5))
             ),
         )
 
     @property
     def stormy(self) -> bool:
-        """Whether workers crash at so many port calls that hardly a stage comes to its end."""
-        crashes = (self.rates.get(kind, 0.0) for kind in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER))
-        return sum(crashes) * self.port_share >= STORM
+        """Whether so much goes wrong at port calls that hardly a stage comes to its end."""
+        return sum(self.rates.get(kind, 0.0) for kind in AT_PORTS) * self.port_share >= STORM
 
     def without(self, kind: Fault) -> Self:
         """Switch one kind off; the others strike as before, since each draws from a stream of its own."""
@@ -183,4 +206,5 @@ def _job(chance: Random, number: int, *, poison: bool) -> JobPlan:
         other_after=chance.uniform(0, 60) if chance.random() < 0.15 else None,
         later_by=chance.uniform(1, 30) if chance.random() < 0.15 else None,
         poison=chance.random() < POISONED and poison,
+        broadcast=chance.random() < BROADCAST,
     )

@@ -20,7 +20,9 @@ import structlog
 from clarion.testing.simulation import ending
 from clarion.testing.simulation.client import Clients
 from clarion.testing.simulation.ending import Tally
-from clarion.testing.simulation.loop import BudgetSpent, Deadlock, SimulationLoop
+from clarion.testing.simulation.loop import BudgetSpent, Deadlock, SimulationLoop, nothing_happens
+from clarion.testing.simulation.moment import Moments
+from clarion.testing.simulation.nemesis import Nemesis
 from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.outside import AdapterBroken
 from clarion.testing.simulation.person import People
@@ -105,17 +107,21 @@ async def _play(world: World, clients: Clients) -> None:
     """Let a run take its course."""
     await world.open()
     clients.start()
-    people = People(world, clients)
-    await people.act_for(world.options.safety_seconds)
+    nemesis = Nemesis(world)
+    moments = Moments(world.options, world.weather, People(world, clients).acts | nemesis.acts)
+    world.loop.before_step = moments.at_step
+    await nemesis.act_for(world.options.safety_seconds, moments)
     world.trace("ports heal")
     world.weather.heal_ports()
-    await people.act_for(world.options.provider_seconds)
+    await nemesis.act_for(world.options.provider_seconds, moments)
     world.trace("everything heals")
     world.weather.heal()
+    world.loop.before_step = nothing_happens
     healed_at = world.loop.time()
     while world.loop.time() < healed_at + BOUND:
         await asyncio.sleep(LOOK)
-        under_way = clients.busy or world.outside.receipts_under_way
+        await world.open_gate()
+        under_way = clients.busy or world.outside.receipts_under_way or world.stands_still
         if not under_way and not ending.is_open(world.evidence, world.watch.books()):
             break
     world.trace("the end is judged")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
+from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
@@ -40,6 +41,7 @@ class OutgoingRow(NamedTuple):
     replays: int
     recipient_id_hash: str
     key_hash: str
+    broadcast: str
 
     @property
     def name(self) -> RowName:
@@ -202,6 +204,8 @@ class Scene:
         self.canceled_at: dict[str, float] = {}  # guid of a job → when a person canceled it
         self.edited_at: dict[str, float] = {}  # recipient hash → when the address was last edited
         self.published_at: dict[str, float] = {}  # template key → when it was last published anew
+        self.gate = Gate.OPEN  # of the broadcast
+        self.gate_was_canceled = False
 
     def job_of(self, row: OutgoingRow) -> JobRow | None:
         """Return the job that a row belongs to."""

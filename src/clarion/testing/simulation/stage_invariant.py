@@ -92,14 +92,12 @@ def stages_are_rescued_after_the_lease(change: Change, evidence: Evidence) -> It
                 yield Violation("F-13", f"scheduler row {new.id} failed of the poison of others")
 
 
-def stages_are_finished_by_their_holder(change: Change, evidence: Evidence) -> Iterator[Violation]:
+def stages_are_finished_by_their_holder(change: Change, _: Evidence) -> Iterator[Violation]:
     """I-17: a stage is finished under the version of its claim; a result that comes too late changes nothing."""
     if change.deed.method != "finish_stage":
         return
     results = {one.scheduler_id: one for one in cast(Sequence[StageResult], change.deed.given["results"])}
     moved = cast(set[int], change.deed.answer)
-    if set(results) - moved:
-        evidence.coverage.met("I-17: stage finished too late")
     if {new.id for _, new in change.schedulers} != moved:
         yield Violation("I-17", f"{change.deed} says that it moved {sorted(moved)} and moved others")
     for old, new in change.schedulers:

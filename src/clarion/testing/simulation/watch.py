@@ -13,11 +13,11 @@ from typing import Final, cast
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite.session import Session, Transaction
 from clarion.domain.call import NotCalled
-from clarion.domain.claim import CallResult, ClaimedMessage, Settlement
+from clarion.domain.claim import CallResult, ClaimedMessage, Settlement, StageResult
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.store import Store
-from clarion.testing.simulation import invariant, stage_invariant
+from clarion.testing.simulation import broadcast, invariant, stage_invariant
 from clarion.testing.simulation.loop import PROCESS
 from clarion.testing.simulation.scene import (
     AttemptRow,
@@ -77,9 +77,24 @@ class Watch:
                     self._evidence.coverage.met("I-03: ensured again")
             if name == "apply_events" and any(row[-1] is None for row in reading.rows(_QUERIES["list_receipts"])):
                 self._evidence.coverage.met("I-32: receipt waits for its row")
+        if name == "finish_stage":
+            self._count_late_stages(cast(Sequence[StageResult], args[0]), cast(set[int], answer))
+        if name == "record_outgoing":
+            self._count_late_results(cast(Sequence[CallResult], args[0]))
         if name == "claim_outgoing":
             self._returned(cast(list[ClaimedMessage], answer))
         return answer
+
+    def _count_late_stages(self, results: Sequence[StageResult], moved: set[int]) -> None:
+        """Count stages that were finished after another worker had taken them over, also where nothing changed."""
+        if any(one.scheduler_id not in moved for one in results):
+            self._evidence.coverage.met("I-17: stage finished too late")
+
+    def _count_late_results(self, results: Sequence[CallResult]) -> None:
+        """Count results of claims after which there was another one, also where nothing changed."""
+        rows = self._evidence.scene.outgoing
+        if any(one.id in rows and rows[one.id].claim_token != str(one.claim_token) for one in results):
+            self._evidence.coverage.met("I-17: result of an outlived claim")
 
     def books(self) -> Books:
         """Read what is judged at the end only."""
@@ -92,8 +107,9 @@ class Watch:
     def _judge(self, change: Change) -> None:
         """Have every invariant look at what changed."""
         self._note(change)
+        broadcast.note(change, self._evidence)
         self._tell(change)
-        for check in (*stage_invariant.CHECKS, *invariant.CHECKS):
+        for check in (*stage_invariant.CHECKS, *invariant.CHECKS, *broadcast.CHECKS):
             for violation in check(change, self._evidence):
                 self._fail(violation)
 

@@ -6,8 +6,8 @@ SELECT total_changes();
 -- All of them, since a run has a few dozen at most; with the recipient that the address version belongs to.
 SELECT o.id, o.tenant_id, o.pk, o.rk, o.message_id, o.channel, o.status, o.version, o.due_at, o.lease_until,
        o.expires_at, o.cancel_at, o.claim_token, o.account, o.attempts, o.first_unknown_at, o.reason, o.uncertain_policy,
-       o.settle_at, o.replays, a.recipient_id_hash, a.key_hash
-FROM outgoing_message o JOIN address_version a ON a.id = o.address_id
+       o.settle_at, o.replays, a.recipient_id_hash, a.key_hash, f.broadcast
+FROM outgoing_message o JOIN address_version a ON a.id = o.address_id JOIN flow f ON f.id = o.flow_id
 ORDER BY o.id;
 
 -- name: list_schedulers

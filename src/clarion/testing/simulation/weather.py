@@ -14,11 +14,14 @@ from typing import Final, Protocol
 from clarion.errors import OperatorError, StoreBusy, StoreFull, StoreUnreachable
 from clarion.testing.simulation.coverage import Coverage
 from clarion.testing.simulation.loop import PROCESS, Process, SimulationLoop
-from clarion.testing.simulation.option import AT_PORTS, Fault, Options
+from clarion.testing.simulation.option import AT_PORTS, AT_PROVIDERS, PROVIDER_SHARE, Fault, Options
 
 STALLS: Final = (5.0, 35.0, 70.0, 130.0)
 """Seconds: shorter and longer than a call's timeout (20) and a lease (60), on purpose; all below the margin of a
 replay (300), which is what we believe a process can be paused for."""
+
+PAUSES: Final = (0.05, 1.0, *STALLS)
+"""Seconds: besides those of a stall two short ones, in which others get ahead and no lease ends."""
 
 POLLS: Final = frozenset(
     {
@@ -36,6 +39,10 @@ POLLS: Final = frozenset(
 POLL_SHARE: Final = 0.05
 """How much rarer faults are at polls, which mostly find nothing; else workers would crash before they had work."""
 
+AT_WORK: Final = 30
+"""How many steps of a process follow from a call of a port that is no poll, or from a poll that found something: as
+many as it takes from a claim to the beginning of its calls, or from a reply to its record."""
+
 _ERRORS: Final[tuple[type[OperatorError], ...]] = (StoreUnreachable, StoreBusy, StoreFull)
 
 
@@ -46,9 +53,8 @@ class Weather:
         self, options: Options, loop: SimulationLoop, *, coverage: Coverage, trace: Callable[[str], None]
     ) -> None:
         """Strike as often as the options say."""
-        self._rates = {
-            kind: rate * (options.port_share if kind in AT_PORTS else 1.0) for kind, rate in options.rates.items()
-        }
+        shares = dict.fromkeys(AT_PORTS, options.port_share) | dict.fromkeys(AT_PROVIDERS, PROVIDER_SHARE)
+        self._rates = {kind: rate * shares.get(kind, 1.0) for kind, rate in options.rates.items()}
         self._streams = {kind: options.chance(f"fault {kind}") for kind in Fault}
         self._loop = loop
         self._coverage = coverage
@@ -78,12 +84,20 @@ class Weather:
         rate = self._rates.get(kind, 0.0) * share
         if self._healed or rate == 0.0 or self._streams[kind].random() >= rate:
             return False
-        self._coverage.met(f"fault: {kind}")
+        self.met(kind)
         return True
 
-    def stall(self) -> float:
-        """Draw for how long something stands still."""
-        return self._streams[Fault.STALL].choice(STALLS)
+    def met(self, kind: Fault) -> None:
+        """Count a fault that strikes."""
+        self._coverage.met(f"fault: {kind}")
+
+    def pause(self, process: Process) -> None:
+        """Let a whole process stand still: all of its tasks."""
+        seconds = self._streams[Fault.PAUSE].choice(PAUSES)
+        now = self._loop.time()
+        process.paused_until = now + seconds
+        process.suffers(Fault.PAUSE, since=now, until=process.paused_until)
+        self._trace(f"{process} is paused for {seconds:g} s")
 
     def crash(self, process: Process) -> None:
         """Let a process vanish."""
@@ -95,19 +109,20 @@ class Weather:
 
     async def before(self, what: str) -> None:
         """Give way to others, and let a call not begin, or begin late."""
+        share = _share(what, answer=None)
         await asyncio.sleep(0)
-        share = POLL_SHARE if what in POLLS else 1.0
         await self._trouble(Fault.CRASH_BEFORE, what, share=share)
 
     async def after(self, what: str, answer: object = True) -> None:
-        """Let a call's caller not live to see its end, or see it late."""
-        share = POLL_SHARE if what in POLLS and not answer else 1.0
+        """Give way to others once more, and let a call's caller not live to see its end, or see it late."""
+        share = _share(what, answer=answer)
+        if share == 1.0:  # what becomes of a poll that found nothing is of no interest
+            await asyncio.sleep(0)
         await self._trouble(Fault.CRASH_AFTER, what, share=share)
 
     def store_error(self, kind: Fault, what: str, answer: object = None) -> None:
         """Raise as a store does that cannot be reached, before a transaction or after its commit."""
-        share = POLL_SHARE if what in POLLS and not answer else 1.0
-        if not self.strikes(kind, share=share):
+        if not self.strikes(kind, share=_share(what, answer=answer)):
             return
         process = PROCESS.get()
         if process is not None:
@@ -131,11 +146,20 @@ class Weather:
         await self._loop.create_future()
 
     async def _stand_still(self, process: Process, what: str) -> None:
-        seconds = self.stall()
+        seconds = self._streams[Fault.STALL].choice(STALLS)
         now = self._loop.time()
         process.suffers(Fault.STALL, since=now, until=now + seconds, task=asyncio.current_task())
         self._trace(f"{process} stalls for {seconds:.0f} s at {what}")
         await asyncio.sleep(seconds)
+
+
+def _share(what: str, *, answer: object) -> float:
+    """Say how much of a fault's rate holds for a call of a port, and note where a process has work."""
+    if what in POLLS and not getattr(answer, "heads", answer):
+        return POLL_SHARE
+    if (process := PROCESS.get()) is not None:
+        process.steps_at_work = AT_WORK
+    return 1.0
 
 
 class Observer(Protocol):

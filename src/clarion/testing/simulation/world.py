@@ -17,6 +17,7 @@ from clarion.adapters.stores.sqlite.location import MEMORY, Location
 from clarion.adapters.stores.sqlite.session import Session
 from clarion.dispatch.request import Trace
 from clarion.domain.call import Call
+from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
 from clarion.errors import ClarionError
 from clarion.ports.blobs import Blobs
@@ -26,10 +27,11 @@ from clarion.ports.track import ProviderEvent
 from clarion.ports.vault import Vault
 from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.simulation import calling, content
+from clarion.testing.simulation.broadcast import BROADCAST, Broadcasting
 from clarion.testing.simulation.coverage import Coverage
 from clarion.testing.simulation.ledger import Ledger, LedgerCall
 from clarion.testing.simulation.loop import Process, SimulationLoop
-from clarion.testing.simulation.node import START_AT, Node, NodeClock, Worker
+from clarion.testing.simulation.node import START_AT, Node, StoreHostClock, Worker
 from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.outside import Account, Outside
 from clarion.testing.simulation.scene import Scene
@@ -45,6 +47,10 @@ ANSWER_SECONDS: Final = 15.0
 
 CLOCKS_OFF: Final = (-86_400, -3600, -10, 0, 10, 3600, 86_400)
 """Seconds by which a process's wall clock may be wrong."""
+
+BACK_MAX: Final = 120.0
+"""Seconds by which the store's time may fall behind the true time: together with the longest pause of a process less
+than the margin of a replay (300), which is counted by the store's time."""
 
 RECEIPT_AGAIN: Final = (2.0, 20.0)
 """Seconds after which a provider brings a receipt again that was not taken."""
@@ -95,14 +101,15 @@ class World:
         self._generations = 0
         self._change_store = change_store
         self._change_provider = change_provider
-        self._session = Session(Location.parse(MEMORY), clock=NodeClock(loop))
+        self._store_clock = StoreHostClock(loop)
+        self._session = Session(Location.parse(MEMORY), clock=self._store_clock)
         self._real_store = SqliteStore(SqliteCore(self._session), runner=InlineRunner())
         self._real_vault = SeededVault(str(options.seed))
         self._real_blobs = MemoryBlobs()
         self.watch = Watch(
             self._session,
             self.evidence,
-            store_now=lambda: microseconds(self.now()),
+            store_now=lambda: microseconds(self._store_clock.store_now),
             seconds=loop.time,
             fail=self.fail,
             trace=self.trace,
@@ -158,7 +165,36 @@ class World:
         real: object = self._real_store
         if self._change_store is not None:
             real = self._change_store(self._real_store, self._session)
+        real = Broadcasting(real, self.options, self.scene)
         return cast(Store, Sheltered(real, weather=self.weather, observer=self.watch))
+
+    def leap(self, seconds: float, *, wall_off_by: float) -> None:
+        """Have the store's time leap, forwards or back, and its host's wall clock be set, which must change nothing.
+
+        Back means back to the mark that the database keeps, as a store does that is opened with a clock set back.
+        """
+        clock = self._store_clock
+        if seconds < 0:
+            ((mark,),) = self._session.connection.execute("SELECT high_water FROM store_clock").fetchall()
+            since_mark = (microseconds(clock.store_now) - int(mark)) / 1_000_000
+            seconds = -max(0.0, min(-seconds, since_mark, clock.leaped + BACK_MAX))
+        clock.leaped += seconds
+        clock.off_by = timedelta(seconds=wall_off_by)
+        for node in (*self.workers.values(), *self.doors.values()):
+            if node.process.alive:
+                node.process.suffers(Fault.STORE_CLOCK, since=self.loop.time())
+        self.trace(f"the store's clock leaps by {seconds:.1f} s")
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether a process, or a task of one, has yet to go on from where it was stopped: what it does then counts."""
+        nodes = (*self.workers.values(), *self.doors.values())
+        return any(node.process.alive and node.process.disturbed_at > self.loop.time() for node in nodes)
+
+    async def open_gate(self) -> None:
+        """Open the broadcast if it is paused, as somebody does sooner or later; what is paused is not lost."""
+        if self.scene.gate is Gate.PAUSED:
+            await self.store().set_gate(content.TENANT, BROADCAST, Gate.OPEN, actor="person")
 
     def vault(self) -> Vault:
         """Open the vault, behind the weather."""
