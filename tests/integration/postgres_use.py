@@ -111,6 +111,7 @@ async def use_ensures(store: PostgresStore, around: range) -> None:
     await store.ensure_automation_schedulers(TENANT, moved)
     await store.ensure_automation_jobs(TENANT, [make.automation_job(n) for n in around])
     await store.ensure_notification_jobs(TENANT, [make.guarded_entry(f"key-{n}") for n in around])
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=make.notification_job(n)) for n in around])
     await store.ensure_notification_schedulers(TENANT, [make.notification_scheduler(n) for n in around])
     await store.ensure_messaging_jobs(TENANT, [make.messaging_job(n) for n in around])
     await store.ensure_user_messages(TENANT, [make.user_message(n) for n in around])

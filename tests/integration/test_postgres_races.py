@@ -7,7 +7,7 @@ the other finds.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -16,7 +16,10 @@ from clarion.domain.automation import AutomationStatus
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import JobEntry
+from clarion.domain.identity import Lane
+from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.seal import Purpose
+from clarion.ports.ensure import EnsureStore
 from clarion.testing import factories as make
 from tests.integration.race import Call, Meeting, Race, open_race
 
@@ -43,6 +46,43 @@ async def automation_schedulers(_: PostgresStore, tenant: str, numbers: Sequence
     return lambda store: store.ensure_automation_schedulers(tenant, items)
 
 
+async def automation_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    fields = {"input_hash": Fingerprint.of("another")} if differing else {}
+    items = [make.automation_job(n, **fields) for n in numbers]
+    return lambda store: store.ensure_automation_jobs(tenant, items)
+
+
+async def messaging_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    fields = {"content_hash": Fingerprint.of("another")} if differing else {}
+    items = [make.messaging_job(n, **fields) for n in numbers]
+    return lambda store: store.ensure_messaging_jobs(tenant, items)
+
+
+async def user_messages(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    fields = {"event_type": "another"} if differing else {}
+    items = [make.user_message(n, **fields) for n in numbers]
+    return lambda store: store.ensure_user_messages(tenant, items)
+
+
+async def held_user_messages(store: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    """As a worker makes them that holds their job."""
+    hold = await hold_of_job(store, tenant)
+    fields = {"event_type": "another"} if differing else {}
+    items = [make.user_message(n, **fields) for n in numbers]
+    return lambda caller: caller.ensure_user_messages(tenant, items, holds={item.key: hold for item in items})
+
+
+async def hold_of_job(store: PostgresStore, tenant: str) -> tuple[int, int]:
+    """Claim the tenant's job, or find it claimed."""
+    job = make.notification_job()
+    await store.ensure_notification_jobs(tenant, [JobEntry(job=job, scheduler=make.scheduler_of(job))])
+    await store.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=10, lease=timedelta(hours=1))
+    (scheduler,) = await store.ensure_notification_schedulers(tenant, [make.scheduler_of(job)])
+    assert scheduler.record.id is not None
+    assert scheduler.record.status is NotificationStatus.PROCESSING
+    return scheduler.record.id, scheduler.record.version
+
+
 async def guarded_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
     """The two callers have clocks of their own, so their row keys differ until the guard has decided."""
     created_at = make.SOURCE_AT + timedelta(hours=numbers[0], days=1 if differing else 0)
@@ -60,31 +100,87 @@ async def outgoing_messages(store: PostgresStore, tenant: str, numbers: Sequence
     return lambda caller: caller.ensure_outgoing_messages(tenant, items)
 
 
-async def notification_schedulers(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+async def held_outgoing_messages(store: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    """As a worker makes them that holds their job."""
+    hold = await hold_of_job(store, tenant)
+    addresses = await store.ensure_address_versions(tenant, [make.address_version(n) for n in numbers])
+    fields: dict[str, object] = {"message_id": make.guid(99)} if differing else {}
+    versions = [answer.record for answer in addresses]
+    items = make.outgoing_items(make.notification_job(), versions, hold=hold, **fields)
+    return lambda caller: caller.ensure_outgoing_messages(tenant, items)
+
+
+async def notification_schedulers(store: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
     assert not differing, "of these rows nothing is compared"
+    await store.ensure_notification_jobs(tenant, [JobEntry(job=make.notification_job(n)) for n in numbers])
     items = [make.notification_scheduler(n) for n in numbers]
-    return lambda store: store.ensure_notification_schedulers(tenant, items)
+    return lambda caller: caller.ensure_notification_schedulers(tenant, items)
 
 
-TABLES: Final[dict[Prepare, str]] = {
-    address_versions: "address_version",
-    automation_schedulers: "automation_scheduler",
-    guarded_jobs: "notification_job",
-    outgoing_messages: "outgoing_message",
-    notification_schedulers: "notification_scheduler",
+class Raced(NamedTuple):
+    """A method of the store that is raced, its table, and what it inserts: the keys, in the order of insertion."""
+
+    method: str
+    table: str
+    keys: tuple[str, ...]
+
+
+_USER_MESSAGES: Final = Raced(
+    "ensure_user_messages",
+    "user_message",
+    ("SELECT bucket, partition_key, row_key FROM user_message ORDER BY ctid",),
+)
+_OUTGOING: Final = Raced(
+    "ensure_outgoing_messages", "outgoing_message", ("SELECT bucket, pk, rk FROM outgoing_key ORDER BY ctid",)
+)
+RACED: Final[dict[Prepare, Raced]] = {
+    address_versions: Raced(
+        "ensure_address_versions",
+        "address_version",
+        ("SELECT recipient_id_hash, channel, serial FROM address_version ORDER BY ctid",),
+    ),
+    automation_schedulers: Raced(
+        "ensure_automation_schedulers",
+        "automation_scheduler",
+        ("SELECT scheduler_key FROM automation_scheduler ORDER BY ctid",),
+    ),
+    automation_jobs: Raced(
+        "ensure_automation_jobs",
+        "automation_job",
+        ("SELECT partition_key, row_key FROM automation_job ORDER BY ctid",),
+    ),
+    messaging_jobs: Raced("ensure_messaging_jobs", "messaging_job", ("SELECT guid FROM messaging_job ORDER BY ctid",)),
+    user_messages: _USER_MESSAGES,
+    held_user_messages: _USER_MESSAGES,
+    guarded_jobs: Raced(
+        "ensure_notification_jobs",
+        "notification_job",
+        (
+            "SELECT operation, key_hash FROM idempotency_guard ORDER BY ctid",
+            "SELECT row_key FROM notification_job ORDER BY ctid",
+            "SELECT artifact_type, artifact_pk, artifact_rk, event_type FROM notification_scheduler ORDER BY ctid",
+        ),
+    ),
+    outgoing_messages: _OUTGOING,
+    held_outgoing_messages: _OUTGOING,
+    notification_schedulers: Raced(
+        "ensure_notification_schedulers",
+        "notification_scheduler",
+        ("SELECT artifact_type, artifact_pk, artifact_rk, event_type FROM notification_scheduler ORDER BY ctid",),
+    ),
 }
-KEYS: Final[dict[Prepare, str]] = {
-    address_versions: "SELECT recipient_id_hash, channel, serial FROM address_version ORDER BY ctid",
-    automation_schedulers: "SELECT scheduler_key FROM automation_scheduler ORDER BY ctid",
-    guarded_jobs: "SELECT row_key FROM notification_job ORDER BY ctid",
-    outgoing_messages: "SELECT bucket, pk, rk FROM outgoing_key ORDER BY ctid",
-    notification_schedulers: "SELECT artifact_pk, artifact_rk FROM notification_scheduler ORDER BY ctid",
-}
-"""Unique keys in the order in which they were inserted."""
 
-each_kind = pytest.mark.parametrize("prepare", TABLES, ids=lambda prepare: prepare.__name__)
+
+def test_every_ensure_of_a_store_is_raced() -> None:
+    """So that a ninth cannot be forgotten; the making of a tenant has a test of its own below."""
+    ensures = {name for name in vars(EnsureStore) if name.startswith("ensure_")}
+    assert ensures - {"ensure_tenant"} == {raced.method for raced in RACED.values()}
+    assert len(ensures) == 9
+
+
+each_kind = pytest.mark.parametrize("prepare", RACED, ids=lambda prepare: prepare.__name__)
 each_compared = pytest.mark.parametrize(
-    "prepare", [one for one in TABLES if one is not notification_schedulers], ids=lambda prepare: prepare.__name__
+    "prepare", [one for one in RACED if one is not notification_schedulers], ids=lambda prepare: prepare.__name__
 )
 
 
@@ -111,7 +207,7 @@ def outcomes(answers: Answers) -> dict[tuple[str, ...], Outcome]:
 
 
 async def rows(race: Race, prepare: Prepare, tenant: str) -> int:
-    sql = f"SELECT count(*) FROM {TABLES[prepare]} WHERE tenant_id = $1"  # noqa: S608  a name of the table above
+    sql = f"SELECT count(*) FROM {RACED[prepare].table} WHERE tenant_id = $1"  # noqa: S608  a name of the table above
     count: int = await race.observer.fetchval(sql, tenant)
     return count
 
@@ -160,12 +256,37 @@ async def test_overlapping_sets_in_opposite_orders_wait_for_each_other_and_never
 @each_kind
 async def test_keys_are_inserted_in_their_own_order_whatever_order_was_asked(race: Race, prepare: Prepare) -> None:
     """So that of two overlapping sets the one that comes first to their first shared key comes first to all."""
-    call = await prepare(race.second, "acme", (5, 2, 4, 1, 3), False)
+    call = await prepare(race.second, "acme", (5, 2, 4, 1, 3, 8, 6, 7), False)
     asked = [answer.record.key for answer in await call(race.second)]
     assert asked != sorted(asked)
-    inserted = [tuple(row) for row in await race.observer.fetch(KEYS[prepare])]
-    assert len(inserted) == len(asked)
-    assert inserted == sorted(inserted)
+    for keys in RACED[prepare].keys:
+        inserted = [tuple(row) for row in await race.observer.fetch(keys)]
+        assert len(inserted) == len(asked)
+        assert inserted == sorted(inserted)
+
+
+async def test_what_a_set_writes_besides_its_rows_is_sorted_too(race: Race) -> None:
+    """Cases, broadcasts, flows and counters: other sets come to the same ones by other items."""
+    await race.second.ensure_address_versions("acme", [make.address_version(n) for n in range(1, 9)])
+    conflicts = [make.address_version(n, key_hash="f" * 32) for n in (5, 2, 4, 1, 3, 8, 6, 7)]
+    answers = await race.second.ensure_address_versions("acme", conflicts)
+    job = make.notification_job()
+    await race.second.ensure_notification_jobs("acme", [JobEntry(job=job)])
+    broadcasts = ("c", "a", "e", "b", "d")
+    items = [
+        make.outgoing_item(job, answer.record, broadcast=broadcast, route=f"route-{broadcast}")
+        for answer, broadcast in zip(answers, broadcasts, strict=False)
+    ]
+    await race.second.ensure_outgoing_messages("acme", items)
+    for keys, count in (
+        ("SELECT case_id FROM support_case ORDER BY ctid", len(conflicts)),
+        ("SELECT broadcast FROM broadcast ORDER BY ctid", len(broadcasts)),
+        ("SELECT lane, route, broadcast FROM flow ORDER BY ctid", len(broadcasts)),
+        ("SELECT flow_id FROM flow_count ORDER BY ctid", len(broadcasts)),
+    ):
+        inserted = [tuple(row) for row in await race.observer.fetch(keys)]
+        assert len(inserted) == count
+        assert inserted == sorted(inserted)
 
 
 @pytest.mark.parametrize("prepare", [outgoing_messages, notification_schedulers], ids=lambda prepare: prepare.__name__)

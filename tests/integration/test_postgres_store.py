@@ -14,12 +14,11 @@ import pytest
 from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
 from clarion.adapters.stores.postgres.session import Plans, Session
 from clarion.domain.address import AddressVersion
-from clarion.domain.automation import AutomationType
 from clarion.domain.ensured import Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.seal import Purpose
-from clarion.errors import InvalidInput, ProgramTooOld, StoreUnreachable
+from clarion.errors import InvalidInput, StoreUnreachable
 from clarion.testing import factories as make
 from clarion.testing.clock import ManualClock
 from tests.integration.watched_connection import Connection, watched
@@ -159,8 +158,9 @@ REPEATED: dict[str, Ensure] = {
 
 @pytest.mark.parametrize("name", REPEATED)
 async def test_a_repeat_takes_no_transaction_id_and_no_number_of_a_sequence(
-    counted: PostgresStore, statements: Statements, connection: Connection, name: str
+    counted: PostgresStore, store: PostgresStore, statements: Statements, connection: Connection, name: str
 ) -> None:
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=make.notification_job())])
     await REPEATED[name](counted)
     before = await connection.fetch(SEQUENCES)
     await REPEATED[name](counted)
@@ -220,17 +220,9 @@ async def test_the_server_and_not_the_clock_that_is_given_says_what_time_it_is(
     store: PostgresStore, connection: Connection
 ) -> None:
     before = await connection.fetchval("SELECT now()")
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=make.notification_job())])
     (answer,) = await store.ensure_notification_schedulers(TENANT, [make.notification_scheduler()])
     assert before <= answer.record.due_at <= await connection.fetchval("SELECT now()")
-
-
-async def test_a_value_that_only_a_newer_program_knows_asks_for_an_update(
-    store: PostgresStore, connection: Connection
-) -> None:
-    await store.ensure_automation_jobs(TENANT, [make.automation_job()])
-    await connection.execute("UPDATE automation_job SET automation_type = 'Horoscope'")
-    with pytest.raises(ProgramTooOld, match="Horoscope"):
-        await store.ensure_automation_jobs(TENANT, [make.automation_job(automation_type=AutomationType.REMINDER)])
 
 
 def test_plans_are_kept_for_a_moment_when_work_begins_and_for_longer_while_it_goes_on() -> None:

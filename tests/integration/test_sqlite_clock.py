@@ -10,6 +10,7 @@ import pytest
 from clarion.adapters.stores.query import Query
 from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, StoreClock, microseconds
+from clarion.domain.guard import JobEntry
 from clarion.errors import BrokenInvariant
 from clarion.testing import factories
 from clarion.testing.clock import START_AT, ManualClock
@@ -154,6 +155,7 @@ async def test_a_row_that_does_not_say_when_is_due_now_by_the_stores_clock(migra
     store = await open_at(migrated_sqlite_path, clock)
     clock.jump(START_AT - DAY)
     clock.advance(timedelta(microseconds=1))
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=factories.notification_job())])
     (answer,) = await store.ensure_notification_schedulers(TENANT, [factories.notification_scheduler()])
     assert answer.record.due_at == START_AT + MICROSECOND
     await store.close()

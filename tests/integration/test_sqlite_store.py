@@ -16,9 +16,10 @@ from clarion.domain.address import AddressVersion
 from clarion.domain.ensured import Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel
-from clarion.errors import BrokenInvariant, InvalidInput, ProgramTooOld
+from clarion.errors import BrokenInvariant, InvalidInput
 from clarion.testing import factories
 from clarion.testing.clock import ManualClock
+from clarion.testing.contracts.kind import NOTIFICATION_SCHEDULER
 from tests.integration.sqlite_look import connection_of, counted
 
 TENANT = factories.TENANT
@@ -52,8 +53,8 @@ ENSURES: dict[str, Ensure] = {
     "notification_jobs": lambda store: store.ensure_notification_jobs(
         TENANT, [factories.guarded_entry(), JobEntry(job=factories.notification_job())]
     ),
-    "notification_schedulers": lambda store: store.ensure_notification_schedulers(
-        TENANT, [factories.notification_scheduler()]
+    "notification_schedulers": lambda store: NOTIFICATION_SCHEDULER.ensure(
+        store, TENANT, [factories.notification_scheduler()]
     ),
     "messaging_jobs": lambda store: store.ensure_messaging_jobs(TENANT, [factories.messaging_job()]),
     "address_versions": lambda store: store.ensure_address_versions(TENANT, [factories.address_version()]),
@@ -122,13 +123,6 @@ async def test_one_guid_under_two_row_keys_is_reported_as_a_defect(store: Sqlite
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=job)])
     with pytest.raises(BrokenInvariant, match="a NotificationJob shares its id"):
         await store.ensure_notification_jobs(TENANT, [JobEntry(job=msgspec.structs.replace(job, row_key="other"))])
-
-
-async def test_a_state_of_a_newer_program_asks_for_an_update(store: SqliteStore) -> None:
-    await store.ensure_automation_jobs(TENANT, [factories.automation_job()])
-    connection_of(store).execute("UPDATE automation_job SET automation_type = 'Oracle'")
-    with pytest.raises(ProgramTooOld, match="AutomationType 'Oracle'"):
-        await store.ensure_automation_jobs(TENANT, [factories.automation_job()])
 
 
 @pytest.mark.parametrize("attempt_no", [None, 2, 32767])

@@ -21,8 +21,9 @@ from clarion.dispatch.request import (
     JobRequest,
     Occurrence,
     checked,
+    taken,
 )
-from clarion.domain import key
+from clarion.domain import key, part
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.ensured import Ensured, Outcome
@@ -55,14 +56,16 @@ class DeliveryDispatcher:
         self, tenant_id: str, occurrences: Sequence[Occurrence]
     ) -> list[Ensured[AutomationScheduler]]:
         """Make sure that these occurrences will fall due, once each."""
-        rows = [automation_scheduler(checked(occurrence)) for occurrence in occurrences]
+        await self._keyring.get(tenant_id)  # refuses a tenant that does not exist
+        rows = [automation_scheduler(taken(occurrence)) for occurrence in occurrences]
         return await self._store.ensure_automation_schedulers(tenant_id, rows)
 
     async def ensure_automation_job(
         self, tenant_id: str, occurrences: Sequence[Occurrence]
     ) -> list[Ensured[AutomationJob]]:
         """Make sure that these occurrences leave a trace in their entities' histories."""
-        rows = [automation_job(checked(occurrence)) for occurrence in occurrences]
+        await self._keyring.get(tenant_id)  # refuses a tenant that does not exist
+        rows = [automation_job(taken(occurrence)) for occurrence in occurrences]
         return await self._store.ensure_automation_jobs(tenant_id, rows)
 
     async def ensure_notification_job(
@@ -70,14 +73,14 @@ class DeliveryDispatcher:
     ) -> list[Ensured[NotificationJob]]:
         """Make sure that these notifications will be worked on: guard, job and scheduler row in one transaction."""
         keys = await self._keyring.get(tenant_id)
-        entries = [job.job_entry(keys, checked(request), nonce=self._keyring.nonce()) for request in requests]
+        entries = [job.job_entry(keys, taken(request), nonce=self._keyring.nonce()) for request in requests]
         return await self._store.ensure_notification_jobs(tenant_id, entries)
 
     async def is_key_known(self, tenant_id: str, operation: str, idempotency_key: str) -> bool:
         """Tell whether a caller's key was used before, so that what was asked for then is what counts."""
         keys = await self._keyring.get(tenant_id)
         key_hash = job.guard_key_hash(keys, operation, idempotency_key)
-        return await self._store.find_guard(tenant_id, (operation, key_hash)) is not None
+        return await self._store.find_guard(tenant_id, (part.plain(operation, field="operation"), key_hash)) is not None
 
     async def ensure_notification_scheduler(
         self, tenant_id: str, rows: Sequence[NotificationScheduler]
@@ -86,7 +89,8 @@ class DeliveryDispatcher:
 
         A row names its artifact by partition key and row key; those of a messaging job are both its guid.
         """
-        return await self._store.ensure_notification_schedulers(tenant_id, [checked(row) for row in rows])
+        await self._keyring.get(tenant_id)
+        return await self._store.ensure_notification_schedulers(tenant_id, [taken(row) for row in rows])
 
     async def ensure_messaging_job(
         self, tenant_id: str, requests: Sequence[ContentRequest]
@@ -97,7 +101,7 @@ class DeliveryDispatcher:
         answers: dict[int, Ensured[MessagingJob]] = {}
         rows: dict[int, MessagingJob] = {}
         for place, request in enumerate(requests):
-            job = message.messaging_job(tenant_id, checked(request))
+            job = message.messaging_job(tenant_id, taken(request))
             found = await self._store_content(keys, job, request.content)
             if found.content_hash == job.content_hash:
                 rows[place] = job
@@ -127,6 +131,7 @@ class DeliveryDispatcher:
         self, tenant_id: str, items: Sequence[OutgoingItem]
     ) -> list[Ensured[OutgoingMessage]]:
         """Make sure that these messages (of `message.outgoing_item`) exist; the claim decides what becomes of them."""
+        await self._keyring.get(tenant_id)
         return await self._store.ensure_outgoing_messages(tenant_id, [checked(item) for item in items])
 
     async def _store_content(self, keys: TenantKeys, job: MessagingJob, content: bytes) -> MessagingJob:

@@ -20,12 +20,12 @@ from clarion.dispatch.request import (
     Payload,
     Reminder,
     ReportRun,
-    check_due,
 )
 from clarion.domain import derived_id, key
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import IdentityDomain
+from clarion.domain.instant import require_storable
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
@@ -47,7 +47,8 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
     due_at = request.not_before_at
     if due_at is not None and due_at <= request.source_at:
         due_at = None  # a time that has passed means now, even one that no engine could store
-    check_due(due_at)
+    if due_at is not None:
+        require_storable(due_at, field="not_before_at")
     payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=due_at))
     direct = isinstance(request.origin, Direct)
     # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source

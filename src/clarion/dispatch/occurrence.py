@@ -8,7 +8,7 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from clarion.dispatch.request import DateTrigger, Occurrence, Reminder, ReportRun, ThresholdTrigger
-from clarion.domain import key, part
+from clarion.domain import key
 from clarion.domain.automation import INPUT_FIELDS, AutomationJob, AutomationScheduler, AutomationType, TriggerType
 from clarion.domain.fingerprint import Fingerprint
 from clarion.errors import InvalidInput
@@ -104,7 +104,7 @@ def _trigger(trigger: DateTrigger | ThresholdTrigger) -> dict[str, Any]:
             return {
                 "trigger_type": TriggerType.THRESHOLD_CONDITION,
                 "metric": trigger.metric,
-                "threshold_value": None if value is None else part.number(value, field="value"),
+                "threshold_value": key.threshold_value(value=value, firing_policy=trigger.firing_policy),
                 "firing_policy": trigger.firing_policy.value,
                 "scope": trigger.scope,
             }

@@ -4,15 +4,18 @@ Plain values with their limits beside them; `checked` holds a value to its decla
 type is one clear error and not a strange row. Keys are not among the values: dispatch derives every one of them.
 """
 
+import unicodedata
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Final, TypeVar
+from functools import cache
+from typing import Annotated, Any, Final, TypeVar, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
 
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.instant import EXPIRY_YEARS, YEARS, require_storable
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import NAMED_MAX, Target
@@ -24,9 +27,6 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 """A serial, version or number of a re-run: more than anybody reaches, and within every engine's integer."""
-
-DUE_YEARS: Final = (1970, 9998)
-"""Between which a due time can be stored and read in every engine, whichever its zone, with a lifetime behind it."""
 
 Entity = tuple[Name, UUID]
 """The type and guid of the thing that a notification is about."""
@@ -223,15 +223,64 @@ def checked(value: T) -> T:
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise _refused(message, field=path.rstrip("`") or type(value).__name__) from None
-    check_due(getattr(value, "due_at", None))
+    _check_instants(value, path="")
     return value
 
 
-def check_due(due_at: datetime | None) -> None:
-    """Refuse a due time that some engine could not give back."""
-    first, last = DUE_YEARS
-    if due_at is not None and not first <= due_at.year <= last:
-        raise _refused(f"it is outside of the years {first} to {last}", field="due_at")
+def taken(value: T) -> T:
+    """Check a request, and return it with its names in NFC.
+
+    A row keeps names as they are given, and some are part of its unique key (an operation, an event type). In two
+    Unicode forms of one name there would be two rows for one occurrence.
+    """
+    normal: T = _in_nfc(checked(value))
+    return normal
+
+
+def _in_nfc(value: Any) -> Any:  # noqa: ANN401  a field of a request, of whichever type
+    """Give names in NFC, wherever they stand in a request; data for a template is left as it is."""
+    match value:
+        case str() if not value.isascii():
+            return unicodedata.normalize("NFC", value)
+        case tuple():
+            parts = tuple(map(_in_nfc, value))
+            return value if parts == value else parts
+        case msgspec.Struct():
+            before = {name: getattr(value, name) for name in value.__struct_fields__}
+            changes = {name: after for name, one in before.items() if (after := _in_nfc(one)) is not one}
+            return msgspec.structs.replace(value, **changes) if changes else value
+        case _:
+            return value
+
+
+def _check_instants(value: msgspec.Struct, *, path: str) -> None:
+    """Refuse an instant that no record can hold, wherever it stands in a request."""
+    instants, parts = _fields_to_check(type(value))
+    for name in instants:
+        if (at := getattr(value, name)) is not None:
+            years = EXPIRY_YEARS if name == "expires_at" else YEARS
+            require_storable(at, field=f"{path}{name}", years=years)
+    for name in parts:
+        if isinstance(part := getattr(value, name), msgspec.Struct):
+            _check_instants(part, path=f"{path}{name}.")
+
+
+@cache
+def _fields_to_check(kind: type[msgspec.Struct]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the fields that hold instants and those that hold further values; asked once a type, not once a row."""
+    instants: list[str] = []
+    parts: list[str] = []
+    for name, hint in get_type_hints(kind).items():
+        types = [one for one in (hint, *get_args(hint)) if isinstance(one, type)]
+        if datetime in types and name not in _MAY_BE_PAST:
+            instants.append(name)
+        if any(issubclass(one, msgspec.Struct) for one in types):
+            parts.append(name)
+    return tuple(instants), tuple(parts)
+
+
+_MAY_BE_PAST: Final = frozenset({"not_before_at"})
+"""A time that has passed means now, even one that no engine could store; `job` checks the due time it comes to."""
 
 
 def _refused(message: str, *, field: str) -> InvalidInput:

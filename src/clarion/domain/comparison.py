@@ -2,9 +2,11 @@
 
 A record type lists in `GIVEN` the fields that its caller decides and that never change. What we resolved ourselves
 (template version, source time, bucket, key version) is not among them: it is read from the found row, so that an
-honest retry after a new template was published is no conflict. Pure; every store calls it inside its transaction.
+honest retry after a new template was published is no conflict. Text is compared in NFC, the form that keys and hashes
+have it in: text that gives the same key is the same text. Pure; every store calls it inside its transaction.
 """
 
+import unicodedata
 from typing import ClassVar, Protocol
 
 from clarion.domain.fingerprint import Fingerprint
@@ -26,7 +28,12 @@ def differing(given: Given, found: Given) -> tuple[str, ...] | None:
             if agreed is None:
                 return None
         else:
-            agreed = mine == theirs
+            agreed = _form(mine) == _form(theirs)
         if not agreed:
             names.append(name)
     return tuple(names)
+
+
+def _form(value: object) -> object:
+    """Give a value in the form in which it is compared."""
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value

@@ -19,7 +19,7 @@ class Outcome(StrEnum):
     CONFLICT = "conflict"  # it was there with other content: nothing was changed, a support case is open
     GONE = "gone"  # its key was used and retired by retention: nothing is made again
     SUPERSEDED = "superseded"  # the claim under which it was to be made is gone: nothing was made
-    NEWER = "newer"  # it was written by a newer program, to which it is left
+    NEWER = "newer"  # it was written by a newer program, to which it is left; the record may be as it was given
 
 
 R = TypeVar("R")

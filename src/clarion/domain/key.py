@@ -108,11 +108,7 @@ def threshold_reminder_key(
     policy = part.member(firing_policy, of=FiringPolicy, field="firing_policy")
     _require(local_date, only_with=FiringPolicy.ONCE_PER_DAY, policy=firing_policy, field="local_date")
     _require(edge_no, only_with=FiringPolicy.FALSE_TO_TRUE, policy=firing_policy, field="edge_no")
-    written = None if value is None else part.number(value, field="value")
-    if firing_policy is FiringPolicy.ONCE_PER_SOURCE:
-        written = "any"
-    elif written is None:
-        raise InvalidKey(f"{policy} needs it", field="value", hint="pass the threshold's value")
+    written = threshold_value(value=value, firing_policy=firing_policy) or "any"
     scoped = f"{part.text(metric, field='metric')}:{written}:{policy}:{part.text(scope, field='scope')}"
     if local_date is not None:
         scoped += f":{part.day(local_date, field='local_date')}"
@@ -120,6 +116,16 @@ def threshold_reminder_key(
         scoped += f":{part.whole(edge_no, field='edge_no', least=0)}"
     free = "setting, source_type, source, trigger_key, metric or scope"
     return _source_key(f"{reminder}:threshold:{scoped}", shorten=free)
+
+
+def threshold_value(*, value: float | None, firing_policy: FiringPolicy) -> str | None:
+    """Write the value that tells two occurrences of a threshold apart; with `OncePerSource` none does."""
+    written = None if value is None else part.number(value, field="value")
+    if firing_policy is FiringPolicy.ONCE_PER_SOURCE:
+        return None
+    if written is None:
+        raise InvalidKey(f"{firing_policy} needs it", field="value", hint="pass the threshold's value")
+    return written
 
 
 def report_scheduled_key(*, subscription_guid: UUID, period_start_at: datetime) -> str:

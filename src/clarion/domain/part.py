@@ -56,6 +56,11 @@ def guid(value: UUID, *, field: str) -> str:
     return str(value)
 
 
+def is_guid(text: str) -> bool:
+    """Tell whether text is a guid as we write it."""
+    return _GUID_IN_ANY_CASE.fullmatch(text) is not None and text == text.lower()
+
+
 def reference(value: UUID | str, *, field: str) -> str:
     """Write the id of something that has either a guid or a name of its caller's choice."""
     if isinstance(value, UUID):

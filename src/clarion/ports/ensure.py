@@ -86,7 +86,10 @@ class EnsureStore(Protocol):
     async def ensure_notification_schedulers(
         self, tenant_id: str, items: Sequence[NotificationScheduler]
     ) -> list[Ensured[NotificationScheduler]]:
-        """Insert the pending rows that are missing; one that is there is returned as it is, whatever its state."""
+        """Insert the pending rows that are missing; one that is there is returned as it is, whatever its state.
+
+        Raises InvalidInput where a row's job is unknown to the tenant; then nothing is written.
+        """
         ...
 
     async def ensure_messaging_jobs(self, tenant_id: str, items: Sequence[MessagingJob]) -> list[Ensured[MessagingJob]]:
@@ -129,6 +132,13 @@ class EnsureStore(Protocol):
 def unknown_parent(pk: str) -> InvalidInput:
     """Make the one error for outgoing rows whose job is not there."""
     return InvalidInput(f"the tenant has no job {pk!r}", field="parent", hint="ensure the job before its messages")
+
+
+def unknown_artifact(rk: str) -> InvalidInput:
+    """Make the one error for scheduler rows whose job is not there."""
+    return InvalidInput(
+        f"the tenant has no job {rk!r}", field="artifact_rk", hint="ensure the job before its scheduler row"
+    )
 
 
 def unknown_address(address_id: int) -> InvalidInput:

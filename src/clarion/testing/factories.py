@@ -29,6 +29,7 @@ from clarion.domain.notification import ArtifactType, NotificationJob, Notificat
 from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
 from clarion.domain.person import Person
 from clarion.domain.queue_row import LockedRow
+from clarion.ports.ensure import EnsureStore
 
 TENANT = "acme"
 IDENTITY_KEY = bytes(range(32))
@@ -140,6 +141,31 @@ def scheduler_of(job: NotificationJob) -> NotificationScheduler:
         lane=Lane.NORMAL,
         correlation_id=job.correlation_id,
         traceparent=job.traceparent,
+    )
+
+
+def scheduler_of_content(job: MessagingJob) -> NotificationScheduler:
+    """Make the pending row of a messaging job, whose keys are both its guid."""
+    return notification_scheduler(
+        artifact_type=ArtifactType.MESSAGING_JOB, artifact_pk=str(job.guid), artifact_rk=str(job.guid)
+    )
+
+
+async def ensure_artifacts(store: EnsureStore, tenant_id: str, rows: Sequence[NotificationScheduler]) -> None:
+    """Ensure the jobs of scheduler rows: they must be there before the rows are."""
+    first = {(row.artifact_type, row.artifact_rk): row for row in reversed(rows)}
+    jobs = [row for (kind, _), row in first.items() if kind is ArtifactType.NOTIFICATION_JOB]
+    guids = [rk for kind, rk in first if kind is ArtifactType.MESSAGING_JOB]
+    await store.ensure_notification_jobs(tenant_id, [JobEntry(job=_job_of(row)) for row in jobs])
+    await store.ensure_messaging_jobs(tenant_id, [messaging_job(guid=UUID(text)) for text in guids])
+
+
+def _job_of(row: NotificationScheduler) -> NotificationJob:
+    """Make the job that a scheduler row is pending for."""
+    return notification_job(
+        partition_key=row.artifact_pk,
+        row_key=row.artifact_rk,
+        guid=derived_id.row_guid(tenant_id=TENANT, row_key=row.artifact_rk),
     )
 
 

@@ -10,18 +10,22 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.key import month_bucket
-from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
+from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler, NotificationStatus, Stage
+from clarion.errors import InvalidInput
 from clarion.testing.contracts.harness import StoreHarness, everything, without_cases
 from clarion.testing.contracts.sets import CALLERS, outcomes
 from clarion.testing.factories import (
     SOURCE_AT,
+    ensure_artifacts,
     guard_of,
     guarded_entry,
     guid,
+    messaging_job,
     notification_job,
     notification_scheduler,
     payload_hash,
     scheduler_of,
+    scheduler_of_content,
 )
 
 LATER = SOURCE_AT + timedelta(days=1)
@@ -325,6 +329,7 @@ class NotificationSchedulerContract:
 
     async def test_a_row_is_due_when_it_says(self, harness: StoreHarness) -> None:
         """A later time is simply not before."""
+        await ensure_one(harness, JobEntry(job=notification_job()))
         (answer,) = await harness.store.ensure_notification_schedulers(
             harness.tenant_id, [notification_scheduler(due_at=DUE_AT)]
         )
@@ -334,11 +339,48 @@ class NotificationSchedulerContract:
         """Not by the caller's: a caller has no say in what is due."""
         if harness.clock is not None:
             harness.clock.advance(timedelta(seconds=90))
-        first, second = await harness.store.ensure_notification_schedulers(
-            harness.tenant_id, [notification_scheduler(1), notification_scheduler(2)]
-        )
+        rows = [notification_scheduler(1), notification_scheduler(2)]
+        await ensure_artifacts(harness.store, harness.tenant_id, rows)
+        first, second = await harness.store.ensure_notification_schedulers(harness.tenant_id, rows)
         assert first.record.due_at == second.record.due_at is not None
         assert harness.clock is None or first.record.due_at == harness.clock.now()
+
+    async def test_a_messaging_job_gets_its_row_too(self, harness: StoreHarness) -> None:
+        """Both keys of the row are its guid."""
+        await harness.store.ensure_messaging_jobs(harness.tenant_id, [messaging_job()])
+        (answer,) = await harness.store.ensure_notification_schedulers(
+            harness.tenant_id, [scheduler_of_content(messaging_job())]
+        )
+        assert (answer.outcome, answer.record.artifact_rk) == (Outcome.CREATED, str(messaging_job().guid))
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            notification_scheduler(2),
+            notification_scheduler(1, artifact_pk="elsewhere"),
+            notification_scheduler(1, artifact_type=ArtifactType.MESSAGING_JOB),
+            scheduler_of_content(messaging_job(2)),
+            msgspec.structs.replace(scheduler_of_content(messaging_job(1)), artifact_pk="elsewhere"),
+            msgspec.structs.replace(
+                scheduler_of_content(messaging_job(1)), artifact_type=ArtifactType.NOTIFICATION_JOB
+            ),
+        ],
+        ids=["no-such-job", "other-pk", "other-kind", "no-such-content", "content-other-pk", "content-other-kind"],
+    )
+    async def test_a_row_of_a_job_that_is_not_there_is_refused_and_nothing_is_written(
+        self, harness: StoreHarness, row: NotificationScheduler
+    ) -> None:
+        """Nobody would ever work on it; a job of another tenant is not there either."""
+        jobs, contents = [JobEntry(job=notification_job(1))], [messaging_job(1)]
+        for tenant_id in (harness.tenant_id, f"{harness.tenant_id}-2"):
+            await harness.store.ensure_notification_jobs(tenant_id, jobs)
+            await harness.store.ensure_messaging_jobs(tenant_id, contents)
+            jobs, contents = [JobEntry(job=notification_job(2))], [messaging_job(2)]
+        before = await everything(harness)
+        with pytest.raises(InvalidInput, match=r"the tenant has no job .*: ensure the job before") as refused:
+            await harness.store.ensure_notification_schedulers(harness.tenant_id, [notification_scheduler(1), row])
+        assert refused.value.field == "artifact_rk"
+        assert await everything(harness) == before
 
 
 def _with_operation(entry: JobEntry, operation: str) -> JobEntry:

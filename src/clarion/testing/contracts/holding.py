@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.guard import JobEntry
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage
@@ -14,7 +15,14 @@ from clarion.errors import InvalidInput
 from clarion.testing.contracts.harness import StoreHarness, everything
 from clarion.testing.contracts.outgoing import ensure, make_addresses, make_job
 from clarion.testing.contracts.sets import outcomes
-from clarion.testing.factories import guid, notification_scheduler, outgoing_item, outgoing_items, user_message
+from clarion.testing.factories import (
+    guid,
+    notification_job,
+    notification_scheduler,
+    outgoing_item,
+    outgoing_items,
+    user_message,
+)
 
 LEASE_UNTIL = datetime(2026, 1, 15, 12, 5, tzinfo=UTC)
 CLAIMED = {
@@ -41,6 +49,7 @@ each_loss = pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
 async def claim(harness: StoreHarness, tenant_id: str | None = None, n: int = 1) -> NotificationScheduler:
     """Store the scheduler row of the n-th job as a worker holds it."""
     tenant = tenant_id or harness.tenant_id
+    await harness.store.ensure_notification_jobs(tenant, [JobEntry(job=notification_job(n))])
     (created,) = await harness.store.ensure_notification_schedulers(tenant, [notification_scheduler(n)])
     row = msgspec.structs.replace(created.record, **CLAIMED)
     await harness.overwrite(tenant, row)

@@ -24,6 +24,7 @@ from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.person import Person, PersonRow
 from clarion.domain.timeline import OutgoingRow
+from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.store import Store
 from clarion.testing import factories
 
@@ -103,6 +104,15 @@ async def _ensure_jobs(
     return await store.ensure_notification_jobs(tenant_id, [JobEntry(job=item) for item in items])
 
 
+async def _ensure_schedulers(
+    store: Store, tenant_id: str, items: Sequence[NotificationScheduler]
+) -> list[Ensured[NotificationScheduler]]:
+    """Ensure scheduler rows, of jobs that are ensured before them."""
+    if len(items) <= ITEMS_MAX:  # a set that is too large is to be refused for its own size
+        await factories.ensure_artifacts(store, tenant_id, items)
+    return await store.ensure_notification_schedulers(tenant_id, items)
+
+
 AUTOMATION_SCHEDULER: Final = Kind(
     record=AutomationScheduler,
     make=factories.automation_scheduler,
@@ -117,7 +127,7 @@ NOTIFICATION_JOB: Final = Kind(record=NotificationJob, make=factories.notificati
 NOTIFICATION_SCHEDULER: Final = Kind(
     record=NotificationScheduler,
     make=factories.notification_scheduler,
-    ensure=lambda store, tenant_id, items: store.ensure_notification_schedulers(tenant_id, items),
+    ensure=_ensure_schedulers,
 )
 MESSAGING_JOB: Final = Kind(
     record=MessagingJob,

@@ -13,7 +13,6 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import (
     NOTIFICATION_SCHEDULER,
-    ArtifactType,
     NotificationJob,
     NotificationScheduler,
     NotificationStatus,
@@ -23,7 +22,7 @@ from clarion.domain.support import SupportKind
 from clarion.errors import IllegalMove
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import LEASE, near
-from clarion.testing.factories import TEXT, notification_job, scheduler_of
+from clarion.testing.factories import TEXT, messaging_job, notification_job, scheduler_of, scheduler_of_content
 
 SECOND: Final = timedelta(seconds=1)
 PAST_LEASE: Final = LEASE + SECOND
@@ -130,9 +129,8 @@ class StageContract:
         await make_pending(harness, 1)
         (job,) = await harness.rows(harness.tenant_id, NotificationJob)
         await harness.remove(harness.tenant_id, job)
-        other = scheduler_of(notification_job(2))
-        campaign = msgspec.structs.replace(other, artifact_type=ArtifactType.MESSAGING_JOB)
-        await harness.store.ensure_notification_schedulers(harness.tenant_id, [campaign])
+        (answer,) = await harness.store.ensure_messaging_jobs(harness.tenant_id, [messaging_job(2)])
+        await harness.store.ensure_notification_schedulers(harness.tenant_id, [scheduler_of_content(answer.record)])
         assert await claim(harness) == []
 
     async def test_two_claims_at_once_never_share_a_job(self, harness: StoreHarness) -> None:

@@ -23,7 +23,14 @@ from clarion.testing.contracts.receipts import event, track
 from clarion.testing.contracts.stages import claim, finished, make_pending
 from clarion.testing.contracts.support_cases import support_case
 from clarion.testing.contracts.uncertain import make_uncertain, settlement
-from clarion.testing.factories import guarded_entry, guid, messaging_job, notification_job, scheduler_of, user_message
+from clarion.testing.factories import (
+    guarded_entry,
+    guid,
+    messaging_job,
+    notification_job,
+    scheduler_of_content,
+    user_message,
+)
 
 MINUTE: Final = timedelta(minutes=1)
 NOTHING: Final = Gauge(
@@ -349,5 +356,6 @@ class GaugeContract:
 
     async def test_a_pending_row_without_a_job_of_ours_is_no_surprise(self, harness: StoreHarness) -> None:
         """It waits for a worker of another kind; the gauge may count it, and does not fail over it."""
-        await harness.store.ensure_notification_schedulers(harness.tenant_id, [scheduler_of(notification_job(1))])
+        await harness.store.ensure_messaging_jobs(harness.tenant_id, [messaging_job(1)])
+        await harness.store.ensure_notification_schedulers(harness.tenant_id, [scheduler_of_content(messaging_job(1))])
         assert (await harness.store.measure()).stages_waiting in (0, 1)

@@ -41,12 +41,20 @@ class Verdicts(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     changed: list[R] = []
 
 
-def compare(tenant_id: str, items: Sequence[R], *, stored: Mapping[Key, R], created: Collection[Key]) -> Verdicts[R]:
-    """Tell for each item whether it was created, found or is in conflict; of equal keys the first is the creator."""
+def compare(
+    tenant_id: str, items: Sequence[R], *, stored: Mapping[Key, R | None], created: Collection[Key]
+) -> Verdicts[R]:
+    """Tell for each item whether it was created, found or is in conflict; of equal keys the first is the creator.
+
+    An item whose row is None, because only a newer program can read it, is left to that program.
+    """
     verdicts: Verdicts[R] = Verdicts(answers=[], cases=[])
     fresh = set(created)
     for given in items:
         found = stored[given.key]
+        if found is None:
+            verdicts.answers.append(Ensured(outcome=Outcome.NEWER, record=given))
+            continue
         if given.key in fresh:
             fresh.remove(given.key)
             verdicts.answers.append(Ensured(outcome=Outcome.CREATED, record=found))
@@ -62,7 +70,7 @@ def compare(tenant_id: str, items: Sequence[R], *, stored: Mapping[Key, R], crea
 
 
 def compare_held(
-    tenant_id: str, items: Sequence[R], *, holds: Holds, stored: Mapping[Key, R], created: Collection[Key]
+    tenant_id: str, items: Sequence[R], *, holds: Holds, stored: Mapping[Key, R | None], created: Collection[Key]
 ) -> Verdicts[R]:
     """Do the same for items that are made under a claim: one that is not there has lost its hold."""
     verdicts = compare(tenant_id, [given for given in items if given.key in stored], stored=stored, created=created)
@@ -82,7 +90,7 @@ def settle(
     tenant_id: str,
     items: Sequence[AutomationScheduler],
     *,
-    stored: Mapping[Key, AutomationScheduler],
+    stored: Mapping[Key, AutomationScheduler | None],
     created: Collection[Key],
 ) -> Verdicts[AutomationScheduler]:
     """Do the same for occurrences, whose rows an ensure may also move or wake; `changed` holds their new versions."""
@@ -90,6 +98,9 @@ def settle(
     fresh, rows, changed = set(created), dict(stored), {}
     for given in items:
         found = rows[given.key]
+        if found is None:
+            verdicts.answers.append(Ensured(outcome=Outcome.NEWER, record=given))
+            continue
         if given.key in fresh:
             fresh.remove(given.key)
             verdicts.answers.append(Ensured(outcome=Outcome.CREATED, record=found))
@@ -138,7 +149,7 @@ def judge_jobs(
     tenant_id: str,
     passages: Sequence[Passage],
     *,
-    stored: Mapping[Key, NotificationJob],
+    stored: Mapping[Key, NotificationJob | None],
     created: Collection[Key],
 ) -> Verdicts[NotificationJob]:
     """Compare the jobs that passed their guards; one whose payload differs is a conflict even where no job is left."""
@@ -149,7 +160,7 @@ def judge_jobs(
         if passage.answer is not None:
             verdicts.answers.append(passage.answer)
         elif passage.differs:
-            found = stored.get(given.key, given)
+            found = stored.get(given.key) or given
             _conflict(verdicts, tenant_id, given, found, differing(given, found) or IdempotencyGuard.GIVEN)
         else:
             one = compare(tenant_id, [given], stored=stored, created=fresh & {given.key})

@@ -37,8 +37,9 @@ async def ensure_automation_schedulers(
     created, stored = await insert_and_read(transaction, tenant_id, items, _SCHEDULERS)
     verdicts = answer.settle(tenant_id, items, stored=stored, created=created)
     if moved := sorted(verdicts.changed, key=lambda row: row.scheduler_key):
+        changed = {row.scheduler_key for row in moved}
         locked = await transaction.fetch(_Locked, _SQL["lock_automation_schedulers"], tenant_id=tenant_id, rows=moved)
-        read = {(row.scheduler_key, stored[row.key].version) for row in moved}
+        read = {(key, row.version) for (key,), row in stored.items() if row is not None and key in changed}
         if {(row.scheduler_key, row.version) for row in locked} != read:
             raise Overtaken  # the read took no lock, because a repeat must write nothing; a worker came between
         await transaction.execute(_SQL["move_automation_schedulers"], rows=moved)

@@ -4,8 +4,8 @@ A `Table` names the two statements of one kind of record; which records there ar
 and `job`. The verdicts are in `answer`. Writes the table that it is given, and `support_case`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ from clarion.domain.ensured import Ensured
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.errors import BrokenInvariant
+from clarion.errors import BrokenInvariant, ProgramTooOld
 
 R = TypeVar(
     "R",
@@ -32,6 +32,9 @@ R = TypeVar(
     NotificationScheduler,
     UserMessage,
 )
+
+Stored: TypeAlias = dict[Key, R | None]
+"""Rows by their keys; None for one that is there and that only a newer program can read."""
 
 
 class Table(msgspec.Struct, Generic[R], frozen=True):
@@ -56,12 +59,12 @@ async def ensure(transaction: Transaction, tenant_id: str, items: Sequence[R], t
 
 async def insert_and_read(
     transaction: Transaction, tenant_id: str, items: Sequence[R], table: Table[R]
-) -> tuple[set[Key], dict[Key, R]]:
+) -> tuple[set[Key], Stored[R]]:
     """Insert the records that are absent; return the keys that were, and the stored rows of all of them."""
     made = await insert_absent(transaction, tenant_id, items, table)
     stored = await read_stored(transaction, tenant_id, items, table)
     require_stored(items, stored)
-    return {key for key, row in stored.items() if row.id in made}, stored
+    return keys_of(made, stored), stored
 
 
 async def insert_absent(transaction: Transaction, tenant_id: str, items: Sequence[R], table: Table[R]) -> set[int]:
@@ -70,11 +73,28 @@ async def insert_absent(transaction: Transaction, tenant_id: str, items: Sequenc
     return {row.id for row in await transaction.fetch(_Made, insert, tenant_id=tenant_id, items=first_of_each(items))}
 
 
-async def read_stored(transaction: Transaction, tenant_id: str, items: Sequence[R], table: Table[R]) -> dict[Key, R]:
-    """Read the rows of these records' keys; a statement of its own, whose snapshot holds what a winner committed."""
+async def read_stored(transaction: Transaction, tenant_id: str, items: Sequence[R], table: Table[R]) -> Stored[R]:
+    """Read the rows of these records' keys; a statement of its own, whose snapshot holds what a winner committed.
+
+    A row that holds a value which this program does not know is looked for by halves, so that it is left to a newer
+    program and the others of its set are not.
+    """
+    asked = first_of_each(items)
     read = table.sql[f"read_{table.name}"]
-    rows = await transaction.fetch(table.kind, read, tenant_id=tenant_id, items=first_of_each(items))
+    try:
+        rows = await transaction.fetch(table.kind, read, tenant_id=tenant_id, items=asked)
+    except ProgramTooOld:
+        if len(asked) == 1:
+            return {asked[0].key: None}
+        half = len(asked) // 2
+        stored = await read_stored(transaction, tenant_id, asked[:half], table)
+        return stored | await read_stored(transaction, tenant_id, asked[half:], table)
     return {row.key: row for row in rows}
+
+
+def keys_of(made: Collection[int], stored: Stored[R]) -> set[Key]:
+    """Give the keys of the rows that were just made."""
+    return {key for key, row in stored.items() if row is not None and row.id in made}
 
 
 def first_of_each(items: Sequence[R]) -> list[R]:
@@ -85,7 +105,7 @@ def first_of_each(items: Sequence[R]) -> list[R]:
     return list(first.values())
 
 
-def require_stored(items: Sequence[R], stored: Mapping[Key, R]) -> None:
+def require_stored(items: Sequence[R], stored: Stored[R]) -> None:
     """Refuse to answer for a row that was neither inserted nor there: another unique key stood in its way."""
     for item in items:
         if item.key not in stored:

@@ -12,17 +12,35 @@ import msgspec
 
 from clarion.adapters.stores.shared import answer
 from clarion.adapters.stores.shared.answer import Key
-from clarion.adapters.stores.shared.ensure import Table, ensure, insert_absent, read_stored, require_stored
+from clarion.adapters.stores.shared.ensure import (
+    Stored,
+    Table,
+    ensure,
+    insert_absent,
+    keys_of,
+    read_stored,
+    require_stored,
+)
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases
 from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import IdempotencyGuard, JobEntry
-from clarion.domain.notification import NotificationJob, NotificationScheduler
+from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
+from clarion.domain.part import is_guid
+from clarion.ports.ensure import unknown_artifact
 
 _SQL: Final = Statements("job.sql")
 _JOBS: Final = Table(NotificationJob, _SQL, "notification_jobs")
 _SCHEDULERS: Final = Table(NotificationScheduler, _SQL, "notification_schedulers")
+
+
+class _Artifact(msgspec.Struct, frozen=True):
+    """What a scheduler row can be pending for."""
+
+    artifact_type: ArtifactType
+    artifact_pk: str
+    artifact_rk: str
 
 
 class _GuardKey(msgspec.Struct, frozen=True):
@@ -55,8 +73,23 @@ async def ensure_notification_jobs(
 async def ensure_notification_schedulers(
     transaction: Transaction, tenant_id: str, items: Sequence[NotificationScheduler]
 ) -> list[Ensured[NotificationScheduler]]:
-    """Insert the pending rows that are missing."""
+    """Insert the pending rows that are missing, of jobs that are there."""
+    await _require_artifacts(transaction, tenant_id, items)
     return await ensure(transaction, tenant_id, items, _SCHEDULERS)
+
+
+async def _require_artifacts(transaction: Transaction, tenant_id: str, items: Sequence[NotificationScheduler]) -> None:
+    """Refuse a set with a row whose job is not there: no worker would ever find anything to do for it."""
+    keys = {(item.artifact_type, item.artifact_pk, item.artifact_rk): item for item in items}
+    jobs = [(pk, rk) for kind, pk, rk in keys if kind is ArtifactType.NOTIFICATION_JOB]
+    guids = [pk for kind, pk, rk in keys if kind is ArtifactType.MESSAGING_JOB and pk == rk and is_guid(pk)]
+    rows = await transaction.fetch(
+        _Artifact, _SQL["read_artifacts"], tenant_id=tenant_id, notification_jobs=jobs, messaging_jobs=guids
+    )
+    found = {(row.artifact_type, row.artifact_pk, row.artifact_rk) for row in rows}
+    for key, item in keys.items():
+        if key not in found:
+            raise unknown_artifact(item.artifact_rk)
 
 
 async def find_guard(transaction: Transaction, tenant_id: str, key: tuple[str, str]) -> IdempotencyGuard | None:
@@ -80,7 +113,7 @@ async def _insert_guards(
 
 async def _insert_jobs(
     transaction: Transaction, tenant_id: str, passages: Sequence[answer.Passage]
-) -> tuple[set[Key], dict[Key, NotificationJob]]:
+) -> tuple[set[Key], Stored[NotificationJob]]:
     """Insert the jobs whose guards let them; return the keys of the new ones, and all jobs that are to be compared."""
     asked = [passage.entry.job for passage in passages if passage.answer is None]
     wanted = [passage.entry.job for passage in passages if passage.answer is None and not passage.differs]
@@ -89,4 +122,4 @@ async def _insert_jobs(
     made = await insert_absent(transaction, tenant_id, wanted, _JOBS) if wanted else set()
     stored = await read_stored(transaction, tenant_id, asked, _JOBS)
     require_stored(wanted, stored)
-    return {key for key, job in stored.items() if job.id in made}, stored
+    return keys_of(made, stored), stored

@@ -96,3 +96,14 @@ JOIN notification_scheduler AS s
   ON
     s.tenant_id = :tenant_id AND s.artifact_type = g.artifact_type AND s.artifact_pk = g.artifact_pk
     AND s.artifact_rk = g.artifact_rk AND s.event_type = g.event_type;
+
+-- name: read_artifacts
+-- The jobs that scheduler rows may be made for. Those of a messaging job have its guid as both of their keys.
+SELECT 'NotificationJob' AS artifact_type, j.partition_key AS artifact_pk, j.row_key AS artifact_rk
+FROM {notification_jobs: partition_key text, row_key text} AS g
+JOIN notification_job AS j
+  ON j.tenant_id = :tenant_id AND j.row_key = g.row_key AND j.partition_key = g.partition_key
+UNION ALL
+SELECT 'MessagingJob', CAST(m.guid AS text), CAST(m.guid AS text)
+FROM {messaging_jobs: guid guid} AS g
+JOIN messaging_job AS m ON m.tenant_id = :tenant_id AND m.guid = g.guid;

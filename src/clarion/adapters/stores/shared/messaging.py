@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from clarion.adapters.stores.shared import answer
-from clarion.adapters.stores.shared.ensure import Table, ensure, first_of_each, insert_absent, read_stored
+from clarion.adapters.stores.shared.ensure import Table, ensure, first_of_each, insert_absent, keys_of, read_stored
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases
 from clarion.adapters.stores.shared.transaction import Transaction
@@ -57,7 +57,7 @@ async def ensure_user_messages(
         held.append(_Held(**msgspec.structs.asdict(item), hold_id=hold_id, hold_version=version))
     made = await insert_absent(transaction, tenant_id, held, _USER_MESSAGES)
     stored = await read_stored(transaction, tenant_id, items, _USER_MESSAGES)
-    created = {key for key, row in stored.items() if row.id in made}
+    created = keys_of(made, stored)
     verdicts = answer.compare_held(tenant_id, items, holds=holds, stored=stored, created=created)
     await write_cases(transaction, tenant_id, verdicts.cases)
     return verdicts.answers

@@ -24,6 +24,9 @@ from clarion.ports.ensure import unknown_address, unknown_parent
 
 _SQL: Final = Statements("outgoing.sql")
 
+_CHANNELS: Final = {channel.value: channel for channel in Channel}
+_STATUSES: Final = {status.value: status for status in OutgoingStatus}
+
 FlowKey = tuple[str, str, str]
 """Lane, route and broadcast: what a flow is found by."""
 
@@ -77,11 +80,21 @@ class _Stored(msgspec.Struct, frozen=True):
     id: int | None
     message_id: UUID | None
     address_id: int | None
-    channel: Channel | None
+    channel: str | None  # a word that this program may not know, as the status may be
     attempt_no: int | None
-    status: OutgoingStatus | None
+    status: str | None
     version: int | None
     correlation_id: str | None
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether only a newer program knows what the row holds."""
+        return self.id is not None and not (self.channel in _CHANNELS and self.status in _STATUSES)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether there is a row, and this program knows what it holds."""
+        return self.id is not None and not self.is_newer
 
 
 async def ensure_outgoing_messages(
@@ -92,7 +105,7 @@ async def ensure_outgoing_messages(
     parents = await _find_parents(transaction, tenant_id, list(dict.fromkeys(map(_parent, items))))
     origins = Origins(flows, parents)
     made = {_place(row): row for row in await insert(tenant_id, items, origins)}
-    rows = await _rows(transaction, tenant_id, items, origins, made)
+    rows, newer = await _rows(transaction, tenant_id, items, origins, made)
     there = [(item, row) for item, row in zip(items, rows, strict=True) if row.id is not None]
     verdicts = answer.compare(
         tenant_id,
@@ -102,7 +115,12 @@ async def ensure_outgoing_messages(
     )
     await write_cases(transaction, tenant_id, verdicts.cases)
     answers = iter(verdicts.answers)
-    return [Ensured(outcome=Outcome.SUPERSEDED, record=row) if row.id is None else next(answers) for row in rows]
+    return [
+        next(answers)
+        if row.id is not None
+        else Ensured(outcome=Outcome.NEWER if number in newer else Outcome.SUPERSEDED, record=row)
+        for number, row in enumerate(rows)
+    ]
 
 
 async def _find_flows(transaction: Transaction, tenant_id: str, keys: Sequence[FlowKey]) -> dict[FlowKey, int]:
@@ -144,16 +162,18 @@ async def _rows(
     items: Sequence[OutgoingItem],
     origins: Origins,
     made: Mapping[Place, OutgoingMessage],
-) -> list[OutgoingMessage]:
+) -> tuple[list[OutgoingMessage], set[int]]:
     """Give each item its row: the one it made, the one that is stored, or the one it would have made, without an id.
 
-    Items that name the same place are read even if a row was made there: not all of them need be right about it.
+    The last is given where the hold is lost, and for rows that only a newer program can read; the numbers of those are
+    returned beside. Items that name the same place are read even if a row was made there: not all of them need be right
+    about it.
     """
     places = [(item.pk, item.address_id, item.attempt_no) for item in items]
     times = Counter(places)
     rest = [number for number, place in enumerate(places) if place not in made or times[place] > 1]
     if not rest:
-        return [made[place] for place in places]
+        return [made[place] for place in places], set()
     asked = [items[number] for number in rest]
     found = await transaction.fetch(
         _Stored,
@@ -175,7 +195,8 @@ async def _rows(
         number: _row(item, origins.parent(item), stored)
         for number, item, stored in zip(rest, asked, found, strict=True)
     }
-    return [read.get(number) or made[place] for number, place in enumerate(places)]
+    newer = {number for number, stored in zip(rest, found, strict=True) if stored.is_newer}
+    return [read.get(number) or made[place] for number, place in enumerate(places)], newer
 
 
 def _row(item: OutgoingItem, parent: Parent, stored: _Stored) -> OutgoingMessage:
@@ -190,12 +211,12 @@ def _row(item: OutgoingItem, parent: Parent, stored: _Stored) -> OutgoingMessage
         rk=stored.rk,
         message_id=stored.message_id or item.message_id,
         address_id=stored.address_id or item.address_id,
-        channel=stored.channel or item.channel,
-        attempt_no=item.attempt_no if stored.id is None else stored.attempt_no,
-        status=stored.status or OutgoingStatus.CREATED,
+        channel=_CHANNELS[stored.channel or ""] if stored.is_read else item.channel,
+        attempt_no=stored.attempt_no if stored.is_read else item.attempt_no,
+        status=_STATUSES[stored.status or ""] if stored.is_read else OutgoingStatus.CREATED,
         version=stored.version or 1,
         correlation_id=stored.correlation_id or parent.correlation_id,
-        id=stored.id,
+        id=stored.id if stored.is_read else None,
     )
 
 
