@@ -9,7 +9,8 @@ from clarion.adapters.stores.postgres import PostgresStore
 from clarion.domain.call import CallOutcome
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota
 from clarion.domain.guard import JobEntry
-from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
+from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from tests.integration.race import Race
 from tests.integration.watched_connection import Connection
@@ -43,13 +44,27 @@ async def take(store: PostgresStore, quotas: Sequence[FlowQuota], token: int) ->
     return await store.claim_outgoing(quotas, token=make.guid(token, "token"), lease=LEASE, actor="worker")
 
 
-def result(message: ClaimedMessage, outcome: CallOutcome) -> CallResult:
+def result(message: ClaimedMessage, outcome: CallOutcome, *, delay: timedelta = timedelta()) -> CallResult:
     return CallResult(
         id=message.id,
         bucket=message.bucket,
         claim_token=message.claim_token,
         attempt=message.attempts,
         outcome=outcome,
+        delay=delay,
+    )
+
+
+def receipt(message: OutgoingMessage) -> ProviderEvent:
+    """Make a report that a message was delivered."""
+    return ProviderEvent(
+        account="main",
+        event_id=f"event-{message.id}",
+        status=OutgoingStatus.DELIVERED,
+        message_id=message.message_id,
+        recipient_key_hash=message.rk[:32],
+        happened_at=make.SOURCE_AT,
+        raw="",
     )
 
 

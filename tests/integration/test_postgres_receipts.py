@@ -9,10 +9,8 @@ import pytest
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Unknown
 from clarion.domain.claim import FlowQuota
-from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
-from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
-from tests.integration.postgres_sending import ROUTE, TENANT, claim, result, send, statuses
+from tests.integration.postgres_sending import ROUTE, TENANT, claim, receipt, result, send, statuses
 from tests.integration.race import Race, open_race
 
 
@@ -20,18 +18,6 @@ from tests.integration.race import Race, open_race
 async def race(migrated_postgres_url: str) -> AsyncIterator[Race]:
     async with open_race(migrated_postgres_url) as race:
         yield race
-
-
-def delivered(message: OutgoingMessage) -> ProviderEvent:
-    return ProviderEvent(
-        account="main",
-        event_id=f"event-{message.id}",
-        status=OutgoingStatus.DELIVERED,
-        message_id=message.message_id,
-        recipient_key_hash=message.rk[:32],
-        happened_at=make.SOURCE_AT,
-        raw="",
-    )
 
 
 OUTCOMES: Final = (Accepted(provider_message_id="p-1"), Unknown(reason="lost"), Deferred(reason="busy"))
@@ -52,7 +38,7 @@ async def test_a_webhook_and_a_record_come_to_the_same_at_whatever_statement_the
         await race.other.execute("DELETE FROM delivery_attempt; DELETE FROM flow_count; DELETE FROM webhook_event")
         (message,) = await send(race.second)
         (claimed,) = await claim(race.second)
-        await race.second.keep_events(TENANT, [delivered(message)])
+        await race.second.keep_events(TENANT, [receipt(message)])
         return apply, lambda store: store.record_outgoing([result(claimed, outcome)], actor="worker")
 
     first, _ = await prepare()
@@ -72,7 +58,7 @@ async def test_a_webhook_and_a_record_come_to_the_same_at_whatever_statement_the
 async def test_two_who_apply_receipts_at_once_take_different_ones(race: Race) -> None:
     messages = await send(race.second, range(4))
     await race.second.record_outgoing([result(one, Accepted()) for one in await claim(race.second)], actor="worker")
-    await race.second.keep_events(TENANT, [delivered(message) for message in messages])
+    await race.second.keep_events(TENANT, [receipt(message) for message in messages])
     meeting = await race.meet(
         TENANT,
         lambda store: store.apply_events(limit=2, actor="track"),

@@ -2,7 +2,8 @@
 
 The law is written by hand from the design (docs/explanation/claiming.md, cancel.md and uncertain-sends.md; I-07, I-10,
 I-16) and decision 0024. `off` says that the row was called off, `late` that its time is over, `earlier` that a call of
-it may have arrived, `behind` that another row of its order key must go first.
+it may have arrived, `behind` that another row of its order key must go first, `follows` that its own claim holds such
+a row.
 """
 
 from datetime import timedelta
@@ -13,25 +14,69 @@ import pytest
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.claim import Gate, Settlement
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.queue_row import LockedRow, Ruling
-from clarion.domain.ruling import after_decision, after_lease, at_cancel, at_claim, at_retry, at_sweep
+from clarion.domain.queue_row import LockedRow, Ruling, Step
+from clarion.domain.ruling import (
+    after_decision,
+    after_lease,
+    at_cancel,
+    at_claim,
+    at_claims,
+    at_retry,
+    at_sweep,
+    lets_go,
+)
 from clarion.testing.factories import BUCKET, guid, locked_row
 from tests.unit.law import lines, matching, told_cases
 
 YES_NO = ("yes", "no")
 
 # A row that is due, when a worker comes for it. Nothing goes out behind a gate that is not open, nor after a cancel or
-# its time; a row that is canceled and out of time is canceled.
+# its time; a row that is canceled and out of time is canceled. A row in line looks `again` whether it may go.
 CLAIM = """
-gate      off  late  behind  earlier | to         in line  says
-Paused    *    *     *       *       | stays      -        -
-Canceled  *    *     *       *       | stays      -        -
-Open      yes  *     *       no      | Canceled   -        canceled before it was sent
-Open      yes  *     *       yes     | Uncertain  -        canceled, and an earlier call may have arrived
-Open      no   yes   *       no      | Expired    -        its time ran out before it was sent
-Open      no   yes   *       yes     | Uncertain  -        its time ran out, and an earlier call may have arrived
-Open      no   no    yes     *       | stays      yes      -
-Open      no   no    no      *       | Sending    -        -
+gate      off  late  behind  follows  earlier | to         again  says
+Paused    *    *     *       *        *       | stays      -      -
+Canceled  *    *     *       *        *       | stays      -      -
+Open      yes  *     *       *        no      | Canceled   -      canceled before it was sent
+Open      yes  *     *       *        yes     | Uncertain  -      canceled, and an earlier call may have arrived
+Open      no   yes   *       *        no      | Expired    -      its time ran out before it was sent
+Open      no   yes   *       *        yes     | Uncertain  -      its time ran out, and an earlier call may have arrived
+Open      no   no    yes     no       *       | stays      1 s    -
+Open      no   no    yes     yes      *       | stays      60 s   -
+Open      no   no    no      *        *       | Sending    -      -
+"""
+
+# Rows of one order key that one claim picks while another row of the key is in flight, in the order of their ids. Only
+# a row that goes as soon as it may can be relied on by those behind it: not one of a broadcast, which may be paused,
+# nor one that is pinned to an account after a call that may have arrived. Neither relies on another.
+LINE = """
+first      second     third     | looks again
+plain      plain      plain     | 1, 60, 60
+broadcast  plain      plain     | 1, 1, 60
+pinned     plain      plain     | 1, 1, 60
+plain      broadcast  pinned    | 1, 1, 1
+plain      broadcast  plain     | 1, 1, 60
+expired    plain      plain     | -, 1, 60
+"""
+
+# What becomes of a row that others wait for. They wait for it no more when it is not open, or when its retry is more
+# than 60 seconds away.
+RELEASE = """
+status       to              due in | lets go
+Sending      SentToProvider  -      | yes
+Sending      FailedFinal     -      | yes
+Sending      Uncertain       -      | yes
+Sending      RetryReady      0      | no
+Sending      RetryReady      60     | no
+Sending      RetryReady      61     | yes
+Created      Sending         -      | no
+Created      Canceled        -      | yes
+Created      Expired         -      | yes
+RetryReady   Uncertain       -      | yes
+RetryReady   stays           -      | no
+Uncertain    RetryReady      0      | no
+Uncertain    RetryReady      61     | no
+Uncertain    SentToProvider  -      | no
+FailedFinal  RetryReady      0      | no
 """
 
 # A cancel of the row's job. What waits ends at once; what is with a provider, or may be, is marked, and ends if it
@@ -124,6 +169,10 @@ def nothing_but(ruling: Ruling, *names: str) -> bool:
     )
 
 
+def seconds(delay: timedelta | None) -> int | None:
+    return None if delay is None else int(delay.total_seconds())
+
+
 def mark(is_set: bool) -> str:
     return "yes" if is_set else "-"
 
@@ -131,18 +180,57 @@ def mark(is_set: bool) -> str:
 @pytest.mark.parametrize("status", ["Created", "RetryReady"])
 @pytest.mark.parametrize("gate", Gate)
 def test_a_claim_sends_ends_or_leaves_a_due_row_as_the_law_says(status: str, gate: Gate) -> None:
-    for called_off, out_of_time, behind, earlier in product(*[YES_NO] * 4):
+    for called_off, out_of_time, behind, follows, earlier in product(*[YES_NO] * 5):
         if status == "Created" and earlier == "yes":
             continue  # one that was never called
         given = {"off": called_off, "late": out_of_time, "earlier": earlier}
-        line = matching(CLAIM, gate=gate, behind=behind, **given)
-        ruling = at_claim(row(status=status, **given), gate=gate, is_behind=behind == "yes")
-        assert (moved(ruling), mark(ruling.in_line), ruling.reason or "-") == (
-            line["to"],
-            line["in line"],
-            line["says"],
-        )
-        assert nothing_but(ruling, "steps", "in_line")
+        line = matching(CLAIM, gate=gate, behind=behind, follows=follows, **given)
+        due = row(status=status, **given)
+        ruling = at_claim(due, gate=gate, is_behind=behind == "yes", follows=follows == "yes")
+        looks_again = f"{seconds(ruling.delay)} s" if ruling.in_line else "-"
+        assert (moved(ruling), looks_again, ruling.reason or "-") == (line["to"], line["again"], line["says"])
+        assert nothing_but(ruling, "steps", *(("in_line", "delay") if ruling.in_line else ()))
+
+
+KINDS: dict[str, dict[str, object]] = {
+    "plain": {},
+    "broadcast": {"has_broadcast": True},
+    "pinned": {"may_have_arrived": True, "status": OutgoingStatus.RETRY_READY},
+    "expired": {"is_out_of_time": True},
+}
+
+
+@pytest.mark.parametrize("line", lines(LINE), ids=lambda line: f"{line['first']}, {line['second']}, {line['third']}")
+def test_of_each_line_that_a_claim_holds_the_first_row_looks_again_soon(line: dict[str, str]) -> None:
+    def rows(order_key: str, *ids: int) -> list[LockedRow]:
+        kinds = zip(ids, (line["first"], line["second"], line["third"]), strict=True)
+        due = {"status": OutgoingStatus.CREATED, "order_key": order_key}
+        return [locked_row(**{**due, **KINDS[kind], "id": id_, "flow_id": id_}) for id_, kind in kinds]
+
+    mixed = [*rows("b", 4, 5, 6), *rows("a", 1, 2, 3)]
+    ruled = at_claims(mixed[::-1], gates={}, behind={one.id for one in mixed})
+    found = {row.id: str(seconds(ruling.delay)) if ruling.in_line else "-" for row, ruling in ruled}
+    assert [found[id_] for id_ in range(1, 7)] == 2 * line["looks again"].split(", ")
+
+
+def test_a_row_behind_a_gate_that_is_not_open_is_followed_by_nobody() -> None:
+    first, second = (locked_row(id=n, flow_id=n, order_key="a", status=OutgoingStatus.CREATED) for n in (1, 2))
+    (_, closed), (_, behind) = at_claims([first, second], gates={1: Gate.PAUSED}, behind={1, 2})
+    assert (closed, seconds(behind.delay)) == (Ruling(), 1)
+
+
+def test_a_row_that_the_same_claim_sends_is_followed_by_those_behind_it() -> None:
+    """They are woken when it is closed, which is after the claim."""
+    first, second = (locked_row(id=n, order_key="a", status=OutgoingStatus.CREATED) for n in (1, 2))
+    (_, sent), (_, behind) = at_claims([first, second], gates={}, behind={2})
+    assert (sent.to, seconds(behind.delay)) == (OutgoingStatus.SENDING, 60)
+
+
+@pytest.mark.parametrize("line", lines(RELEASE), ids=lambda line: f"{line['status']} {line['to']} {line['due in']}")
+def test_a_row_lets_go_of_those_behind_it_as_the_law_says(line: dict[str, str]) -> None:
+    steps = () if line["to"] == "stays" else (Step(OutgoingStatus(line["to"])),)
+    delay = None if line["due in"] == "-" else timedelta(seconds=int(line["due in"]))
+    assert lets_go(row(status=line["status"]), Ruling(steps=steps, delay=delay)) is (line["lets go"] == "yes")
 
 
 @pytest.mark.parametrize("authorised", [True, False])

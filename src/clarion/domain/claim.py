@@ -20,6 +20,14 @@ from clarion.domain.outgoing import UncertainPolicy
 SOON: Final = timedelta(seconds=60)
 """How near an earlier row's retry must be for later ones of its order key to wait for it."""
 
+IN_LINE_FIRST: Final = timedelta(seconds=1)
+"""When the first row of a line looks again whether it may go. Whoever closes the row ahead makes it due at once, unless
+the two happen at the same time and neither sees the other. It is one poll, the most that any lost wake-up costs."""
+
+IN_LINE_LATER: Final = timedelta(seconds=60)
+"""When the rows behind the first look again. They are woken one by one, and need not look every second: a line of a
+thousand would be claimed again and again, and hold up all else in its flow."""
+
 
 class Gate(StrEnum):
     """Whether a broadcast's rows may be claimed."""

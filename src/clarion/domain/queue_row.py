@@ -43,6 +43,7 @@ class LockedRow(msgspec.Struct, frozen=True, gc=False):
     is_called_off: bool
     cancel_actor: str | None
     is_out_of_time: bool
+    in_line: bool  # it waits for another row of its order key
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +81,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     steps: tuple[Step, ...] = ()  # almost always one; several receipts may raise a row by several at once
     reason_class: str = ""
     delay: timedelta | None = None  # due again so long from now
-    in_line: bool = False  # it keeps its state and waits for another row of its order key
+    in_line: bool = False  # it keeps its state, waits for another row of its order key, and looks again after `delay`
     settles: bool = False  # it waits for a decision from now on
     pins: bool = False  # to the flow of its account; unknown since its claim, unless it was so before
     frees: bool = False  # back to the flow of no account: every call of it is proven refused

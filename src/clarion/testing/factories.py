@@ -331,5 +331,6 @@ def locked_row(**fields: object) -> LockedRow:
         is_called_off=False,
         cancel_actor=None,
         is_out_of_time=False,
+        in_line=False,
     )
     return msgspec.structs.replace(plain, **fields)

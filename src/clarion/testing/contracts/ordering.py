@@ -21,6 +21,7 @@ from clarion.testing.factories import SOURCE_AT, guarded_entry, guid, notificati
 
 CLOSING: Final[tuple[CallOutcome, ...]] = (Accepted(), Refused(reason="no"), Unknown(reason="lost"))
 NEVER: Final = timedelta(days=1)
+POLL: Final = timedelta(seconds=1)
 
 
 async def make_two(pump: Pump, **fields: object) -> tuple[OutgoingMessage, OutgoingMessage]:
@@ -37,6 +38,14 @@ async def accept(harness: StoreHarness, *, newest_first: bool) -> list[Notificat
     assert (sorted(one.job.row_key for one in entries) == [one.job.row_key for one in entries]) is newest_first
     answers = await harness.store.ensure_notification_jobs(harness.tenant_id, entries)
     return [answer.record for answer in answers]
+
+
+async def until_next(harness: StoreHarness) -> timedelta:
+    """Give how long it is until a row falls due, while none is due."""
+    found = await harness.store.discover_flows(routes=(ROUTE,), lows={})
+    assert found.heads == ()
+    assert found.next_due_in is not None
+    return found.next_due_in
 
 
 async def ids(pump: Pump) -> list[int]:
@@ -107,15 +116,25 @@ class OrderContract:
         assert (seen.status, seen.lines, seen.entry.attempts) == (OutgoingStatus.CREATED, [], 0)
         assert seen.message.version == 1
 
-    async def test_a_held_back_row_looks_again_one_lease_later(self, harness: StoreHarness) -> None:
-        """Until then no claim has to look at it."""
+    async def test_a_held_back_row_looks_again_within_a_poll(self, harness: StoreHarness) -> None:
+        """In case that whoever closes the row ahead does not see it: nobody waits longer for a lost wake-up."""
+        pump = Pump(harness)
+        await pump.message(1, to=1, order_key=ORDER_KEY)
+        await pump.claim_one()
+        await pump.message(2, to=1, order_key=ORDER_KEY)
+        assert await ids(pump) == []
+        assert timedelta() < await until_next(harness) <= POLL
+        await harness.elapse(POLL)
+        assert await ids(pump) == []
+        assert timedelta() < await until_next(harness) <= POLL, "as long as it is held back"
+
+    async def test_rows_behind_the_first_of_their_line_look_again_a_minute_later(self, harness: StoreHarness) -> None:
+        """They are woken one by one, and until then no claim has to look at them."""
         pump = Pump(harness)
         await make_two(pump)
-        await pump.claim()
-        found = await harness.store.discover_flows(routes=(ROUTE,), lows={})
-        assert found.heads == ()
-        assert found.next_due_in is not None
-        assert LEASE - timedelta(seconds=20) < found.next_due_in <= LEASE
+        await pump.message(3, to=1, order_key=ORDER_KEY)
+        assert len(await ids(pump)) == 1
+        assert timedelta(seconds=40) < await until_next(harness) <= timedelta(seconds=60)
 
     @pytest.mark.parametrize("outcome", CLOSING, ids=lambda outcome: type(outcome).__name__)
     async def test_whatever_closes_the_first_makes_the_next_due_at_once(
@@ -176,6 +195,26 @@ class OrderContract:
         assert await ids(pump) == []
         await harness.elapse(LEASE + timedelta(seconds=1))
         assert await ids(pump) == [first.id]
+
+    async def test_a_first_row_that_is_put_off_for_long_lets_the_next_go_at_once(self, harness: StoreHarness) -> None:
+        """Though it is not closed, and though the next is in line already."""
+        pump = Pump(harness)
+        _, second = await make_two(pump)
+        (claimed,) = await pump.claim()
+        await pump.record(Deferred(reason="later"), claimed, delay=timedelta(seconds=61))
+        assert await ids(pump) == [second.id]
+
+    async def test_a_row_in_line_is_not_overtaken_by_one_that_came_later(self, harness: StoreHarness) -> None:
+        """Even if the row ahead holds it back no more and nobody has woken it: a pause wakes nobody."""
+        pump = Pump(harness)
+        await pump.message(1, to=1, order_key=ORDER_KEY, route="email:other", broadcast="paused")
+        second = await pump.message(2, to=1, order_key=ORDER_KEY)
+        assert await ids(pump) == []
+        await harness.store.set_gate(harness.tenant_id, "paused", Gate.PAUSED, actor="sam")
+        await pump.message(3, to=1, order_key=ORDER_KEY)
+        assert await ids(pump) == []
+        await harness.elapse(POLL)
+        assert await ids(pump) == [second.id]
 
     async def test_a_first_row_far_from_its_retry_is_not_waited_for(self, harness: StoreHarness) -> None:
         """It would hold up everything behind it."""

@@ -15,7 +15,7 @@ from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.claim import SOON, ClaimedMessage, Gate
 from clarion.domain.outgoing import DUE, OutgoingStatus
-from clarion.domain.ruling import at_claim
+from clarion.domain.ruling import UNCHANGED, at_claims
 
 _SQL: Final = Statements("queue/claim.sql")
 
@@ -44,18 +44,12 @@ async def rule_picked(
     messages = {(one.message.bucket, one.message.id): one for one in picked}
     flows = sorted({one.message.flow_id for one in picked})
     gates = {one.flow_id: one.gate for one in await transaction.fetch(_Gate, _SQL["lock_gates"], flows=flows)}
-    rows = [
-        row
-        for row in await lock_rows(transaction, messages)
-        if row.status in DUE and row.version == messages[row.bucket, row.id].version
-    ]
-    places = [(row.bucket, row.id) for row in rows]
+    locked = await lock_rows(transaction, messages)
+    rows = [row for row in locked if row.status in DUE and row.version == messages[row.bucket, row.id].version]
+    ids, places = {row.id for row in rows}, [(row.bucket, row.id) for row in rows]
     found = await transaction.fetch(Located, _SQL["find_rows_behind"], rows=places, soon=SOON) if places else []
-    behind = {one.place for one in found}
-    ruled = [
-        (row, at_claim(row, gate=gates.get(row.flow_id, Gate.OPEN), is_behind=(row.bucket, row.id) in behind))
-        for row in rows
-    ]
+    ruled = at_claims(rows, gates=gates, behind={one.id for one in found})
+    ruled += [(row, UNCHANGED) for row in locked if row.id not in ids]
     accounts = {one.message.id: one.message.account for one in picked}
     claim = Claim(token=picked[0].message.claim_token, lease=lease, accounts=accounts)
     await write_rulings(transaction, ruled, actor=actor, claim=claim)

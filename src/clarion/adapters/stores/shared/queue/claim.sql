@@ -8,8 +8,10 @@ FOR SHARE OF b;
 
 -- name: find_rows_behind
 -- Rows that must let another one of their order key go first: one that is in flight, or an earlier one behind an open
--- gate that is due, or at most :soon from its retry. One that is pinned to an account waits for its replay and holds up
--- nobody. Asked after the rows were locked, so that what was closed before is not waited for.
+-- gate that is due, in line, or at most :soon from its retry. One that is pinned to an account waits for its replay and
+-- holds up nobody. Asked after the rows were locked, so that what was closed before is not waited for. Each look-up
+-- names the whole condition of the order index and nothing that would do for the queue's index (`lock_next_in_line`);
+-- therefore the CASE around the due time.
 SELECT o.bucket, o.id
 FROM {rows: bucket whole, id whole} AS g
 JOIN outgoing_message AS o ON o.bucket = g.bucket AND o.id = g.id AND o.order_key IS NOT NULL
@@ -17,15 +19,21 @@ WHERE
   EXISTS (
     SELECT 1
     FROM outgoing_message AS e
-    WHERE e.order_key = o.order_key AND e.lease_until IS NOT NULL AND e.id <> o.id
+    WHERE
+      e.order_key = o.order_key AND (e.due_at IS NOT NULL OR e.lease_until IS NOT NULL) AND e.id <> o.id
+      AND e.status = 'Sending'
   )
   OR EXISTS (
     SELECT 1
     FROM outgoing_message AS e
     JOIN flow AS f ON f.id = e.flow_id AND f.account = ''
     WHERE
-      e.order_key = o.order_key AND e.id < o.id AND e.due_at IS NOT NULL
-      AND e.due_at <= CASE WHEN e.status = 'RetryReady' THEN now() + CAST(:soon AS interval) ELSE now() END
+      e.order_key = o.order_key AND (e.due_at IS NOT NULL OR e.lease_until IS NOT NULL) AND e.id < o.id
+      AND CASE
+        WHEN e.in_line THEN true
+        WHEN e.status = 'RetryReady' THEN e.due_at <= now() + CAST(:soon AS interval)
+        ELSE e.due_at <= now()
+      END
       AND NOT EXISTS (
         SELECT 1
         FROM broadcast AS b

@@ -18,8 +18,10 @@ from clarion.adapters.stores.shared.support import write_cases_of_tenants
 from clarion.adapters.stores.shared.transaction import Row, Transaction
 from clarion.domain import trouble
 from clarion.domain.attempt import Attempt
-from clarion.domain.outgoing import OPEN, OUTGOING_MESSAGE, OutgoingStatus
+from clarion.domain.claim import IN_LINE_FIRST
+from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus
 from clarion.domain.queue_row import LockedRow, Ruling, Trouble
+from clarion.domain.ruling import lets_go
 from clarion.domain.support import SupportCase
 
 _SQL: Final = Statements("queue/ledger.sql")
@@ -44,7 +46,7 @@ class Located(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What a claim writes of the rows that it takes; `accounts` by the row's id. Rows in line are due a lease later."""
+    """What a claim writes of the rows that it takes; `accounts` by the row's id."""
 
     token: UUID
     lease: timedelta
@@ -88,13 +90,12 @@ async def write_rulings(
         if ruling.steps[-1].to is not OutgoingStatus.SENDING
     ]:
         await transaction.execute(_SQL["move_rows"], rows=rows)
-    in_line_for = None if claim is None else claim.lease
-    if noted := [_noted(*one, actor, in_line_for) for one in ruled if not one[1].steps and _says_anything(one[1])]:
-        await transaction.execute(_SQL["note_rows"], rows=noted)
+    if noted := [_noted(*one, actor) for one in ruled if not one[1].steps and _says_anything(*one)]:
+        await transaction.execute(_SQL["note_rows"], rows=noted, look_again=IN_LINE_FIRST)
     await _write_attempts(transaction, ruled)
     if moved:
         await write_lines(transaction, [line for one in moved for line in _lines(*one, actor)])
-        await wake_in_line(transaction, (row.order_key for row, ruling in moved if _closes(row, ruling)))
+        await wake_in_line(transaction, (row.order_key for row, ruling in moved if lets_go(row, ruling)))
         await change_counts(transaction, _counts(moved, flows))
     cases = [(row.tenant_id, _case(row, ruling, what)) for row, ruling in ruled for what in ruling.troubles]
     await write_cases_of_tenants(transaction, cases)
@@ -114,7 +115,7 @@ async def write_lines(transaction: Transaction, lines: Sequence[Row]) -> None:
 
 
 async def wake_in_line(transaction: Transaction, order_keys: Iterable[str | None]) -> None:
-    """Make the next row of each order key due whose row before it was closed."""
+    """Make the next row of each order key due whose row before it lets it go."""
     keys = sorted({key for key in order_keys if key is not None})
     if keys and (woken := await transaction.fetch(Located, _SQL["lock_next_in_line"], keys=keys)):
         await transaction.execute(_SQL["wake_rows"], rows=woken)
@@ -173,17 +174,20 @@ def _written(row: LockedRow, ruling: Ruling, flow_id: int, actor: str) -> Row:
     )
 
 
-def _says_anything(ruling: Ruling) -> bool:
-    """Tell whether there is something to write of a row that keeps its state."""
+def _says_anything(row: LockedRow, ruling: Ruling) -> bool:
+    """Tell whether there is something to write of a row that keeps its state.
+
+    There always is of one in line: a wake-up passes over a row that is held, so whoever held it has it look again soon.
+    """
     has_proof = ruling.provider_message_id is not None or ruling.content_hash is not None
-    return has_proof or ruling.is_called_off or ruling.in_line
+    return has_proof or ruling.is_called_off or ruling.in_line or row.in_line
 
 
-def _noted(row: LockedRow, ruling: Ruling, actor: str, in_line_for: timedelta | None) -> Row:
+def _noted(row: LockedRow, ruling: Ruling, actor: str) -> Row:
     """Give what `note_rows` writes of a row."""
     called_off_by = actor if ruling.is_called_off else None
-    in_line = in_line_for if ruling.in_line else None
-    return (row.bucket, row.id, ruling.provider_message_id, ruling.content_hash, called_off_by, in_line)
+    in_line_for = ruling.delay if ruling.in_line else None
+    return (row.bucket, row.id, ruling.provider_message_id, ruling.content_hash, called_off_by, in_line_for)
 
 
 async def _write_attempts(transaction: Transaction, ruled: Sequence[Ruled]) -> None:
@@ -205,11 +209,6 @@ def _lines(row: LockedRow, ruling: Ruling, actor: str) -> Iterable[Row]:
         by = row.cancel_actor or actor if to is OutgoingStatus.CANCELED else actor
         yield (row.tenant_id, row.bucket, row.id, version, status, to, by, reason)
         status = to
-
-
-def _closes(row: LockedRow, ruling: Ruling) -> bool:
-    """Tell whether a row that was waiting or in flight is so no more."""
-    return row.order_key is not None and row.status in OPEN and ruling.steps[-1].to not in OPEN
 
 
 def _counts(moved: Sequence[Ruled], flows: Mapping[int, int]) -> Mapping[CountKey, int]:

@@ -5,7 +5,8 @@ SELECT
   o.bucket, o.id, o.tenant_id, o.pk, CAST(o.message_id AS text) AS message_id, o.correlation_id, o.flow_id,
   o.has_broadcast, o.order_key, o.status, o.reason_class, o.version, o.attempts, o.claim_token, o.account,
   o.first_unknown_at IS NOT NULL AS may_have_arrived, o.replay_authorised, o.settle_at IS NOT NULL AS waits_for_decision,
-  o.cancel_at IS NOT NULL AS is_called_off, o.cancel_actor, coalesce(o.expires_at <= now(), false) AS is_out_of_time
+  o.cancel_at IS NOT NULL AS is_called_off, o.cancel_actor, coalesce(o.expires_at <= now(), false) AS is_out_of_time,
+  o.in_line
 FROM {rows: bucket whole, id whole} AS g
 JOIN outgoing_message AS o ON o.bucket = g.bucket AND o.id = g.id
 FOR UPDATE;
@@ -91,14 +92,18 @@ WHERE o.bucket = g.bucket AND o.id = +g.id;
 
 -- name: note_rows
 -- What is written of rows that keep their state: proof that came late, a cancel of what is in flight or uncertain, and
--- a place in line behind another row of the order key.
+-- a place in line behind another row of the order key. One that is in line already and stays there looks again soon.
 UPDATE outgoing_message AS o
 SET
   provider_message_id = coalesce(o.provider_message_id, g.provider_message_id),
   content_hash = coalesce(o.content_hash, g.content_hash),
   cancel_at = CASE WHEN g.called_off_by IS NULL THEN o.cancel_at ELSE now() END,
   cancel_actor = coalesce(g.called_off_by, o.cancel_actor),
-  due_at = coalesce(now() + g.in_line_for, o.due_at),
+  due_at = CASE
+    WHEN g.in_line_for IS NOT NULL THEN now() + g.in_line_for
+    WHEN o.in_line AND o.due_at > now() + CAST(:look_again AS interval) THEN now() + CAST(:look_again AS interval)
+    ELSE o.due_at
+  END,
   in_line = o.in_line OR g.in_line_for IS NOT NULL
 FROM {rows:
   bucket whole, id whole, provider_message_id text, content_hash text, called_off_by text, in_line_for duration
@@ -150,18 +155,22 @@ WHERE
 
 -- name: lock_next_in_line
 -- After rows were closed: of each of their order keys the first row that waits in line behind an open gate. One is
--- enough, because the others would have to wait for it again. One that somebody else holds is passed over: it is due by
--- itself when its time in line is over.
+-- enough, because the others would have to wait for it again; not so for one that is pinned to an account, which looks
+-- again by itself. One that somebody else holds is passed over, and the one behind it is taken instead: the holder may
+-- be closing it, and may have looked who is next before that one came. Each look-up names the whole condition of the
+-- order index: a part of it would do for the queue's index too, which the planner likes better while it takes the queue
+-- for empty.
 SELECT n.bucket, n.id
 FROM {keys: order_key text} AS g
 JOIN outgoing_message AS n
   ON
-    n.order_key = g.order_key AND (n.due_at IS NOT NULL OR n.lease_until IS NOT NULL) AND n.in_line
+    n.order_key = g.order_key AND (n.due_at IS NOT NULL OR n.lease_until IS NOT NULL)
     AND n.id = (
       SELECT w.id
       FROM outgoing_message AS w
       WHERE
         w.order_key = g.order_key AND (w.due_at IS NOT NULL OR w.lease_until IS NOT NULL) AND w.in_line
+        AND w.first_unknown_at IS NULL
         AND NOT EXISTS (
           SELECT 1
           FROM flow AS f
@@ -170,8 +179,8 @@ JOIN outgoing_message AS n
         )
       ORDER BY w.id
       LIMIT 1
-    )
-FOR UPDATE OF n SKIP LOCKED;
+      FOR UPDATE SKIP LOCKED
+    );
 
 -- name: wake_rows
 -- Those that were found in line are due now.
