@@ -10,6 +10,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
                 InvalidKey
                 InvalidAddress
                 UnknownVersion
+            Forbidden
             Conflict
             Gone
             RenderFailed
@@ -106,6 +107,12 @@ class UnknownVersion(InvalidInput):
     """The request names a schema version that this program does not know."""
 
     code = "unknown-version"
+
+
+class Forbidden(CallerError):
+    """Whoever asks may not do this, or not in this way."""
+
+    code = "forbidden"
 
 
 class Conflict(CallerError):

@@ -23,9 +23,9 @@ from tests.unit.pipeline_line import TENANT
 
 ALL = set(Role)
 MATRIX = {
-    "POST /v1/notifications": {Role.SENDER, Role.ADMIN},
+    "POST /v1/notifications": {Role.SENDER, Role.URGENT_SENDER, Role.ADMIN},
     "GET /v1/notifications/{job_id}": ALL,
-    "POST /v1/notifications/{job_id}/cancel": {Role.SENDER, Role.SUPPORT, Role.ADMIN},
+    "POST /v1/notifications/{job_id}/cancel": {Role.SENDER, Role.URGENT_SENDER, Role.SUPPORT, Role.ADMIN},
     "GET /v1/messages/{id}/timeline": ALL,
     "GET /v1/entities/{entity}/notifications": ALL,
     "GET /v1/types": ALL,

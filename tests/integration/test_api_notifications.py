@@ -255,6 +255,23 @@ async def test_what_was_sent_cannot_be_canceled(api: ApiHarness) -> None:
     assert (answer.status_code, problem(answer)["code"]) == (409, "conflict")
 
 
+@pytest.mark.parametrize("role", [Role.SENDER, Role.URGENT_SENDER, Role.ADMIN])
+@pytest.mark.parametrize("lane", ["critical", "high", "normal", "bulk"])
+async def test_only_some_roles_may_raise_a_lane_and_everybody_may_lower_it(
+    api: ApiHarness, role: Role, lane: str
+) -> None:
+    """The type's own lane is normal."""
+    async with api.client(role) as client:
+        answer = await client.post("/v1/notifications", json=WELCOME | {"lane": lane})
+        if role is Role.SENDER and lane in ("critical", "high"):
+            assert (answer.status_code, problem(answer)["code"]) == (403, "forbidden")
+            assert f"may not raise it to {lane}: leave lane out" in problem(answer)["detail"]
+            assert "use a key with the role urgent-sender or admin" in problem(answer)["detail"]
+        else:
+            assert answer.status_code == 202, answer.text
+            assert (await client.get(answer.headers["location"])).json()["lane"] == lane
+
+
 async def test_not_before_holds_a_notification_back(api: ApiHarness) -> None:
     later = (api.clock.now() + timedelta(hours=1)).isoformat()
     await api.sent(not_before_at=later)

@@ -91,8 +91,10 @@ class Line:
         *,
         account: str = "scripted",
         renderer: Renderer | None = None,
+        slots: int = 10,
     ) -> None:
         self.store, self.clock, self.provider, self.account = store, clock, provider, account
+        self.slots = slots
         self.renderer = renderer or open_renderer()
         self.keyring = Keyring(store, SeededVault())
         self.templates = Library(store)
@@ -114,7 +116,7 @@ class Line:
         )
         calls = OpenCalls(
             accounts=self.accounts,
-            slots=10,
+            slots=self.slots,
             spawn=self._spawn,
             clock=self.clock,
             wake=asyncio.Event(),
@@ -167,11 +169,13 @@ class Line:
         values: dict[str, object] = {"data": {"name": "Sam"}, **changes}
         return await self.accept(SendRequest(type=type_, to=(recipient, *also), **values), key=key)  # type: ignore[arg-type]
 
-    async def accept(self, asked: SendRequest, *, key: str | None = None, tenant_id: str = TENANT) -> SendAnswer:
+    async def accept(
+        self, asked: SendRequest, *, key: str | None = None, tenant_id: str = TENANT, may_raise: bool = True
+    ) -> SendAnswer:
         """Accept a notification as the doors do."""
         origin, now = origin_of(key, self.ids), await self.store.now()
         request = read_request(asked, origin=origin, source_at=now, actor="test", trace=TRACE)
-        return answer_of(await self.sends.send(tenant_id, request))
+        return answer_of(await self.sends.send(tenant_id, request, may_raise=may_raise))
 
     def generate(self) -> Generate:
         """Make the second stage."""

@@ -201,8 +201,9 @@ def test_every_role_is_told_what_it_may_and_only_the_admin_may_everything() -> N
     assert all(grants < set(Grant) for role, grants in GRANTS.items() if role is not Role.ADMIN)
 
 
-def test_sending_mending_switching_and_revealing_are_given_apart() -> None:
+def test_sending_raising_mending_switching_and_revealing_are_given_apart() -> None:
     given = {grant: {role for role in Role if grant in GRANTS[role]} - {Role.ADMIN} for grant in Grant}
-    assert given[Grant.SEND] == {Role.SENDER}
+    assert given[Grant.SEND] == {Role.SENDER, Role.URGENT_SENDER}
+    assert given[Grant.RAISE] == {Role.URGENT_SENDER}
     assert given[Grant.SWITCH] == {Role.AUTHOR}
     assert given[Grant.MEND] == given[Grant.REVEAL] == {Role.SUPPORT}

@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 
 from clarion.catalog.publish import Publisher
-from clarion.client.wire import Entity, Recipient
+from clarion.client.wire import Entity, Recipient, SendRequest
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationScheduler
-from clarion.errors import Conflict, InvalidInput
+from clarion.errors import Conflict, Forbidden, InvalidInput
 from clarion.producers.direct import HORIZON
 from clarion.testing.clock import START_AT, ManualClock
 from clarion.testing.store import SqliteInMemory
@@ -98,10 +98,12 @@ async def test_a_conflict_says_in_what_the_two_differ(line: Line, change: dict[s
     assert refused.value.message == f"the key was used before for something else (it differs in {says})"
 
 
-async def publish(line: Line, folder: Path, *, text: str, channels: tuple[str, ...] = ("sms",)) -> None:
+async def publish(
+    line: Line, folder: Path, *, text: str, channels: tuple[str, ...] = ("sms",), lane: str = "high"
+) -> None:
     """Publish a version of the type `ping`."""
     (folder / "ping").mkdir(parents=True)
-    head = 'key = "ping"\ntitle = "Ping"\ncategory = "security"\nlane = "high"\n'
+    head = f'key = "ping"\ntitle = "Ping"\ncategory = "security"\nlane = "{lane}"\n'
     (folder / "ping" / "definition.toml").write_text(f"{head}channels = {list(channels)}\n")
     for channel in channels:
         (folder / "ping" / f"{channel}.liquid").write_text(text)
@@ -128,3 +130,39 @@ async def test_a_repeat_is_answered_though_the_present_template_would_refuse_it(
     for key in ("other", None):
         with pytest.raises(InvalidInput):
             await line.send(**given, key=key)
+
+
+async def asked_in(line: Line, lane: Lane, *, may_raise: bool, key: str | None = None) -> UUID:
+    """Send the type `ping`, whose own lane is high, in another."""
+    asked = SendRequest(type="ping", to=(Recipient(address="+447700900001"),), data={"name": "Sam"}, lane=lane)
+    return (await line.accept(asked, key=key, may_raise=may_raise)).job_id
+
+
+async def test_a_lane_above_the_types_own_is_for_those_who_may_raise_it(line: Line, tmp_path: Path) -> None:
+    await publish(line, tmp_path, text="hello")
+    with pytest.raises(Forbidden) as refused:
+        await asked_in(line, Lane.CRITICAL, may_raise=False)
+    assert not await line.store.rows(TENANT, NotificationScheduler)
+    assert str(refused.value) == (
+        "the notification type 'ping' is sent in the high lane, and this key may not raise it to critical: leave lane "
+        "out, name one that is no more urgent, or use a key with the role urgent-sender or admin"
+    )
+    for lane in (Lane.HIGH, Lane.NORMAL, Lane.BULK):
+        await asked_in(line, lane, may_raise=False)
+    await asked_in(line, Lane.CRITICAL, may_raise=True)
+    assert [row.lane for row in await line.store.rows(TENANT, NotificationScheduler)] == [
+        *(Lane.HIGH, Lane.NORMAL, Lane.BULK, Lane.CRITICAL)
+    ]
+
+
+async def test_a_repeat_is_answered_though_the_type_has_a_less_urgent_lane_by_now(line: Line, tmp_path: Path) -> None:
+    """F-03: what was no raise when it was first asked for is answered, and nothing new may come of it."""
+    await publish(line, tmp_path / "1", text="hello", lane="critical")
+    first = await asked_in(line, Lane.CRITICAL, may_raise=False, key="k")
+    await publish(line, tmp_path / "2", text="hello", lane="bulk")
+    assert await asked_in(line, Lane.CRITICAL, may_raise=False, key="k") == first
+    with pytest.raises(Conflict):
+        await asked_in(line, Lane.HIGH, may_raise=False, key="k")
+    with pytest.raises(Forbidden):
+        await asked_in(line, Lane.CRITICAL, may_raise=False, key="other")
+    assert len(await line.store.rows(TENANT, NotificationScheduler)) == 1

@@ -59,6 +59,7 @@ def test_codes_do_not_change() -> None:
         "invalid-key",
         "invalid-address",
         "unknown-version",
+        "forbidden",
         "conflict",
         "gone",
         "render-failed",

@@ -13,7 +13,7 @@ from clarion.api.contract import CONTRACT, Contract
 from clarion.api.problem import Refusal
 from clarion.catalog.access import GRANTS, Access, Caller
 from clarion.dispatch.request import Trace
-from clarion.errors import BrokenInvariant
+from clarion.errors import BrokenInvariant, Forbidden
 from clarion.ports.catalog import Role
 
 CALLER: Final = "caller"
@@ -51,10 +51,8 @@ class Authentication:
             )
         if not caller.may(contract.grant):
             roles = " or ".join(role for role in Role if contract.grant in GRANTS[role])
-            raise Refusal(
-                HTTPStatus.FORBIDDEN,
-                "forbidden",
-                f"a key with the role {caller.role} may not {contract.grant}: use a key with the role {roles}",
+            raise Forbidden(
+                f"a key with the role {caller.role} may not {contract.grant}", hint=f"use a key with the role {roles}"
             )
         connection.scope["state"][CALLER] = caller
 

@@ -46,7 +46,12 @@ async def send_notification(request: AnyRequest, context: InjectedContext) -> Re
     key = read_idempotency_key(request)
     body = await read_body(request, wire.SendRequest)
     answer = await context.operations.notifications.send(
-        caller.tenant_id, body, key=key, actor=caller.actor, trace=trace_of(request)
+        caller.tenant_id,
+        body,
+        key=key,
+        actor=caller.actor,
+        trace=trace_of(request),
+        may_raise=caller.may(Grant.RAISE),
     )
     return Response(answer, headers={"location": f"{PATH}/{answer.job_id}"})
 

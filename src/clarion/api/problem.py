@@ -36,6 +36,7 @@ _ASK_OPERATOR: Final = "whoever runs this installation has to repair it; the log
 KINDS: Final[dict[type[ClarionError], Kind]] = {
     errors.InvalidInput: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="A value cannot be accepted"),
     errors.RenderFailed: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="The message cannot be rendered"),
+    errors.Forbidden: Kind(status=HTTPStatus.FORBIDDEN, title=HTTPStatus.FORBIDDEN.phrase),
     errors.Conflict: Kind(status=HTTPStatus.CONFLICT, title="It contradicts what is stored"),
     errors.Gone: Kind(status=HTTPStatus.GONE, title="The key was used up"),
     errors.SignatureRefused: Kind(status=HTTPStatus.UNAUTHORIZED, title="The signature does not hold"),

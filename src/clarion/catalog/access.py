@@ -40,6 +40,7 @@ class Grant(StrEnum):
 
     VIEW = "view"  # notifications, histories, types, uncertain messages, support cases
     SEND = "send"
+    RAISE = "raise"  # send in a more urgent lane than the type's own
     CANCEL = "cancel"
     SWITCH = "switch"  # notification types on and off
     MEND = "mend"  # retry messages, resolve support cases
@@ -51,6 +52,7 @@ GRANTS: Final[Mapping[Role, frozenset[Grant]]] = {
     Role.VIEWER: frozenset({Grant.VIEW}),
     Role.AUTHOR: frozenset({Grant.VIEW, Grant.SWITCH}),
     Role.SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.CANCEL}),
+    Role.URGENT_SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.RAISE, Grant.CANCEL}),
     Role.SUPPORT: frozenset({Grant.VIEW, Grant.CANCEL, Grant.MEND, Grant.AUDIT, Grant.REVEAL}),
     Role.ADMIN: frozenset(Grant),
 }

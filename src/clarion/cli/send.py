@@ -44,7 +44,9 @@ def send(
     entity: Annotated[
         str | None, typer.Option(help="What it is about; its history has it then.", metavar="TYPE:GUID")
     ] = None,
-    lane: Annotated[Lane | None, typer.Option(help="How urgent it is, instead of the type's own lane.")] = None,
+    lane: Annotated[
+        Lane | None, typer.Option(help="How urgent it is, instead of the type's own lane; it may be more urgent.")
+    ] = None,
     not_before: Annotated[
         str | None,
         typer.Option(
@@ -101,10 +103,13 @@ def cancel(
 
 
 async def accept(session: Session, asked: wire.SendRequest, *, key: str | None) -> wire.SendAnswer:
-    """Send; what is refused is named as it was typed, and where the type is unknown, those that come near."""
+    """Send; what is refused is named as it was typed, and where the type is unknown, those that come near.
+
+    Whoever can write to the store is asked for no role: they could make themselves any key.
+    """
     try:
         return await session.operations.notifications.send(
-            session.tenant_id, asked, key=key, actor=session.actor, trace=session.trace
+            session.tenant_id, asked, key=key, actor=session.actor, trace=session.trace, may_raise=True
         )
     except InvalidInput as error:
         if error.field != "type":

@@ -81,7 +81,16 @@ class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     to: Annotated[tuple[Recipient, ...], msgspec.Meta(min_length=1, max_length=NAMED_MAX)]
     data: Annotated[dict[str, object], msgspec.Meta(description="what the templates merge in")] = {}
     entity: Entity | None = None
-    lane: Annotated[Lane, msgspec.Meta(description="how urgent, instead of the type's own lane")] | None = None
+    lane: (
+        Annotated[
+            Lane,
+            msgspec.Meta(
+                description="how urgent, instead of the type's own lane; a more urgent one needs a key with the role "
+                "urgent-sender or admin"
+            ),
+        ]
+        | None
+    ) = None
     not_before_at: Annotated[datetime, msgspec.Meta(tz=True, description="send no earlier than this")] | None = None
 
 

@@ -33,12 +33,17 @@ class Channel(StrEnum):
 
 
 class Lane(StrEnum):
-    """How urgent a message is; each lane has capacity of its own."""
+    """How urgent a message is, the most urgent first; lanes share capacity by weight (`domain.share`)."""
 
     CRITICAL = "critical"
     HIGH = "high"
     NORMAL = "normal"
     BULK = "bulk"
+
+    def is_above(self, other: "Lane") -> bool:
+        """Tell whether this lane is the more urgent one."""
+        lanes = list(Lane)
+        return lanes.index(self) < lanes.index(other)
 
 
 class IdentityDomain(StrEnum):

@@ -35,12 +35,22 @@ class Notifications:
         self._wake = wake
 
     async def send(
-        self, tenant_id: str, asked: wire.SendRequest, *, key: str | None, actor: str, trace: Trace
+        self,
+        tenant_id: str,
+        asked: wire.SendRequest,
+        *,
+        key: str | None,
+        actor: str,
+        trace: Trace,
+        may_raise: bool = False,
     ) -> wire.SendAnswer:
-        """Accept a notification, once for its key: it is stored when this returns (I-24), and the workers send it."""
+        """Accept a notification, once for its key: it is stored when this returns (I-24), and the workers send it.
+
+        `may_raise` says whether it may go in a more urgent lane than the type's own.
+        """
         origin, now = origin_of(key, self._ids), await self._store.now()
         request = read_request(asked, origin=origin, source_at=now, actor=actor, trace=trace)
-        answer = answer_of(await self._sends.send(tenant_id, request))
+        answer = answer_of(await self._sends.send(tenant_id, request, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
         return answer

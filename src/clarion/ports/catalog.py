@@ -19,6 +19,7 @@ class Role(StrEnum):
     VIEWER = "viewer"
     AUTHOR = "author"
     SENDER = "sender"
+    URGENT_SENDER = "urgent-sender"
     SUPPORT = "support"
     ADMIN = "admin"
 

@@ -18,7 +18,7 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
-from clarion.errors import Conflict, Gone, InvalidInput, Superseded
+from clarion.errors import Conflict, Forbidden, Gone, InvalidInput, Superseded
 from clarion.ports.clock import Ids
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import Templates
@@ -50,16 +50,19 @@ class DirectSends:
         self._templates = templates
         self._renderer = renderer
 
-    async def send(self, tenant_id: str, request: JobRequest) -> Ensured[NotificationJob]:
-        """Accept a notification, once for its key; raise Conflict, Gone or InvalidInput where it cannot be.
+    async def send(self, tenant_id: str, request: JobRequest, *, may_raise: bool) -> Ensured[NotificationJob]:
+        """Accept a notification, once for its key; raise Conflict, Forbidden, Gone or InvalidInput where it cannot be.
 
-        The request is as its caller asked for it; what the notification type decides is filled in here.
+        The request is as its caller asked for it; what the notification type decides is filled in here. `may_raise`
+        says whether the caller may ask for a more urgent lane than the type's own.
         """
         _check_time(request)
         version, bundle = await self._published(tenant_id, request.event_type)
         try:
+            if not may_raise:
+                _check_lane(request, bundle)
             self._check_template(bundle, request)
-        except InvalidInput:
+        except (Forbidden, InvalidInput):
             # Under a key that was used before, the template of its first use counts and not the present one (F-03).
             key = request.origin.idempotency_key if isinstance(request.origin, Direct) else None
             if key is None or not await self._dispatcher.is_key_known(tenant_id, OPERATION, key):
@@ -154,6 +157,17 @@ def _check_time(request: JobRequest) -> None:
     if not_before_at - request.source_at > HORIZON:
         raise InvalidInput(
             "it is too far ahead", field="not_before_at", hint=f"send within the next {HORIZON.days} days"
+        )
+
+
+def _check_lane(request: JobRequest, bundle: Bundle) -> None:
+    """Refuse a lane that is more urgent than the type's own."""
+    own = bundle.definition.lane
+    if request.lane is not None and request.lane.is_above(own):
+        raise Forbidden(
+            f"the notification type {request.event_type!r} is sent in the {own} lane, and this key may not raise it to "
+            f"{request.lane}",
+            hint="leave lane out, name one that is no more urgent, or use a key with the role urgent-sender or admin",
         )
 
 
