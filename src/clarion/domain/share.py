@@ -1,52 +1,162 @@
-"""Sharing out call slots: lanes by reserved capacity, tenants evenly, flows evenly within their tenant.
+"""Sharing out call slots: lanes by weight, tenants in turn within a lane, flows in turn within their tenant.
 
-A lane may claim only while fewer slots are busy than its ceiling, so that a backlog of bulk mail never takes the last
-slots from a one-time code. A tenant's part does not grow with the number of its flows. Who is served first moves on
-with every round, so nobody is always last. Pure arithmetic.
+A lane that has work always gets its part, so a backlog in an urgent lane slows the others down and never stops them. A
+tenant's part does not grow with the number of its flows. Whose turn it is carries over from round to round, so that the
+parts come out right even where one slot becomes free at a time.
+
+Two reserves stay out of it. Some slots are left to the critical lane, so that a campaign never takes the last one from
+a one-time code. And some are left to tenants that have no call open in any lane, so that nobody waits for the end of
+somebody else's calls, however slow these are. Pure arithmetic; what was really claimed is told to it afterwards.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heapreplace
+from typing import Final, Generic, TypeVar
 
 from clarion.domain.claim import FlowHead
 from clarion.domain.identity import Lane
 
-CEILING: Final[Mapping[Lane, float]] = {Lane.CRITICAL: 1.0, Lane.HIGH: 0.95, Lane.NORMAL: 0.9, Lane.BULK: 0.75}
-"""A lane claims only while less than this share of the slots is busy.
+WEIGHT: Final[Mapping[Lane, int]] = {Lane.CRITICAL: 8, Lane.HIGH: 4, Lane.NORMAL: 2, Lane.BULK: 1}
+"""How many slots a lane gets for one of bulk, while all of them have work."""
 
-The slots above it are left for more urgent lanes: a few idle slots are cheaper than a one-time code that comes too late
-for its login.
-"""
+COST: Final[Mapping[Lane, int]] = {lane: max(WEIGHT.values()) // weight for lane, weight in WEIGHT.items()}
+"""What one slot counts for in the lanes' turns: a lane of twice the weight is charged half."""
 
-_SLOTS_WORTH_SHARING: Final = 4
-"""With fewer slots than that, a reserve would be most of them."""
+Holders = Mapping[tuple[Lane, str], int]
+"""How many slots each lane of each tenant holds now."""
 
-T = TypeVar("T")
-
-
-def allot(heads: Iterable[FlowHead], *, slots: int, busy: int, turns: Mapping[Lane, int]) -> dict[int, int]:
-    """Give flows their quotas of the free slots; a lane's turn grows by one with every round that dealt it any."""
-    waiting: dict[Lane, dict[str, list[int]]] = {lane: {} for lane in Lane}
-    for head in heads:
-        waiting[head.lane].setdefault(head.tenant_id, []).append(head.flow_id)
-    quotas: dict[int, int] = {}
-    for lane, tenants in waiting.items():  # most urgent first, as the enum lists them
-        free = max(0, _ceiling(lane, slots) - busy)
-        names = sorted(tenants) if free else []
-        for name, part in _dealt(names, free, first=turns[lane]):
-            # A tenant is first once in as many turns as there are tenants; only then does its next flow come first,
-            # or tenants and flows could turn in step and one flow would never be met.
-            quotas.update(_dealt(sorted(tenants[name]), part, first=turns[lane] // len(names)))
-            busy += part
-    return quotas
+K = TypeVar("K")
 
 
-def _ceiling(lane: Lane, slots: int) -> int:
-    return slots if slots < _SLOTS_WORTH_SHARING else int(slots * CEILING[lane])
+def kept_for_critical(slots: int) -> int:
+    """Return how many slots no lane but the critical one may take; with fewer than four it would be most of them."""
+    return max(1, slots // 16) if slots >= 4 else 0
 
 
-def _dealt(takers: list[T], number: int, *, first: int) -> Iterator[tuple[T, int]]:
-    """Deal a number out evenly, what is left over from the one at `first` on; who gets nothing is left out."""
-    each, over = divmod(number, len(takers)) if takers else (0, 0)
-    for place in range(min(number, len(takers))):
-        yield takers[(first + place) % len(takers)], each + (place < over)
+def kept_for_newcomers(slots: int) -> int:
+    """Return how many slots are left to tenants that hold none; with fewer than eight it would be too many of them."""
+    return max(1, slots // 32) if slots >= 8 else 0
+
+
+def portions(number: int) -> dict[Lane, int]:
+    """Divide a batch among the lanes by weight; an urgent lane is first with what cannot be divided."""
+    dealt = Turns[Lane](COST).deal(number, list(Lane))
+    return {lane: dealt.get(lane, 0) for lane in Lane}
+
+
+class Share:
+    """The turns of lanes, tenants and flows in one pump."""
+
+    def __init__(self) -> None:
+        """Begin with everybody alike."""
+        self._lanes = Turns[Lane](COST)
+        self._tenants: dict[Lane, Turns[str]] = {lane: Turns() for lane in Lane}
+        self._flows: dict[tuple[Lane, str], Turns[int]] = defaultdict(Turns)
+        self._newcomers: set[int] = set()  # flows whose quota of the last round was no turn of their lane
+
+    def allot(self, heads: Iterable[FlowHead], *, slots: int, held: Holders) -> dict[int, int]:
+        """Give flows that have work their quotas of the free slots."""
+        waiting: dict[Lane, dict[str, list[int]]] = {lane: {} for lane in Lane}
+        for head in heads:
+            waiting[head.lane].setdefault(head.tenant_id, []).append(head.flow_id)
+        calls: Counter[str] = Counter()
+        for (_, tenant_id), number in held.items():
+            calls[tenant_id] += number
+        urgent = sum(number for (lane, _), number in held.items() if lane is Lane.CRITICAL)
+        kept, others = kept_for_critical(slots), kept_for_newcomers(slots)
+        free = slots - calls.total()
+        room = slots - kept - (calls.total() - urgent)  # for the lanes below critical
+        # The critical lane fills its reserve first; above that the lanes share by weight.
+        first = max(0, min(free, kept - urgent)) if waiting[Lane.CRITICAL] else 0
+        lanes = [lane for lane in Lane if waiting[lane]]
+        parts = Counter(self._parts(free - first - others, lanes, room=room - others))
+        parts[Lane.CRITICAL] += first
+        quotas: dict[int, int] = {}
+        for lane, part in parts.items():
+            room -= part if lane is not Lane.CRITICAL else 0
+            tenants = sorted(waiting[lane], key=lambda name: (calls[name], name))
+            for name, mine in self._tenants[lane].deal(part, tenants).items():
+                quotas |= self._flows[lane, name].deal(mine, sorted(waiting[lane][name]))
+                calls[name] += mine
+        # What is left goes to tenants that hold nothing and got nothing, one slot each.
+        self._newcomers = set()
+        for lane in Lane:
+            left = free - sum(quotas.values())
+            left = max(0, left if lane is Lane.CRITICAL else min(left, room))
+            newcomers = self._tenants[lane].order([name for name in sorted(waiting[lane]) if not calls[name]])
+            for name in newcomers[:left]:
+                given = self._flows[lane, name].deal(1, sorted(waiting[lane][name]))
+                self._newcomers |= given.keys()
+                quotas |= given
+                calls[name] += 1
+                room -= 1 if lane is not Lane.CRITICAL else 0
+        return quotas
+
+    def count(self, head: FlowHead, number: int) -> None:
+        """Note what a flow was given of the last round; one that was asked in vain had its turn too, so count one."""
+        if head.flow_id not in self._newcomers:
+            self._lanes.count(head.lane, number)
+        self._tenants[head.lane].count(head.tenant_id, number)
+        self._flows[head.lane, head.tenant_id].count(head.flow_id, number)
+
+    def _parts(self, number: int, lanes: Sequence[Lane], *, room: int) -> dict[Lane, int]:
+        """Divide slots among the lanes that have work, with no more than `room` for those below critical."""
+        below = [lane for lane in lanes if lane is not Lane.CRITICAL]
+        if Lane.CRITICAL not in lanes:
+            return self._lanes.deal(min(number, room), below)
+        if room <= 0 or not below:
+            return self._lanes.deal(number, [Lane.CRITICAL])
+        parts = self._lanes.deal(number, lanes)
+        if number - parts.get(Lane.CRITICAL, 0) > room:
+            parts = self._lanes.deal(room, below) | {Lane.CRITICAL: number - room}
+        return parts
+
+
+class Turns(Generic[K]):
+    """Whose turn it is among some takers: everybody has an account of what they were given, and the lowest is next.
+
+    Who was away begins at the lowest account of those who wait, so nobody saves turns up; and nobody is held to be more
+    than one turn ahead, so what was given beside the turns, from a reserve, delays nobody for long.
+    """
+
+    def __init__(self, cost: Mapping[K, int] | None = None) -> None:
+        """Begin with everybody alike; `cost` is what a slot counts for, one unless it says otherwise."""
+        self._cost = cost or {}
+        self._accounts: dict[K, int] = {}
+        self._lowest = 0
+
+    def deal(self, number: int, takers: Sequence[K]) -> dict[K, int]:
+        """Deal a number out among those who wait, to equals in the order given; who gets nothing is left out."""
+        if number <= 0 or not takers:
+            return {}
+        turns = [(account, place) for place, account in enumerate(self._look(takers))]
+        if len(turns) == 1:
+            return {takers[0]: number}
+        heapify(turns)
+        dealt: Counter[K] = Counter()
+        for _ in range(number):
+            account, place = turns[0]
+            taker = takers[place]
+            dealt[taker] += 1
+            heapreplace(turns, (account + self._cost.get(taker, 1), place))
+        return dict(dealt)
+
+    def order(self, takers: Sequence[K]) -> list[K]:
+        """Return takers in the order of their turns."""
+        accounts = {taker: self._accounts.get(taker, self._lowest) for taker in takers}
+        return sorted(takers, key=lambda taker: max(accounts[taker], self._lowest))
+
+    def count(self, taker: K, number: int) -> None:
+        """Note what somebody was given."""
+        account = max(self._accounts.get(taker, 0), self._lowest)
+        self._accounts[taker] = account + number * self._cost.get(taker, 1)
+
+    def _look(self, takers: Sequence[K]) -> list[int]:
+        """Return the accounts of those who wait, and forget those who are no better remembered than forgotten."""
+        accounts = {taker: max(self._accounts.get(taker, 0), self._lowest) for taker in takers}
+        self._lowest = min(accounts.values())
+        for taker, account in accounts.items():
+            self._accounts[taker] = accounts[taker] = min(account, self._lowest + self._cost.get(taker, 1))
+        self._accounts = {taker: account for taker, account in self._accounts.items() if account > self._lowest}
+        return list(accounts.values())

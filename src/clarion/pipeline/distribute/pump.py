@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 import structlog
 
 from clarion.domain.call_times import LEASE
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
 from clarion.domain.identity import Lane
-from clarion.domain.share import allot
+from clarion.domain.share import Share
 from clarion.errors import ClarionError, OperatorError
 from clarion.pipeline.distribute.open_calls import OpenCalls
 from clarion.pipeline.distribute.prepare import Preparation
@@ -58,7 +59,8 @@ class Distribute:
         self._next_due = float("inf")
         self._lows: dict[int, LowMark] = {}
         self._lows_since = 0.0
-        self._turns = dict.fromkeys(Lane, 0)
+        self._share = Share()
+        self._held: dict[tuple[UUID, int], tuple[Lane, str]] = {}  # whose the slots are, by claim token and row
         self._stopping = False
 
     @property
@@ -108,6 +110,8 @@ class Distribute:
         except ClarionError:
             await self._record_apart(results)
         self._calls.recorded(len(results))
+        for result in results:
+            del self._held[result.claim_token, result.id]
         if self._heads:
             self._next_due = self._clock.monotonic()  # a closed row may have made the next of its order key due
         else:
@@ -138,7 +142,7 @@ class Distribute:
         for message, ready in [(message, self._preparation.ready(message, asked_at)) for message in claimed]:
             self._calls.start(message, ready)
         self._after_claim(quotas, claimed)
-        return len(claimed)
+        return len(claimed) or len(self._heads)  # where flows gave nothing, others have their part without a rest
 
     async def _discover(self) -> None:
         """Bring into memory what the next claim and its calls need: flows with work, keys and templates."""
@@ -163,9 +167,7 @@ class Distribute:
     def _quotas(self) -> list[FlowQuota]:
         """Share the free slots out among the flows whose account is at work."""
         heads = [head for head in self._heads.values() if self._calls.accounts.is_at_work(self._account(head))]
-        shares = allot(heads, slots=self._calls.slots, busy=self._calls.busy, turns=self._turns)
-        for lane in {self._heads[flow_id].lane for flow_id in shares}:
-            self._turns[lane] += 1
+        shares = self._share.allot(heads, slots=self._calls.slots, held=Counter(self._held.values()))
         return [
             FlowQuota(
                 flow_id=flow_id,
@@ -181,12 +183,15 @@ class Distribute:
         return head.account or self._routes[head.route]
 
     def _after_claim(self, quotas: list[FlowQuota], claimed: list[ClaimedMessage]) -> None:
-        """Move low marks on, and forget the flows that gave less than they were asked for."""
+        """Note whose the slots are now, move low marks on, and forget the flows that gave less than asked for."""
+        for message in claimed:
+            self._held[message.claim_token, message.id] = self._heads[message.flow_id].lane, message.tenant_id
         got = Counter(message.flow_id for message in claimed)
         last = {message.flow_id: message for message in claimed}
         for flow_id, message in last.items():
             if self._heads[flow_id].lane is not Lane.CRITICAL:
                 self._lows[flow_id] = LowMark(due_at=message.was_due_at, id=message.id)
         for quota in quotas:
+            self._share.count(self._heads[quota.flow_id], max(1, got[quota.flow_id]))
             if got[quota.flow_id] < quota.quota:
                 self._heads.pop(quota.flow_id, None)
