@@ -17,6 +17,7 @@ from clarion.client.wire import Recipient, SendAnswer, SendRequest
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Trace
 from clarion.domain.call import Accepted, Call, CallOutcome, Replay
+from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel, Identity
@@ -92,10 +93,11 @@ class Line:
         account: str = "scripted",
         renderer: Renderer | None = None,
         slots: int = 10,
+        times: CallTimes = CALL_TIMES,
     ) -> None:
         self.store, self.clock, self.provider, self.account = store, clock, provider, account
-        self.slots = slots
         self.renderer = renderer or open_renderer()
+        self.slots, self.times = slots, times
         self.keyring = Keyring(store, SeededVault())
         self.templates = Library(store)
         self.dispatcher = DeliveryDispatcher(store=store, blobs=open_blobs("memory://"), keyring=self.keyring)
@@ -120,6 +122,7 @@ class Line:
             spawn=self._spawn,
             clock=self.clock,
             wake=asyncio.Event(),
+            timeout=self.times.timeout,
             observe=self._observed,
         )
         return Distribute(
@@ -129,6 +132,7 @@ class Line:
             calls=calls,
             clock=self.clock,
             ids=SeededIds(f"pump-{channel}"),
+            times=self.times,
         )
 
     def _observed(self, message: ClaimedMessage, outcome: CallOutcome, took: float) -> None:
@@ -190,8 +194,9 @@ class Line:
 
     async def queue(self) -> None:
         """Run the stages before the calls."""
-        await Schedule(queue=self.store, facts=self.store).step()
-        await self.generate().step()
+        for step in (Schedule(queue=self.store, facts=self.store).step, self.generate().step):
+            while await step():
+                pass
 
     async def drain(self) -> None:
         """Run every stage until none has anything to do."""

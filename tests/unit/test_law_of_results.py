@@ -3,8 +3,8 @@
 The law is written by hand from the design (docs/explanation/uncertain-sends.md, I-17, I-18, F-28 to F-37) and decision
 0024. Each line of a table is one case. `earlier` says whether another call of the row may have arrived, `final` that
 its attempts are used up; `due` that it waits for so long from now, `waits` that it waits for a decision, `counts`
-whether the attempt does, `cases` what a person is told. A row that is no longer uncertain is `free`: any account may
-send it again.
+what does: the attempt (`yes`), or one more claim without a call, of which too many end a row (`claim`); `cases` what a
+person is told. A row that is no longer uncertain is `free`: any account may send it again.
 """
 
 from datetime import timedelta
@@ -30,6 +30,7 @@ OUTCOMES: dict[str, CallOutcome] = {
     "nobody": Refused(reason="no such mailbox", recipient_not_found=True),
     "unknown": Unknown(reason="no reply"),
     "not called": NotCalled(reason="not ready"),
+    "no time": NotCalled(reason="the merges before it took too long", counts=False),
     "never called": NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL),
     "too late": NotCalled(reason="the window is over", leads_to=OutgoingStatus.UNCERTAIN),
 }
@@ -54,11 +55,12 @@ refused        yes      *     | Uncertain       -      -      Refused        yes
 nobody         no       *     | FailedFinal     -      -      Refused        yes     not found  -
 nobody         yes      *     | Uncertain       -      -      Refused        yes     not found  -
 unknown        *        *     | Uncertain       -      yes    Unknown        yes     -          -
-not called     *        *     | RetryReady      delay  -      -              no      -          -
-never called   no       *     | FailedFinal     -      -      -              no      -          never called
-never called   yes      *     | Uncertain       -      -      -              no      -          never called
-too late       no       *     | RetryReady      delay  -      -              no      -          -
-too late       yes      *     | Uncertain       -      yes    -              no      -          -
+not called     *        *     | RetryReady      delay  -      -              claim   -          -
+no time        *        *     | RetryReady      delay  -      -              no      -          -
+never called   no       *     | FailedFinal     -      -      -              claim   -          never called
+never called   yes      *     | Uncertain       -      -      -              claim   -          never called
+too late       no       *     | RetryReady      delay  -      -              claim   -          -
+too late       yes      *     | Uncertain       -      yes    -              claim   -          -
 """
 
 # A row that was rescued to Uncertain, and the late reply of its own claim. `earlier`: another claim's call is unknown.
@@ -83,12 +85,14 @@ refused        yes      *     | Uncertain       -      -      Refused   yes     
 nobody         no       *     | FailedFinal     -      -      Refused   yes     yes   -
 nobody         yes      *     | Uncertain       -      -      Refused   yes     -     -
 unknown        *        *     | -               -      -      Unknown   yes     -     -
-not called     no       *     | RetryReady      delay  -      dropped   no      yes   -
-not called     yes      *     | RetryReady      delay  -      dropped   no      -     -
-never called   no       *     | FailedFinal     -      -      dropped   no      yes   never called
-never called   yes      *     | Uncertain       -      -      dropped   no      -     never called
-too late       no       *     | RetryReady      delay  -      dropped   no      yes   -
-too late       yes      *     | Uncertain       -      yes    dropped   no      -     -
+not called     no       *     | RetryReady      delay  -      dropped   claim   yes   -
+no time        no       *     | RetryReady      delay  -      dropped   no      yes   -
+not called     yes      *     | RetryReady      delay  -      dropped   claim   -     -
+no time        yes      *     | RetryReady      delay  -      dropped   no      -     -
+never called   no       *     | FailedFinal     -      -      dropped   claim   yes   never called
+never called   yes      *     | Uncertain       -      -      dropped   claim   -     never called
+too late       no       *     | RetryReady      delay  -      dropped   claim   yes   -
+too late       yes      *     | Uncertain       -      yes    dropped   claim   -     -
 """
 
 # Where an acceptance leads a row that is elsewhere, whoever holds it now (I-17, I-18): it is evidence, and the row has
@@ -159,7 +163,7 @@ def told(ruling: Ruling) -> dict[str, str]:
         "due": {None: "-", DELAY: "delay"}.get(ruling.delay, "another time"),
         "waits": "yes" if ruling.settles else "-",
         "attempt": "dropped" if ruling.dropped_attempt == 2 else attempt.status if attempt is not None else "-",
-        "counts": "no" if ruling.is_taken_back else "yes",
+        "counts": "yes" if not ruling.is_taken_back else "claim" if ruling.is_not_called else "no",
         "class": {"": "-", "recipient-not-found": "not found"}.get(ruling.reason_class, ruling.reason_class),
         "free": "yes" if ruling.frees else "-",
         "cases": told_cases(ruling),

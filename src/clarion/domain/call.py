@@ -70,11 +70,13 @@ class NotCalled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """No byte left, so the attempt does not count: the row waits for the next one, unless it leads elsewhere.
 
     It leads to `FailedFinal` where no call can ever be made of it or none could be for too often, and to `Uncertain`
-    where an earlier one may have arrived and must not be repeated.
+    where an earlier one may have arrived and must not be repeated. It `counts` towards too often unless the message had
+    no part in it: its merge never began, or its call had no time left.
     """
 
     reason: str
     leads_to: OutgoingStatus = OutgoingStatus.RETRY_READY
+    counts: bool = True
 
 
 CallOutcome = Accepted | Deferred | Refused | Misconfigured | Unknown | NotCalled

@@ -109,7 +109,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
 
     `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
     address version). `was_due_at` and `id` make the flow's next low mark.
-    `not_called` says how often it was claimed before and never called.
+    `not_called` says how often it was claimed before and could not be called.
     `unknown_for` is how long ago, by the store's clock when it was claimed, the first call was made of which nobody
     knows; None where there is none such.
     The order of the fields is that of the columns in PostgreSQL's claim: it makes these by the thousand.

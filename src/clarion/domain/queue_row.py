@@ -86,6 +86,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pins: bool = False  # to the flow of its account; unknown since its claim, unless it was so before
     frees: bool = False  # back to the flow of no account: every call of it is proven refused
     is_taken_back: bool = False  # the claim came to no call, so its attempt does not count
+    is_not_called: bool = False  # one more of the claims that came to no call and end a row when they are too many
     is_forgiven: bool = False  # claims that came to no call are counted from nought again
     is_authorised: bool = False  # the next call may be made though an earlier one may have arrived
     is_duplicate: bool = False  # it is replayed though it may arrive twice, which is counted

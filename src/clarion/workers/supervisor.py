@@ -6,13 +6,12 @@ left to its lease, like after a crash.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import timedelta
 from functools import partial
 
 import structlog
 
 from clarion.bootstrap import Platform
-from clarion.domain.call_times import CALL_TIMES
+from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.identity import Channel
 from clarion.errors import OperatorError
 from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation
@@ -105,7 +104,7 @@ class Supervisor:
             timeout=self._timings.calls.timeout,
             observe=self._observe,
         )
-        pump = open_pump(e, channel, calls=calls, lease=self._timings.calls.lease)
+        pump = open_pump(e, channel, calls=calls, times=self._timings.calls)
         self._wake_up.listen(Topic.OUTGOING, pump.hint)
 
         async def step() -> int:
@@ -128,10 +127,8 @@ class Supervisor:
         )
 
 
-def open_pump(
-    platform: Platform, channel: Channel, *, calls: OpenCalls, lease: timedelta = CALL_TIMES.lease
-) -> Distribute:
-    """Make the pump of a channel; its rows are claimed under this lease."""
+def open_pump(platform: Platform, channel: Channel, *, calls: OpenCalls, times: CallTimes = CALL_TIMES) -> Distribute:
+    """Make the pump of a channel."""
     preparation = Preparation(
         keyring=platform.keyring,
         templates=platform.templates,
@@ -146,7 +143,7 @@ def open_pump(
         calls=calls,
         clock=platform.clock,
         ids=platform.ids,
-        lease=lease,
+        times=times,
     )
 
 

@@ -10,6 +10,7 @@ from clarion.domain.call import Call, CallOutcome, Misconfigured, NotCalled, Unk
 from clarion.domain.call_times import CALL_TIMEOUT
 from clarion.domain.claim import CallResult, ClaimedMessage
 from clarion.pipeline.distribute.accounts import Accounts
+from clarion.pipeline.distribute.prepare import Ready
 from clarion.ports.clock import Clock
 from clarion.ports.ensure import ITEMS_MAX
 
@@ -73,13 +74,16 @@ class OpenCalls:
         """Let outcomes wait for no others from now on."""
         self._hurried = True
 
-    def start(self, message: ClaimedMessage, ready: tuple[Call, str] | NotCalled) -> None:
-        """Start a claimed message's call (with its content's hash), or take down why there is none."""
+    def start(self, message: ClaimedMessage, ready: Ready, *, begin_until: float) -> None:
+        """Start a claimed message's call, or take down why there is none.
+
+        After `begin_until`, by the monotonic clock, its lease could end before its outcome is recorded.
+        """
         self._in_flight += 1
         if isinstance(ready, NotCalled):
             self._finish(message, ready)
         else:
-            self._spawn(self._call(message, *ready))
+            self._spawn(self._call(message, *ready, begin_until=begin_until))
 
     def give_up(self) -> None:
         """End the calls that got no reply in time. One timer, for the oldest call, instead of one for each."""
@@ -112,9 +116,12 @@ class OpenCalls:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(max(seconds, SHORTEST_WATCH), self.give_up)
 
-    async def _call(self, message: ClaimedMessage, call: Call, content_hash: str) -> None:
+    async def _call(self, message: ClaimedMessage, call: Call, content_hash: str, *, begin_until: float) -> None:
         """Make one call; whatever happens, one result comes of it."""
         started, task = self._clock.monotonic(), asyncio.current_task()
+        if started > begin_until:  # the process stood still since the claim, or did something else
+            self._finish(message, NotCalled(reason="too little was left of its lease", counts=False))
+            return
         outcome: CallOutcome = Unknown(reason="the adapter broke in the middle of the call")
         try:
             if task is not None:

@@ -7,17 +7,17 @@ and the template is fetched before the next claim.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
 import structlog
 
-from clarion.domain.call_times import LEASE
+from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
 from clarion.domain.identity import Lane
 from clarion.domain.share import Share
 from clarion.errors import ClarionError, OperatorError
+from clarion.pipeline.distribute.claim_size import ClaimSizes
 from clarion.pipeline.distribute.open_calls import OpenCalls
 from clarion.pipeline.distribute.prepare import Preparation
 from clarion.ports.clock import Clock, Ids
@@ -44,7 +44,7 @@ class Distribute:
         calls: OpenCalls,
         clock: Clock,
         ids: Ids,
-        lease: timedelta = LEASE,
+        times: CallTimes = CALL_TIMES,
     ) -> None:
         """Serve these routes (route → account), a row under a lease that outlasts its call and its record (I-20)."""
         self._queue = queue
@@ -53,7 +53,8 @@ class Distribute:
         self._calls = calls
         self._clock = clock
         self._ids = ids
-        self._lease = lease
+        self._times = times
+        self._claim_sizes = ClaimSizes()
         self._heads: dict[int, FlowHead] = {}
         self._discovered = float("-inf")
         self._next_due = float("inf")
@@ -136,11 +137,14 @@ class Distribute:
         if not (quotas := self._quotas()):
             return 0
         token, asked_at = self._ids.new_guid(), self._clock.monotonic()
-        claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._lease, actor="distribute")
+        claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._times.lease, actor="distribute")
         # Make all of them ready before the first leaves: an HTTP client's thread that gets its calls one right after
         # the other does not go to sleep in between.
-        for message, ready in [(message, self._preparation.ready(message, asked_at)) for message in claimed]:
-            self._calls.start(message, ready)
+        prepared = self._preparation.prepare(claimed, asked_at=asked_at, merge_max=self._times.merge_max)
+        begin_until = asked_at + self._times.begins_within.total_seconds()
+        for message, ready in prepared.messages:
+            self._calls.start(message, ready, begin_until=begin_until)
+        self._claim_sizes.learn(prepared, merge_max=self._times.merge_max.total_seconds(), slots=self._calls.slots)
         self._after_claim(quotas, claimed)
         return len(claimed) or len(self._heads)  # where flows gave nothing, others have their part without a rest
 
@@ -171,7 +175,7 @@ class Distribute:
         return [
             FlowQuota(
                 flow_id=flow_id,
-                quota=quota,
+                quota=self._claim_sizes.at_most(flow_id, quota),
                 account=self._account(self._heads[flow_id]),
                 low=self._lows.get(flow_id),
             )

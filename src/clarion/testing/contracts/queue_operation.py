@@ -31,6 +31,7 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
     Refused(reason="nobody", recipient_not_found=True),
     Unknown(reason="lost"),
     NotCalled(reason="not ready"),
+    NotCalled(reason="no time was left", counts=False),
     NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL),
     NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN),
 )

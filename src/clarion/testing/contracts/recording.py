@@ -217,6 +217,22 @@ class RecordContract:
         )
         assert (await pump.claim_one()).not_called == 0
 
+    async def test_what_was_not_called_for_no_reason_of_its_own_is_not_held_against_it(
+        self, harness: StoreHarness
+    ) -> None:
+        """Nor is its attempt counted, and what was counted before stays so."""
+        pump = Pump(harness, broadcast=BROADCAST)
+        message = await pump.message()
+        await pump.record(NotCalled(reason="not ready"), await pump.claim_one())
+        for _ in range(NOT_CALLED_MAX):
+            claimed = await pump.claim_one()
+            assert (claimed.not_called, claimed.attempts) == (1, 1)
+            outcome = NotCalled(reason="no time was left", counts=False)
+            assert await pump.record(outcome, claimed) == [OutgoingStatus.RETRY_READY]
+        await pump.record(NotCalled(reason="not ready"), await pump.claim_one())
+        seen = await pump.seen(message.id)
+        assert (seen.entry.not_called, seen.entry.attempts, seen.attempts) == (2, 0, [])
+
     async def test_what_can_never_be_called_with_ends_without_an_attempt(self, harness: StoreHarness) -> None:
         """No call was made, so none is written; the job's messages are one case."""
         pump = Pump(harness, broadcast=BROADCAST)

@@ -162,6 +162,7 @@ def _written(row: LockedRow, ruling: Ruling, flow_id: int, actor: str) -> Row:
         ruling.settles,
         actor if ruling.is_called_off else None,
         int(ruling.is_taken_back),
+        int(ruling.is_not_called),
         ruling.is_forgiven,
         int(ruling.is_duplicate),
         ruling.is_authorised,

@@ -57,7 +57,7 @@ SET
   cancel_at = CASE WHEN g.called_off_by IS NULL THEN o.cancel_at ELSE now() END,
   cancel_actor = coalesce(g.called_off_by, o.cancel_actor),
   attempts = o.attempts - g.taken_back,
-  not_called = CASE WHEN g.is_forgiven THEN 0 ELSE o.not_called + g.taken_back END,
+  not_called = CASE WHEN g.is_forgiven THEN 0 ELSE o.not_called + g.not_called END,
   replays = o.replays + g.duplicates,
   replay_authorised = g.is_authorised,
   first_unknown_at = CASE
@@ -75,7 +75,7 @@ SET
   reason_class = g.reason_class
 FROM {rows:
   bucket whole, id whole, status text, steps whole, flow_id whole, delay duration, settles truth, called_off_by text,
-  taken_back whole, is_forgiven truth, duplicates whole, is_authorised truth, frees truth, pins truth,
+  taken_back whole, not_called whole, is_forgiven truth, duplicates whole, is_authorised truth, frees truth, pins truth,
   provider_message_id text, content_hash text, reason text, reason_class text
 } AS g
 WHERE o.bucket = g.bucket AND o.id = +g.id;
