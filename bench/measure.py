@@ -18,7 +18,7 @@ from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, NotCalled
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
 from clarion.operations import Operations
-from clarion.pipeline.distribute import Accounts, OpenCalls
+from clarion.pipeline.distribute import Accounts, OpenCalls, Slots
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.workers import loop
 from clarion.workers.supervisor import Supervisor, open_pump
@@ -96,7 +96,7 @@ async def drain(platform: Platform, *, channel: Channel, count: int, answers: tu
         accounts = Accounts(platform.providers, clock=platform.clock)
         calls = OpenCalls(
             accounts=accounts,
-            slots=SLOTS,
+            slots=Slots(SLOTS),
             spawn=tasks.create_task,
             clock=platform.clock,
             wake=wake,

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from clarion.adapters.providers.mail import HEADERS, message_id
-from clarion.adapters.providers.smtp import IDLE_MAX, IDLE_TIME_MAX, Phase, SmtpProvider, judge, open_provider
-from clarion.adapters.providers.smtp_account import Account
+from clarion.adapters.providers.smtp import IDLE_TIME_MAX, Phase, SmtpProvider, judge, open_provider
+from clarion.adapters.providers.smtp_account import CONNECTIONS, Account
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, Refused, Unknown
 from clarion.domain.content import EmailContent, SmsContent
 from clarion.domain.identity import Channel
@@ -282,13 +282,13 @@ async def test_mails_one_after_the_other_use_one_connection(script: Script, prov
 
 
 async def test_mails_at_once_use_a_connection_each_and_few_are_kept(script: Script, providers: Open) -> None:
-    number = IDLE_MAX + 5
+    number = CONNECTIONS + 5
     async with smtp_server(script) as port:
         provider = providers(port)
         outcomes = await asyncio.gather(*(provider.send(call_to(f"ann{n}@example.com")) for n in range(number)))
         assert all(isinstance(outcome, Accepted) for outcome in outcomes)
         assert len(script.sessions) == number
-        assert len(provider._idle) == IDLE_MAX
+        assert len(provider._idle) == CONNECTIONS
     assert sorted(received.recipients[0] for received in script.received) == sorted(
         f"ann{n}@example.com" for n in range(number)
     )

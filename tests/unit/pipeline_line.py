@@ -23,7 +23,7 @@ from clarion.domain.content import Content, EmailContent
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.timeline import JobTimeline, TimelineLine, timeline_lines
 from clarion.operations.notification import answer_of, read_request
-from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation
+from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation, Slots
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
@@ -92,7 +92,7 @@ class Line:
         *,
         account: str = "scripted",
         renderer: Renderer | None = None,
-        slots: int = 10,
+        slots: int | None = 10,
         times: CallTimes = CALL_TIMES,
     ) -> None:
         self.store, self.clock, self.provider, self.account = store, clock, provider, account
@@ -118,7 +118,7 @@ class Line:
         )
         calls = OpenCalls(
             accounts=self.accounts,
-            slots=self.slots,
+            slots=Slots(self.slots),
             spawn=self._spawn,
             clock=self.clock,
             wake=asyncio.Event(),

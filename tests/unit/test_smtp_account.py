@@ -24,6 +24,8 @@ from clarion.testing.clock import ManualClock
         ("smtp://host?from=a@example.com&sender=b", "there is no option 'sender'"),
         ("smtp://host?from=a@example.com&timeout=long", "timeout is a number"),
         ("smtp://host?from=a@example.com&timeout=9.5", "timeout is a number of seconds, at most 9"),
+        ("smtp://host?from=a@example.com&connections=0", "connections is a number from 1"),
+        ("smtp://host?from=a@example.com&connections=all", "connections is a number from 1"),
         ("smtp://host?from=a@example.com&ca=/no/such/file", "the file of the option ca"),
         ("smtp://ann:hunter2@host?from=a@example.com&tls=none", "a password is only sent over TLS"),
         ("smtp://host?from=%C3%A4nn@example.com", "outside ASCII"),

@@ -20,7 +20,7 @@ from clarion.catalog.publish import Publisher
 from clarion.cli import option, school
 from clarion.cli.access import grant
 from clarion.cli.output import called_as, print_json, print_pairs, progress
-from clarion.cli.serve import HOST, PORT, SLOTS, Host, Port, serve_platform
+from clarion.cli.serve import HOST, PORT, Host, Port, serve_platform
 from clarion.cli.session import Session, acting, open_session
 from clarion.errors import BadConfiguration, InvalidInput
 from clarion.ports.catalog import Role
@@ -70,7 +70,7 @@ def demo(
     with listen(host, port) as opened:  # before anything is made, which would be for nothing if the port is in use
         token = asyncio.run(seed(settings, definitions))
         run_service(
-            serve_platform(settings, host=host, opened=opened, channels=(), slots=SLOTS, workers=True, ready=ready)
+            serve_platform(settings, host=host, opened=opened, channels=(), slots=None, workers=True, ready=ready)
         )
 
 

@@ -21,14 +21,17 @@ from clarion.errors import InvalidInput
 HOST = "127.0.0.1"
 PORT = 8025
 
-SLOTS = 32
-"""Calls at once for each channel. A kill leaves at most so many messages uncertain; slow providers and stores need more
-of them to reach the same rate."""
-
 Host = Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 for every one of this machine.")]
 Port = Annotated[int, typer.Option(help="The port to serve on; 0 for any that is free.", min=0, max=65535)]
 Channels = Annotated[str, typer.Option(help="Send on these channels only, separated by commas.", metavar="CHANNEL,...")]
-Slots = Annotated[int, typer.Option(help="Calls to providers at once, for each channel.", min=1, max=10_000)]
+Slots = Annotated[
+    int | None,
+    typer.Option(
+        help="Calls to providers at once, for each channel; without it as many as the provider keeps up with.",
+        min=1,
+        max=10_000,
+    ),
+]
 Watch = Annotated[
     str, typer.Option("--metrics", help="Serve /metrics and /health here; 0 for any free port.", metavar="[HOST:]PORT")
 ]
@@ -39,7 +42,7 @@ def serve(
     host: Host = HOST,
     port: Port = PORT,
     channels: Channels = "",
-    slots: Slots = SLOTS,
+    slots: Slots = None,
     workers: Annotated[bool, typer.Option(help="Run the workers in this process too.")] = True,
     store: option.Store = None,
     as_json: option.Json = False,
@@ -72,7 +75,7 @@ def serve(
 def work(
     *,
     channels: Channels = "",
-    slots: Slots = SLOTS,
+    slots: Slots = None,
     metrics: Watch = "",
     store: option.Store = None,
     as_json: option.Json = False,
@@ -94,7 +97,7 @@ async def work_on_platform(
     settings: Settings,
     *,
     channels: tuple[Channel, ...],
-    slots: int,
+    slots: int | None,
     watch: tuple[str, int] | None,
     ready: Callable[[tuple[Channel, ...], str | None], None],
 ) -> None:
@@ -133,7 +136,7 @@ async def serve_platform(
     host: str,
     opened: socket,
     channels: tuple[Channel, ...],
-    slots: int,
+    slots: int | None,
     workers: bool,
     ready: Callable[[str], None],
 ) -> None:

@@ -24,6 +24,12 @@ _WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (2, 8, 30, 120, 
 MISCONFIGURED_FOR: Final = timedelta(minutes=5)
 """A faulty account is asked again only after somebody had time to mend it."""
 
+THROTTLED_FOR: Final = timedelta(seconds=1)
+"""An account that is asked too much is left alone for so long, if its provider names no time."""
+
+THROTTLED_MAX: Final = timedelta(seconds=30)
+"""And no longer than this whatever its provider says: a message that is put off for longer waits by itself."""
+
 NOT_CALLED_FOR: Final = timedelta(milliseconds=200)
 """What was missing is fetched at the next step; a row that is not called then either waits twice as long each time."""
 
@@ -44,6 +50,17 @@ def delay_after(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
             return NOT_CALLED_FOR * (1 << min(message.not_called, NOT_CALLED_MAX - 1))
         case _:
             assert_never(outcome)
+
+
+def rest_after(outcome: CallOutcome) -> timedelta | None:
+    """Return how long the account is left alone after a call that came to this; None where it is not."""
+    match outcome:
+        case Misconfigured():
+            return MISCONFIGURED_FOR
+        case Deferred(throttled=True, retry_after=retry_after):
+            return min(retry_after or THROTTLED_FOR, THROTTLED_MAX)
+        case _:
+            return None
 
 
 def is_last(message: ClaimedMessage, outcome: CallOutcome) -> bool:

@@ -40,7 +40,10 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Deferred(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The provider did not take it now (429, 503, a refused connection): try again, not before `retry_after`."""
+    """The provider did not take it now (429, 503, a refused connection): try again, not before `retry_after`.
+
+    `throttled` says that the account is asked too much, so that it is left alone for a moment and asked less.
+    """
 
     reason: str
     retry_after: timedelta | None = None

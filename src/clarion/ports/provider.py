@@ -1,8 +1,8 @@
 """Providers: whoever carries a message the last mile.
 
 An adapter makes one call for one message and says what came of it; it never retries, never waits for a slot and never
-raises what a vendor raised. Credentials are in memory before the first call. An account whose provider says later what
-became of messages is a `Reporter` too.
+raises what a vendor raised. Credentials are in memory before the first call. An account that takes only so many calls
+at once is `Limited` too, and one whose provider says later what became of messages is a `Reporter`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +36,16 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """An account that takes only so many calls at once, such as the connections of a mail server."""
+
+    @property
+    def calls_max(self) -> int:
+        """How many calls one process makes at once at most."""
         ...
 
 

@@ -14,11 +14,12 @@ from clarion.bootstrap import Platform
 from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.identity import Channel
 from clarion.errors import OperatorError
-from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation
+from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation, Slots
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
+from clarion.ports.provider import Limited
 from clarion.workers.janitor import Janitor
 from clarion.workers.loop import run
 from clarion.workers.timings import TIMINGS, Timings
@@ -36,12 +37,14 @@ class Supervisor:
         *,
         wake_up: WakeUp,
         channels: tuple[Channel, ...],
-        slots: int,
+        slots: int | None = None,
         timings: Timings = TIMINGS,
         observe: CallObserver = lambda _message, _outcome, _took: None,
         failed: Callable[[OperatorError], None] = lambda _error: None,
     ) -> None:
-        """Serve these channels with so many call slots each; jobs, receipts and uncertain sends of all.
+        """Serve these channels with so many call slots each, or as many as turn out to be of use (`Slots`).
+
+        Jobs, receipts and uncertain sends are worked on of all channels.
 
         `observe` hears of every outcome of a call, `failed` of every error that the installation causes.
         """
@@ -97,7 +100,7 @@ class Supervisor:
         e, wake, drained = self._platform, asyncio.Event(), asyncio.Event()
         calls = OpenCalls(
             accounts=self._accounts,
-            slots=self._slots,
+            slots=open_slots(e, channel, given=self._slots),
             spawn=lambda call: tasks.create_task(guarded(call)),
             clock=e.clock,
             wake=wake,
@@ -145,6 +148,12 @@ def open_pump(platform: Platform, channel: Channel, *, calls: OpenCalls, times: 
         ids=platform.ids,
         times=times,
     )
+
+
+def open_slots(platform: Platform, channel: Channel, *, given: int | None = None) -> Slots:
+    """Make the call slots of a channel's pump, no more than its account takes."""
+    provider = platform.providers[platform.accounts[channel]]
+    return Slots(given, calls_max=provider.calls_max if isinstance(provider, Limited) else None)
 
 
 async def guarded(call: Coroutine[None, None, None]) -> None:

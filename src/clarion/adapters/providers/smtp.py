@@ -3,7 +3,7 @@
 Options: `from` (needed; an address, or a name with an address in angle brackets), `tls` (`starttls`, `tls` for TLS from
 the first byte, `none`; without it `none` for this machine and `starttls` for any other), `ca` (a file of certificates
 to trust besides the system's), `timeout` (seconds for everything before the content, and again for the reply to it; 9
-without it and at most).
+without it and at most), `connections` (how many a process opens at once; 20 without it).
 
 What a reply means depends on how far the conversation had come. Until the content leaves, nothing can have been sent;
 from then on only a complete reply proves anything.
@@ -72,9 +72,6 @@ CLOSING: Final = 421
 TOO_LARGE: Final = 552
 GO_AHEAD: Final = 354
 
-IDLE_MAX: Final = 20
-"""Connections kept for the next mail: with as many, the fastest server that was measured is busy."""
-
 IDLE_TIME_MAX: Final = timedelta(seconds=30)
 """Servers close an idle connection after a minute or more; a younger one is most likely open."""
 
@@ -133,6 +130,11 @@ class SmtpProvider:
     def replay(self) -> Replay:
         """Mail that is sent twice arrives twice."""
         return Replay()
+
+    @property
+    def calls_max(self) -> int:
+        """A connection carries one mail at a time, and is kept for the next one."""
+        return self._account.connections
 
     async def send(self, call: Call) -> CallOutcome:
         """Hand one mail over, over a connection that is open or a new one."""
@@ -279,7 +281,7 @@ class SmtpProvider:
 
     def _keep(self, client: SMTP, *, unfinished: bool) -> None:
         """Let a connection wait for the next mail, if it is open and not too many wait."""
-        if client.is_connected and len(self._idle) < IDLE_MAX:
+        if client.is_connected and len(self._idle) < self._account.connections:
             self._idle.append(_Idle(client, self._clock.monotonic(), unfinished))
         else:
             client.close()

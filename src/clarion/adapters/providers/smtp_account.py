@@ -25,8 +25,14 @@ TIMEOUT_MAX: Final = TIMEOUT
 """Twice, it is less than the pipeline gives a call (20 s): what was not sent by then is known not to be, and with more
 the pipeline would give the call up first and could not tell."""
 
+CONNECTIONS: Final = 20
+"""With as many, the fastest server that was measured is busy. Some allow three."""
+
+CONNECTIONS_MAX: Final = 1000
+"""More than any mail server takes from one client."""
+
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_OPTIONS: Final = frozenset({"from", "tls", "ca", "timeout"})
+_OPTIONS: Final = frozenset({"from", "tls", "ca", "timeout", "connections"})
 _PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
 
 
@@ -41,6 +47,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     password: str | None = None
     ca: str | None = None
     timeout: timedelta = TIMEOUT
+    connections: int = CONNECTIONS
 
     @classmethod
     def parse(cls, url: str) -> Self:
@@ -70,6 +77,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
             password=None if parts.password is None else unquote(parts.password),
             ca=options.get("ca"),
             timeout=_timeout(options.get("timeout")),
+            connections=_connections(options.get("connections", str(CONNECTIONS))),
         )
 
     def __repr__(self) -> str:
@@ -112,6 +120,14 @@ def _timeout(text: str | None) -> timedelta:
     if not 0 < seconds <= TIMEOUT_MAX.total_seconds():
         raise _unusable(f"timeout is a number of seconds, at most {TIMEOUT_MAX.total_seconds():g}")
     return timedelta(seconds=seconds)
+
+
+def _connections(text: str) -> int:
+    """Read how many connections may be open at once."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 4 else 0
+    if not 1 <= number <= CONNECTIONS_MAX:
+        raise _unusable(f"connections is a number from 1 to {CONNECTIONS_MAX}")
+    return number
 
 
 def _unusable(why: str) -> BadConfiguration:

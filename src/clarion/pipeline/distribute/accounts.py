@@ -1,10 +1,10 @@
 """The accounts that one process calls through: their providers, and which of them are left alone for a while."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import structlog
 
-from clarion.domain.backoff import MISCONFIGURED_FOR
 from clarion.ports.clock import Clock
 from clarion.ports.provider import Provider
 
@@ -20,9 +20,10 @@ class Accounts:
         self._clock = clock
         self._resting_until: dict[str, float] = {}
 
-    def rest(self, account: str) -> None:
-        """Leave a misconfigured account alone until somebody had time to mend it."""
-        self._resting_until[account] = self._clock.monotonic() + MISCONFIGURED_FOR.total_seconds()
+    def rest(self, account: str, pause: timedelta) -> None:
+        """Leave an account alone for so long at least."""
+        until = self._clock.monotonic() + pause.total_seconds()
+        self._resting_until[account] = max(until, self._resting_until.get(account, 0.0))
 
     def is_at_work(self, account: str) -> bool:
         """Tell whether calls can be made through an account; one that is not served here is left to other workers."""

@@ -5,12 +5,13 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Final
 
-from clarion.domain.backoff import delay_after, is_last
-from clarion.domain.call import Call, CallOutcome, Misconfigured, NotCalled, Unknown
+from clarion.domain.backoff import delay_after, is_last, rest_after
+from clarion.domain.call import Call, CallOutcome, NotCalled, Unknown
 from clarion.domain.call_times import CALL_TIMEOUT
 from clarion.domain.claim import CallResult, ClaimedMessage
 from clarion.pipeline.distribute.accounts import Accounts
 from clarion.pipeline.distribute.prepare import Ready
+from clarion.pipeline.distribute.slots import Slots
 from clarion.ports.clock import Clock
 from clarion.ports.ensure import ITEMS_MAX
 
@@ -28,17 +29,17 @@ CallObserver = Callable[[ClaimedMessage, CallOutcome, float], None]
 
 
 class OpenCalls:
-    """The calls of one pump, at most `slots` at once.
+    """The calls of one pump, at most as many at once as it has slots.
 
-    A slot is taken from the claim until the outcome is recorded, not only until the reply: so a kill leaves at most
-    `slots` rows of which nobody knows whether they were sent (I-14).
+    A slot is taken from the claim until the outcome is recorded, not only until the reply: so a kill leaves at most so
+    many rows of which nobody knows whether they were sent (I-14).
     """
 
     def __init__(
         self,
         *,
         accounts: Accounts,
-        slots: int,
+        slots: Slots,
         spawn: Callable[[Coroutine[None, None, None]], object],
         clock: Clock,
         wake: asyncio.Event,
@@ -107,7 +108,7 @@ class OpenCalls:
 
     def _is_worth_recording(self) -> bool:
         """Tell whether outcomes are many, have waited long enough for others, or have none to wait for."""
-        many = len(self._done) >= self.slots * RECORD_AT_ONCE
+        many = len(self._done) >= self.slots.count * RECORD_AT_ONCE
         return many or self._hurried or not self._in_flight or not self.until_record
 
     def _watch(self, seconds: float) -> None:
@@ -143,11 +144,13 @@ class OpenCalls:
     ) -> None:
         """Put one outcome where the next step records it."""
         self._in_flight -= 1
-        if isinstance(outcome, Misconfigured):
-            self.accounts.rest(message.account)
+        if (pause := rest_after(outcome)) is not None:
+            self.accounts.rest(message.account, pause)
         if not self._done:
             self._oldest_done = self._clock.monotonic()
         called = not isinstance(outcome, NotCalled)
+        if called:
+            self.slots.answered(outcome, seconds=took)
         self._done.append(
             CallResult(
                 id=message.id,

@@ -97,7 +97,7 @@ class Distribute:
 
     @property
     def _is_full(self) -> bool:
-        return self._calls.busy >= self._calls.slots
+        return self._calls.busy >= self._calls.slots.count
 
     async def _record(self) -> int:
         """Record the outcomes that came in, if it is worth a statement; they are kept until they are recorded."""
@@ -135,6 +135,8 @@ class Distribute:
             return 0
         await self._discover()
         if not (quotas := self._quotas()):
+            if self.idle:
+                self._calls.slots.rest()
             return 0
         token, asked_at = self._ids.new_guid(), self._clock.monotonic()
         claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._times.lease, actor="distribute")
@@ -144,7 +146,10 @@ class Distribute:
         begin_until = asked_at + self._times.begins_within.total_seconds()
         for message, ready in prepared.messages:
             self._calls.start(message, ready, begin_until=begin_until)
-        self._claim_sizes.learn(prepared, merge_max=self._times.merge_max.total_seconds(), slots=self._calls.slots)
+        self._calls.slots.claimed(len(claimed), asked=sum(quota.quota for quota in quotas))
+        self._claim_sizes.learn(
+            prepared, merge_max=self._times.merge_max.total_seconds(), slots=self._calls.slots.count
+        )
         self._after_claim(quotas, claimed)
         return len(claimed) or len(self._heads)  # where flows gave nothing, others have their part without a rest
 
@@ -171,7 +176,7 @@ class Distribute:
     def _quotas(self) -> list[FlowQuota]:
         """Share the free slots out among the flows whose account is at work."""
         heads = [head for head in self._heads.values() if self._calls.accounts.is_at_work(self._account(head))]
-        shares = self._share.allot(heads, slots=self._calls.slots, held=Counter(self._held.values()))
+        shares = self._share.allot(heads, slots=self._calls.slots.count, held=Counter(self._held.values()))
         return [
             FlowQuota(
                 flow_id=flow_id,
