@@ -19,6 +19,7 @@ from clarion.testing.contracts.pipeline import PipelineContract
 from clarion.testing.contracts.sql_rows import Row, SqlRows
 from clarion.testing.contracts.store import StoreContract
 from clarion.testing.postgres import PostgresServer
+from tests.contract.attempts import AttemptContract
 
 TENANTS = count(1)
 
@@ -112,6 +113,13 @@ async def emptied(store: PostgresStore, connection: "asyncpg.Connection[asyncpg.
 
 @pytest.mark.asyncio(loop_scope="module")
 class TestPostgresPipeline(PipelineContract):
+    @pytest.fixture
+    def harness(self, emptied: PostgresHarness) -> StoreHarness:
+        return emptied
+
+
+@pytest.mark.asyncio(loop_scope="module")
+class TestPostgresAttempts(AttemptContract):
     @pytest.fixture
     def harness(self, emptied: PostgresHarness) -> StoreHarness:
         return emptied

@@ -16,6 +16,7 @@ from clarion.testing.contracts.pipeline import PipelineContract
 from clarion.testing.contracts.sql_rows import SqlRows
 from clarion.testing.contracts.store import StoreContract
 from clarion.testing.store import SqliteDatabase, StandIn
+from tests.contract.attempts import AttemptContract
 
 
 class SqliteHarness(SqlRows):
@@ -58,6 +59,12 @@ class TestSqliteFile(StoreContract):
 
 
 class TestSqliteFilePipeline(PipelineContract):
+    @pytest.fixture
+    def harness(self, file: StoreHarness) -> StoreHarness:
+        return file
+
+
+class TestSqliteFileAttempts(AttemptContract):
     @pytest.fixture
     def harness(self, file: StoreHarness) -> StoreHarness:
         return file

@@ -13,11 +13,12 @@ from clarion.domain.call import MARGIN, Accepted, CallOutcome, Deferred, Misconf
 from clarion.domain.claim import ClaimedMessage, FlowQuota
 from clarion.domain.content import Content
 from clarion.domain.identity import Channel
-from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.outgoing import DUE, OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.errors import RenderFailed
 from clarion.ports.renderer import Bundle
 from clarion.testing.clock import ManualClock
+from clarion.testing.contracts.harness import MOVED_AT
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import TENANT, Line, Newer, Scripted
 
@@ -191,3 +192,19 @@ async def test_a_message_that_cannot_be_merged_has_no_attempt(line: Line) -> Non
     (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.tries, row.attempts) == (OutgoingStatus.FAILED_FINAL, (), 0)
     assert broken.provider.calls == []
+
+
+async def test_a_row_that_appears_behind_a_low_mark_waits_ten_seconds_at_most() -> None:
+    """Its transaction took an hour: by the time that it is seen, later rows have been claimed."""
+    clock = ManualClock(MOVED_AT + timedelta(hours=1))
+    line = await seeded(SqliteInMemory(clock), clock)
+    line.provider.answers = [Deferred(reason="busy", retry_after=timedelta(days=1))]
+    await line.send()
+    await line.send(to="kim@example.com")
+    await line.drain()
+    (late,) = [row for row in await line.store.rows(TENANT, OutgoingMessage) if row.status in DUE]
+    await line.store.overwrite(TENANT, late)  # it is due at MOVED_AT from now on
+    await line.wait(9)
+    assert len(line.provider.calls) == 2, "the worker trusts its mark, or this test shows nothing"
+    await line.wait(2)
+    assert len(line.provider.calls) == 3
