@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-MESSAGES, KILLS, LEASE = 60, 4, 4
+MESSAGES, KILLS, LEASE = 60, 4, 5
 """Half of the messages and kills in each leg: every kind of kill, and a crash of PostgreSQL in each leg."""
 
 

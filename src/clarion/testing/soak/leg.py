@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -171,21 +172,27 @@ class Leg:
         def kill(name: str) -> None:
             if killed.done():
                 return
-            killed.set_result(None)
             program = self._programs[name]
             open_calls, open_requests = self._doors[name].open_calls, self._clients.open_requests
-            program.kill(moment=moment, open_calls=open_calls, open_requests=open_requests)
-            self._starting.append(self._spawn(program.start_again()))
+            if program.kill(moment=moment, open_calls=open_calls, open_requests=open_requests):
+                killed.set_result(None)
+                self._starting.append(self._spawn(program.start_again()))
+            else:
+                lie_in_wait()  # a last word of a process that was killed before
 
         def kill_later(name: str) -> None:
             asyncio.get_running_loop().call_later(wait, kill, name)
 
-        if moment is Moment.CALLED:
-            for name, door in self._doors.items():
-                door.at_next_call(lambda name=name: kill_later(name))  # type: ignore[misc]
-        else:
+        def lie_in_wait() -> None:
+            if moment is Moment.CALLED:
+                for name, door in self._doors.items():
+                    door.at_next_call(partial(kill_later, name))
+            else:
+                self._clients.at_next(moment, partial(kill if moment is Moment.TOLD else kill_later, "serve"))
+
+        if moment is not Moment.CALLED:
             await self._programs["serve"].ready()
-            self._clients.at_next(moment, lambda: (kill if moment is Moment.TOLD else kill_later)("serve"))
+        lie_in_wait()
         self._clients.send_until(share)
         await killed
 

@@ -66,6 +66,7 @@ class Program:
 
     async def start(self) -> None:
         """Start a process and wait until it says that it is ready."""
+        self._process = None
         self.lives.append(Life(program=self.name, started_at=self._clock.now()))
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -88,16 +89,17 @@ class Program:
         """Wait until it is ready."""
         await self._ready.wait()
 
-    def kill(self, *, moment: str, open_calls: int, open_requests: int) -> None:
-        """End it at once, without a word."""
-        if self._process is None or self._process.returncode is not None:
-            return
+    def kill(self, *, moment: str, open_calls: int, open_requests: int) -> bool:
+        """End it at once, without a word; False where it is being started again already."""
+        if self._process is None or self.life.killed_at is not None:
+            return False
         self._process.send_signal(signal.SIGKILL)
         self._ready.clear()
         self.life.killed_at = self._clock.now()
         self.life.moment = moment
         self.life.open_calls = open_calls
         self.life.open_requests = open_requests
+        return True
 
     async def start_again(self) -> None:
         """Start it again after a kill."""

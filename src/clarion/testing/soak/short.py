@@ -1,6 +1,6 @@
 """`clarion` with shorter leases: the one difference between a short soak and the program as users start it.
 
-    python -m clarion.testing.soak.short 4 serve --port 0
+    python -m clarion.testing.soak.short 5 serve --port 0
 
 A killed worker's claims come back when their leases end, after a minute. `make test` cannot wait so long. Users have no
 setting for it: a lease that is too short for a slow provider would make messages uncertain.
