@@ -8,6 +8,7 @@ import asyncio
 import gc
 import os
 import re
+import resource
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -46,6 +47,9 @@ SWEEP_EVERY: Final = 50_000
 
 GIVE_WAY_AFTER: Final = 0.0005
 """Seconds until the interpreter gives way to a thread that waits for it, such as an HTTP client's with its replies."""
+
+FILES_MAX: Final = 65_536
+"""Open files of a process that serves or sends: more connections than its channels and its callers have together."""
 
 BlobOpener = Callable[[str], Blobs]
 """What an entry point of `clarion.blobs` offers: it opens the blob store at a URL."""
@@ -355,5 +359,14 @@ def run_service(work: Coroutine[Any, Any, T]) -> T:
     gc.freeze()
     gc.set_threshold(SWEEP_EVERY)
     sys.setswitchinterval(GIVE_WAY_AFTER)
+    _allow_connections()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)
+
+
+def _allow_connections() -> None:
+    """Have as many connections as the system allows: a process may have 1,024 unless it asks, a pump alone 1,000."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
