@@ -38,8 +38,9 @@ check: setup ## lint, format, types, import contracts, generated docs
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/docs.py --check
 
-bench: setup ## measure, print a table and write bench/results/latest.json
+bench: setup ## measure, print a table, write bench/results/latest.json and the table in the docs
 	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python tools/docs.py
 
 clean: ## remove what setup and the tools made
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

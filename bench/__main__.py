@@ -1,123 +1,206 @@
 """`python -m bench`: run every measurement, print the table, write `bench/results/latest.json`."""
 
 import argparse
-import json
 import platform as machine
-import statistics
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from bench import accept, claiming, measure, raw
+from bench import accept, claiming, measure, process, raw
+from bench.figure import Figure, Round, Run, figure, table, write
+from bench.raw import BareLoops
 from bench.stage import open_stage, store_urls
 from clarion.bootstrap import Platform, run_service
-from clarion.domain.identity import Channel
 
-ROUNDS = 15
-"""How often a figure of ours and its raw limit are measured in turn; a slow phase of the machine then hits both."""
+ROUNDS = 4
+"""How often a drain and its limits are measured in turn. One round scatters by a tenth around the median."""
 
 WRITE_ROUNDS = 3
 """The same for enqueue and COPY. Drains are measured apart, because the server still writes for a while after COPY."""
 
-DEFERRED_ROUNDS = 5
-"""The same for a drain with deferred calls and one without, through a provider that does nothing."""
+NULL_ROUNDS = 3
+"""The same for drains through a provider that does nothing."""
 
-RESULTS = Path(__file__).with_name("results") / "latest.json"
+POSTS = 20
+"""Notifications for a latency. On SQLite each waits for the other process to look, which it does every second."""
+
+DRAINS = {"bulk": measure.bulk, "direct": measure.direct}
+"""Rows of one campaign, merged once and in no order; and rows with a job each, in order."""
+
+SLOTS = {"as shipped": None, f"{measure.MANY_SLOTS} slots": measure.MANY_SLOTS}
+
+RATE = "messages/s"
 
 
-async def write(stage: Platform, url: str, *, messages: int) -> list[dict[str, float]]:
-    """Measure enqueue beside COPY, round by round; then send what was written, so that nothing waits."""
-    rounds = []
+async def drains(stage: Platform, loops: BareLoops, *, store: str, messages: int, fsync_ms: float) -> list[Figure]:
+    """Measure each kind of row with each number of slots, beside bare loops of the same body and as many open calls."""
+    figures = []
+    for kind, make in DRAINS.items():
+        count = messages if kind == "bulk" else messages // 4  # each of these has a job, which takes longer to make
+        for slots_name, slots in SLOTS.items():
+            key = f"{kind}-{slots}"
+            await measure.enqueue(stage, await make(stage, key=f"{key}-warm", count=count))
+            open_calls, body = await measure.drain_watched(stage, count=count, slots=slots)
+            for loop in (loops.same_client, loops.aiohttp):  # opens as many connections as the drain has
+                await loop(body, calls=count, open_calls=open_calls)
+            rounds: list[Round] = []
+            for number in range(ROUNDS):
+                await measure.enqueue(stage, await make(stage, key=f"{key}-{number}", count=count))
+                rounds.append(
+                    {
+                        "ours": await measure.drain(stage, count=count, slots=slots),
+                        "same": await loops.same_client(body, calls=count, open_calls=open_calls),
+                        "aiohttp": await loops.aiohttp(body, calls=count, open_calls=open_calls),
+                    }
+                )
+            figures += [
+                figure(
+                    f"drain {kind}, {slots_name}",
+                    rounds,
+                    means="messages that wait in the store, through claim, merge, HTTP call and record",
+                    store=store,
+                    unit=RATE,
+                    limit=f"{limit}, {open_calls} open, {len(body)} bytes",
+                    by=by,
+                    fsync_ms=fsync_ms,
+                )
+                for limit, by in (("bare loop, same client", "same"), ("bare loop, aiohttp", "aiohttp"))
+            ]
+    return figures
+
+
+async def writes(stage: Platform, url: str, *, store: str, messages: int, fsync_ms: float) -> list[Figure]:
+    """Measure enqueue, on PostgreSQL beside COPY; then send what was written, so that nothing waits."""
+    rounds: list[Round] = []
     for number in range(WRITE_ROUNDS):
-        one = {"enqueue": await measure.enqueue(stage, key=f"write-{number}", count=messages)}
-        rounds.append(one | {"copy": await measure.copy(url)})
-    await measure.drain(stage, channel=Channel.SMS, count=WRITE_ROUNDS * messages)
-    return rounds
+        wanted = await measure.bulk(stage, key=f"write-{number}", count=messages)
+        one = {"ours": await measure.enqueue(stage, wanted)}
+        rounds.append(one | ({"limit": await measure.copy(url, count=messages)} if _copies(url) else {}))
+    await measure.drain(stage, count=WRITE_ROUNDS * messages, slots=measure.MANY_SLOTS)
+    return [
+        figure(
+            "enqueue",
+            rounds,
+            means=f"outgoing messages ensured in sets of 1,000, {measure.ENQUEUERS} sets under way",
+            store=store,
+            unit=RATE,
+            limit=f"COPY over {measure.ENQUEUERS} connections" if _copies(url) else None,
+            fsync_ms=fsync_ms,
+        )
+    ]
 
 
-async def take_turns(stage: Platform, address: str, *, messages: int) -> list[dict[str, float]]:
-    """Measure drain beside its raw limits, round by round."""
-    rounds = []
-    for number in range(ROUNDS):
-        one = {"enqueue": await measure.enqueue(stage, key=f"http-{number}", count=messages)}
-        one["drain_http"] = await measure.drain(stage, channel=Channel.SMS, count=messages)
-        one["bare_pyreqwest"] = await raw.bare_pyreqwest(address, calls=messages)
-        one["bare_aiohttp"] = await raw.bare_aiohttp(address, calls=messages)
-        rounds.append(one)
-    return rounds
+def _copies(url: str) -> bool:
+    return url.startswith("postgresql:")
 
 
-async def defer(stage: Platform, *, messages: int) -> list[dict[str, float]]:
-    """Measure a drain in which every fifth call is deferred beside one in which none is, round by round."""
-    rounds = []
-    for number in range(DEFERRED_ROUNDS):
+async def nulls(stage: Platform, *, store: str, messages: int, fsync_ms: float) -> list[Figure]:
+    """Measure what the rest costs: drains through a provider that does nothing."""
+    rounds: list[Round] = []
+    for number in range(NULL_ROUNDS):
         one = {"null": await measure.drain_null(stage, key=f"null-{number}", count=messages)}
         one["deferred"] = await measure.drain_deferred(stage, key=f"deferred-{number}", count=messages)
+        one["mail"] = await measure.drain_mail(stage, key=f"mail-{number}", count=messages // 10)
         rounds.append(one)
-    return rounds
+    return [
+        figure(
+            "drain bulk, no provider",
+            rounds,
+            ours="null",
+            means="claim, merge and record by themselves: the provider does nothing",
+            store=store,
+            unit=RATE,
+            fsync_ms=fsync_ms,
+        ),
+        figure(
+            "drain bulk, a fifth deferred",
+            rounds,
+            ours="deferred",
+            means="the provider does nothing but defer every fifth call",
+            store=store,
+            unit=RATE,
+            limit="the same, none deferred",
+            by="null",
+            fsync_ms=fsync_ms,
+        ),
+        figure(
+            "drain mail, no provider",
+            rounds,
+            ours="mail",
+            means="the demo's welcome mail, merged for each recipient",
+            store=store,
+            unit=RATE,
+            limit="bulk, merged once",
+            by="null",
+            fsync_ms=fsync_ms,
+        ),
+    ]
 
 
-def ratio(rounds: list[dict[str, float]], ours: str, limit: str) -> float:
-    """Return the median of what each round's figure is to its limit in the same round."""
-    return statistics.median(one[ours] / one[limit] for one in rounds)
+async def latencies(stage: Platform, *, store: str, bare_ms: float, fsync_ms: float) -> list[Figure]:
+    """Measure the way from a POST on an idle system to the provider call, through the programs as users start them."""
+    return [
+        figure(
+            f"POST to call, {name}",
+            [{"ours": taken, "limit": bare_ms} for taken in await process.latency(stage, apart=apart, times=POSTS)],
+            means="the median time from a POST to the provider call that comes of it, when nothing else is going on",
+            store=store,
+            unit="ms",
+            limit="POST to the bare framework, then a call",
+            fsync_ms=fsync_ms,
+        )
+        for name, apart in (("serve alone", False), ("serve and work", True))
+    ]
 
 
-async def run(messages: int) -> dict[str, object]:
-    """Measure everything; the figures that take turns with their limits are medians."""
-    figures: dict[str, float] = {}
-    rounds: dict[str, list[dict[str, float]]] = {}
-    deferred: dict[str, list[dict[str, float]]] = {}
-    writes: list[dict[str, float]] = []
+async def run(messages: int) -> Run:
+    """Measure everything."""
     with tempfile.TemporaryDirectory(prefix="clarion-bench-") as name:
         folder = Path(name)
-        figures["fsync_ms"] = raw.fsync_latency(folder)
-        async with raw.sink() as address:
-            with store_urls(folder) as urls:
-                for engine, url in urls.items():
-                    async with open_stage(url, vault=folder / engine, provider=f"sandbox+http://{address}") as stage:
-                        rounds[engine] = await take_turns(stage, address, messages=messages)
-                        if engine == "pg":
-                            writes = await write(stage, url, messages=messages)
-                            figures["copy_pg"] = statistics.median(one["copy"] for one in writes)
-                    for figure in rounds[engine][0]:
-                        figures[f"{figure}_{engine}"] = statistics.median(one[figure] for one in rounds[engine])
-                    async with open_stage(url, vault=folder / engine, provider="null://") as stage:
-                        deferred[engine] = await defer(stage, messages=messages)
-                        for figure in ("null", "deferred"):
-                            values = [one[figure] for one in deferred[engine]]
-                            figures[f"drain_{figure}_{engine}"] = statistics.median(values)
-                        figures[f"drain_mail_{engine}"] = await measure.drain_mail(stage, count=messages // 10)
-                        figures[f"idle_latency_ms_{engine}"] = await measure.idle_latency(stage)
-                        figures[f"accept_{engine}"] = await accept.through_http(stage, requests=messages // 10)
-                figures["bare_framework"] = await accept.bare_framework(requests=messages // 2)
-        alone, watched = await claiming.take_turns(folder)
-        figures[f"claim_us_{claiming.SMALL}"] = statistics.median(one["small"] for one in alone)
-        figures[f"claim_us_{claiming.LARGE}"] = statistics.median(one["large"] for one in alone)
-        figures[f"claim_us_{claiming.LARGE}_snapshot"] = statistics.median(one["large"] for one in watched)
-    ratios = {
-        "drain_http_pg_vs_same_client": ratio(rounds["pg"], "drain_http", "bare_pyreqwest"),
-        "drain_http_pg_vs_aiohttp": ratio(rounds["pg"], "drain_http", "bare_aiohttp"),
-        "drain_http_sqlite_vs_aiohttp": ratio(rounds["sqlite"], "drain_http", "bare_aiohttp"),
-        "drain_deferred_pg_vs_null": ratio(deferred["pg"], "deferred", "null"),
-        "drain_deferred_sqlite_vs_null": ratio(deferred["sqlite"], "deferred", "null"),
-        "enqueue_pg_vs_copy": ratio(writes, "enqueue", "copy"),
-        "claim_1m_vs_10k": ratio(alone, "large", "small"),
-        "claim_1m_snapshot_vs_10k": ratio(watched, "large", "small"),
-        "accept_vs_bare_framework": figures["accept_pg"] / figures["bare_framework"],
-    }
-    return {"machine": machine.platform(), "messages": messages, "figures": figures, "ratios": ratios}
+        figures = [one async for part in _parts(folder, messages) for one in part]
+    return Run(machine=machine.platform(), messages=messages, figures=figures)
+
+
+async def _parts(folder: Path, messages: int) -> AsyncIterator[list[Figure]]:
+    """Measure one part after the other."""
+    async with raw.sink() as address, raw.bare_loops(address) as loops:
+        bare_ms = await process.bare_latency(address, times=POSTS)
+        with store_urls(folder) as urls:
+            for store, url in urls.items():
+                vault, fsync_ms = folder / store, raw.fsync_latency(folder)
+                async with open_stage(url, vault=vault, provider=f"sandbox+http://{address}") as stage:
+                    yield await drains(stage, loops, store=store, messages=messages, fsync_ms=fsync_ms)
+                    yield await writes(stage, url, store=store, messages=messages, fsync_ms=raw.fsync_latency(folder))
+                fsync_ms = raw.fsync_latency(folder)
+                async with open_stage(url, vault=vault, provider="null://") as stage:
+                    yield await nulls(stage, store=store, messages=messages, fsync_ms=fsync_ms)
+                    fsync_ms = raw.fsync_latency(folder)
+                    yield await latencies(stage, store=store, bare_ms=bare_ms, fsync_ms=fsync_ms)
+                    accepts = await accept.take_turns(stage, requests=messages // 10)
+                    yield [
+                        figure(
+                            "accept",
+                            accepts,
+                            means="notifications accepted over HTTP, each committed before its answer",
+                            store=store,
+                            unit=RATE,
+                            limit="the framework alone, which reads the request",
+                            fsync_ms=fsync_ms,
+                        )
+                    ]
+    yield await claiming.figures(folder, fsync_ms=raw.fsync_latency(folder))
 
 
 def main() -> None:
     """Read the arguments, run, print, write."""
     parser = argparse.ArgumentParser(prog="bench", description="Measure Clarion beside the raw limits of this machine.")
     parser.add_argument("--messages", type=int, default=20_000, help="messages a measurement (default: 20000)")
-    result = run_service(run(parser.parse_args().messages))
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(result, indent=2) + "\n")
-    for part in ("figures", "ratios"):
-        print(part)
-        for name, value in result[part].items():  # type: ignore[attr-defined]  # both are dicts, as `run` made them
-            print(f"  {name:32} {value:12,.2f}")
+    parser.add_argument("--keep", action=argparse.BooleanOptionalAction, default=True, help="write results/latest.json")
+    given = parser.parse_args()
+    result = run_service(run(given.messages))
+    if given.keep:
+        write(result)
+    print(table(result))
 
 
 if __name__ == "__main__":

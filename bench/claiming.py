@@ -14,6 +14,7 @@ from pathlib import Path
 
 import asyncpg
 
+from bench.figure import Figure, Round, figure
 from bench.stage import TENANT, addresses, job, open_stage, publish
 from clarion.bootstrap import Platform
 from clarion.domain.claim import FlowQuota, LowMark
@@ -83,7 +84,29 @@ class Table:
         return taken / len(claimed) * 1e6
 
 
-async def take_turns(folder: Path) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+async def figures(folder: Path, *, fsync_ms: float) -> list[Figure]:
+    """Measure a claimed row in the larger table beside one in the smaller."""
+    alone, watched = await take_turns(folder)
+    return [
+        figure(
+            name,
+            rounds,
+            ours="large",
+            means="the cost of a claimed row: flat if the limit and this are the same",
+            store="postgres",
+            unit="µs/row",
+            limit=f"in a table of {SMALL:,} rows",
+            by="small",
+            fsync_ms=fsync_ms,
+        )
+        for name, rounds in (
+            (f"claim from {LARGE:,} rows", alone),
+            (f"claim from {LARGE:,} rows, snapshot held open", watched),
+        )
+    ]
+
+
+async def take_turns(folder: Path) -> tuple[list[Round], list[Round]]:
     """Claim from both tables in turn, first with nobody else there, then while a snapshot is held open."""
     async with AsyncExitStack() as stack:
         server = stack.enter_context(postgres_server(durable=True))

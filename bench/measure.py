@@ -1,7 +1,6 @@
-"""What is measured: enqueue, drain, accept, and the time from an idle accept to the provider."""
+"""What is measured inside this process: enqueue, and drains of several kinds."""
 
 import asyncio
-import statistics
 import time
 from collections import Counter
 from datetime import timedelta
@@ -10,37 +9,46 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from bench.stage import SET, TENANT, TRACE, addresses, job, publish, sends
+from bench.stage import SET, TENANT, addresses, job, jobs, publish, sends
 from clarion.bootstrap import Platform
 from clarion.catalog.definition import load_definition
-from clarion.client import wire
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, NotCalled, Replay
 from clarion.domain.claim import ClaimedMessage
-from clarion.domain.identity import Channel
-from clarion.operations import Operations
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.outgoing import OutgoingItem
 from clarion.pipeline.distribute import Accounts, OpenCalls, Slots
-from clarion.ports.provider import EVERY_CHANNEL
+from clarion.ports.provider import EVERY_CHANNEL, Provider
 from clarion.workers import loop
-from clarion.workers.supervisor import Supervisor, open_pump
-from clarion.workers.wake_up import Topic, WakeUp
+from clarion.workers.supervisor import open_pump
 
 DEFINITIONS = Path(__file__).parent.parent / "definitions"
 
-SLOTS = 1000
-"""Call slots of the pump. A slot is taken until its outcome is recorded, and bulk may use three quarters of them."""
-
+MANY_SLOTS = 1000
+"""The most that `clarion work` takes by itself, given from the start instead of grown."""
 
 ENQUEUERS = 2
 """Sets under way at once: one is written by the store while the next is prepared, as with two workers."""
 
 
-async def enqueue(platform: Platform, *, key: str, count: int) -> float:
-    """Ensure so many messages of one new job in sets, and return how many a second."""
+async def bulk(platform: Platform, *, key: str, count: int) -> list[OutgoingItem]:
+    """Make so many messages of one new job: a campaign's rows, in the bulk lane and in no order."""
     version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
     people = await addresses(platform, Channel.SMS, count=count)
     parent = await job(platform, "bench-sms", version, key=key)
-    wanted = sends(parent, people)
-    sets = iter([wanted[start : start + SET] for start in range(0, count, SET)])
+    return sends([parent] * count, people, lane=Lane.BULK)
+
+
+async def direct(platform: Platform, *, key: str, count: int) -> list[OutgoingItem]:
+    """Make so many messages with a new job each: what `POST /v1/notifications` makes, in the normal lane, in order."""
+    version = await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
+    people = await addresses(platform, Channel.SMS, count=count)
+    parents = await jobs(platform, "bench-sms", version, keys=[f"{key}-{place}" for place in range(count)])
+    return sends(parents, people, lane=Lane.NORMAL)
+
+
+async def enqueue(platform: Platform, wanted: list[OutgoingItem]) -> float:
+    """Ensure messages in sets, and return how many a second."""
+    sets = iter([wanted[start : start + SET] for start in range(0, len(wanted), SET)])
 
     async def work() -> None:
         for one in sets:
@@ -50,35 +58,51 @@ async def enqueue(platform: Platform, *, key: str, count: int) -> float:
     async with asyncio.TaskGroup() as tasks:
         for _ in range(ENQUEUERS):
             tasks.create_task(work())
-    return count / (time.perf_counter() - started)
+    return len(wanted) / (time.perf_counter() - started)
 
 
-async def copy(url: str) -> float:
-    """COPY the rows that wait into one table with all its indexes, and return how many a second: the limit of enqueue.
+async def copy(url: str, *, count: int) -> float:
+    """COPY rows that wait into one table with all its indexes, and return how many a second: the limit of enqueue.
 
-    Enqueue writes more than this one table: the keys of messages are in a table of their own.
+    Over as many connections and in sets as large. Enqueue writes more than this one table: the keys of messages are in
+    a table of their own.
     """
-    connection = await asyncpg.connect(url)
-    await connection.execute(
-        "CREATE TABLE copied (LIKE outgoing_message INCLUDING ALL, UNIQUE (tenant_id, bucket, pk, rk))"
-    )
-    await connection.execute("CREATE INDEX ON copied (tenant_id, message_id)")
-    rows = await connection.fetch("SELECT * FROM outgoing_message WHERE due_at IS NOT NULL")
+    connections = [await asyncpg.connect(url) for _ in range(ENQUEUERS)]
+    first = connections[0]
+    await first.execute("CREATE TABLE copied (LIKE outgoing_message INCLUDING ALL, UNIQUE (tenant_id, bucket, pk, rk))")
+    await first.execute("CREATE INDEX ON copied (tenant_id, message_id)")
+    rows = await first.fetch("SELECT * FROM outgoing_message WHERE due_at IS NOT NULL LIMIT $1", count)
     columns = [name for name in rows[0].keys() if name != "id"]  # noqa: SIM118  (a Record iterates over its values)
     records = [tuple(row[name] for name in columns) for row in rows]
+    sets = iter([records[start : start + SET] for start in range(0, len(records), SET)])
+
+    async def work(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        for one in sets:
+            await connection.copy_records_to_table("copied", records=one, columns=columns)
+
     started = time.perf_counter()
-    for start in range(0, len(records), SET):
-        await connection.copy_records_to_table("copied", records=records[start : start + SET], columns=columns)
+    async with asyncio.TaskGroup() as tasks:
+        for connection in connections:
+            tasks.create_task(work(connection))
     rate = len(records) / (time.perf_counter() - started)
-    await connection.execute("DROP TABLE copied")
-    await connection.close()
+    await first.execute("DROP TABLE copied")
+    for connection in connections:
+        await connection.close()
     return rate
 
 
-async def drain(platform: Platform, *, channel: Channel, count: int, answers: tuple[type, ...] = (Accepted,)) -> float:
+async def drain(
+    platform: Platform,
+    *,
+    count: int,
+    slots: int | None,
+    channel: Channel = Channel.SMS,
+    answers: tuple[type, ...] = (Accepted,),
+) -> float:
     """Call the channel's provider for so many waiting messages, in the workers' loop; return how many a second.
 
-    `answers` is what the provider may answer; a message counts when it has been answered so.
+    `slots` is what `--slots` gives, None for what the program does without it; `answers` is what the provider may
+    answer: a message counts when it has been answered so.
     """
     wake, stop = asyncio.Event(), asyncio.Event()
     outcomes: Counter[type] = Counter()
@@ -93,10 +117,9 @@ async def drain(platform: Platform, *, channel: Channel, count: int, answers: tu
             stop.set()
 
     async with asyncio.TaskGroup() as tasks:
-        accounts = Accounts(platform.providers, clock=platform.clock)
         calls = OpenCalls(
-            accounts=accounts,
-            slots=Slots(SLOTS),
+            accounts=Accounts(platform.providers, clock=platform.clock),
+            slots=Slots(slots),
             spawn=tasks.create_task,
             clock=platform.clock,
             wake=wake,
@@ -108,51 +131,41 @@ async def drain(platform: Platform, *, channel: Channel, count: int, answers: tu
         return count / (time.perf_counter() - started)
 
 
+async def drain_watched(platform: Platform, *, count: int, slots: int | None) -> tuple[int, bytes]:
+    """Drain so many waiting messages and look at the calls: return the most that were open, and the body of one."""
+    account = platform.accounts[Channel.SMS]
+    watched = Watched(platform.providers[account])
+    await drain(with_provider(platform, watched), count=count, slots=slots)
+    return watched.most, watched.body
+
+
 async def drain_null(platform: Platform, *, key: str, count: int) -> float:
     """Drain new messages through a provider that does nothing: what claim, merge and record cost by themselves."""
-    await enqueue(platform, key=key, count=count)
-    return await drain(platform, channel=Channel.SMS, count=count)
+    await enqueue(platform, await bulk(platform, key=key, count=count))
+    return await drain(platform, count=count, slots=None)
 
 
 async def drain_deferred(platform: Platform, *, key: str, count: int) -> float:
     """Drain new messages of which every fifth call is deferred; the deferred rows come back an hour later."""
-    await enqueue(platform, key=key, count=count)
-    account = platform.accounts[Channel.SMS]
-    busy = msgspec.structs.replace(platform, providers={**platform.providers, account: Deferring()})
-    return await drain(busy, channel=Channel.SMS, count=count, answers=(Accepted, Deferred))
+    await enqueue(platform, await bulk(platform, key=key, count=count))
+    busy = with_provider(platform, Deferring())
+    return await drain(busy, count=count, slots=None, answers=(Accepted, Deferred))
 
 
-async def drain_mail(platform: Platform, *, count: int) -> float:
-    """Drain the demo's welcome mail, each to a job of its own, so that every one of them is merged."""
+async def drain_mail(platform: Platform, *, key: str, count: int) -> float:
+    """Drain the demo's welcome mail, each of a job of its own, so that every one of them is merged."""
     definition, files = load_definition(DEFINITIONS / "welcome")
     version = await publish(platform, "bench-mail", Channel.EMAIL, files, required=definition.required)
     people = await addresses(platform, Channel.EMAIL, count=count)
-    wanted = []
-    for place, one in enumerate(people):
-        wanted += sends(await job(platform, "bench-mail", version, key=f"mail-{place}"), [one])
-    for start in range(0, count, SET):
-        await platform.dispatcher.ensure_outgoing_messages(TENANT, wanted[start : start + SET])
-    return await drain(platform, channel=Channel.EMAIL, count=count)
+    parents = await jobs(platform, "bench-mail", version, keys=[f"{key}-{place}" for place in range(count)])
+    await enqueue(platform, sends(parents, people, lane=Lane.BULK))
+    return await drain(platform, channel=Channel.EMAIL, count=count, slots=None)
 
 
-async def idle_latency(platform: Platform, *, times: int = 40) -> float:
-    """Return the median milliseconds from an accept on an idle system to the provider's call."""
-    called: asyncio.Queue[float] = asyncio.Queue()
+def with_provider(platform: Platform, provider: Provider) -> Platform:
+    """Put a provider in the place of the one for text messages."""
     account = platform.accounts[Channel.SMS]
-    watched = msgspec.structs.replace(platform, providers={**platform.providers, account: Watched(called)})
-    wake_up = WakeUp()
-    supervisor = Supervisor(watched, wake_up=wake_up, channels=(Channel.SMS,), slots=10)
-    notifications = Operations(platform, wake=lambda topic: wake_up.wake(Topic(topic))).notifications
-    taken = []
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(supervisor.run())
-        for place in range(times):
-            asked = wire.SendRequest(type="bench-sms", to=(wire.Recipient(address=f"+4477009{place:05d}"),))
-            started = time.perf_counter()
-            await notifications.send(TENANT, asked, key=None, actor="bench", trace=TRACE)
-            taken.append(await called.get() - started)
-        supervisor.stop()
-    return statistics.median(taken) * 1000
+    return msgspec.structs.replace(platform, providers={**platform.providers, account: provider})
 
 
 class Deferring:
@@ -174,18 +187,26 @@ class Deferring:
 
 
 class Watched:
-    """A provider that notes when it is called."""
+    """A provider that passes calls on, counts those that are open, and keeps the body of the last."""
 
     channels = EVERY_CHANNEL
     replay = Replay()
 
-    def __init__(self, called: "asyncio.Queue[float]") -> None:
-        self._called = called
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._open = 0
+        self.most = 0
+        self.body = b""
 
     async def send(self, call: Call) -> CallOutcome:
-        """Note the time and accept."""
-        self._called.put_nowait(time.perf_counter())
-        return Accepted()
+        """Pass a call on."""
+        self._open += 1
+        self.most = max(self.most, self._open)
+        self.body = msgspec.json.encode(call)
+        try:
+            return await self._provider.send(call)
+        finally:
+            self._open -= 1
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Leave it to whoever opened the provider."""

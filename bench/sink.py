@@ -6,6 +6,7 @@ clients on loopback need: a content length and a body.
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import cast
 
 import uvloop
@@ -13,11 +14,13 @@ import uvloop
 _REPLY = b"HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n" + b'{"id": "1"}'
 
 
-class _Connection(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """One keep-alive connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, called: Callable[[], None] = lambda: None) -> None:
+        """Accept whatever is posted; `called` hears of every request that was read whole."""
         self._buffer = b""
+        self._called = called
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the way back."""
@@ -38,13 +41,14 @@ class _Connection(asyncio.Protocol):
             buffer, replies = buffer[end + 4 + length :], replies + 1
         self._buffer = buffer
         if replies:
+            self._called()
             self._transport.write(_REPLY * replies)
 
 
 async def serve() -> None:
     """Serve until standard input closes."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(_Connection, "127.0.0.1", 0, backlog=4096)
+    server = await loop.create_server(Connection, "127.0.0.1", 0, backlog=4096)
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
     closed = asyncio.Event()

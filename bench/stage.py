@@ -1,6 +1,6 @@
 """A stage to measure on: a fresh store with one tenant, a published notification and recipients, built in sets."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ SET = 1000
 def store_urls(folder: Path) -> Iterator[dict[str, str]]:
     """Yield the address of a durable store on each engine."""
     with postgres_server(durable=True) as server, server.database() as url:
-        yield {"pg": url, "sqlite": f"sqlite:///{folder}/clarion.db"}
+        yield {"postgres": url, "sqlite": f"sqlite:///{folder}/clarion.db"}
 
 
 @asynccontextmanager
@@ -77,22 +77,33 @@ async def addresses(platform: Platform, channel: Channel, *, count: int) -> list
 
 async def job(platform: Platform, event_type: str, version: int, *, key: str) -> NotificationJob:
     """Make one job that many messages derive from."""
-    request = JobRequest(
-        origin=Direct(operation="bench", idempotency_key=key),
-        event_type=event_type,
-        source_at=datetime.now(UTC),
-        to=(Target(identity=Identity.user("0")),),
-        data={"name": "Sam"},
-        resolved_template_version=version,
-        scheduled=False,
-        trace=TRACE,
-    )
-    (answer,) = await platform.dispatcher.ensure_notification_job(TENANT, [request])
-    return answer.record
+    (made,) = await jobs(platform, event_type, version, keys=[key])
+    return made
 
 
-def sends(parent: NotificationJob, people: list[AddressVersion]) -> list[OutgoingItem]:
-    """Make one message for each recipient."""
+async def jobs(platform: Platform, event_type: str, version: int, *, keys: Sequence[str]) -> list[NotificationJob]:
+    """Make a job for each key; none is scheduled, so that its messages are made by hand."""
+    made: list[NotificationJob] = []
+    for start in range(0, len(keys), SET):
+        requests = [
+            JobRequest(
+                origin=Direct(operation="bench", idempotency_key=key),
+                event_type=event_type,
+                source_at=datetime.now(UTC),
+                to=(Target(identity=Identity.user("0")),),
+                data={"name": "Sam"},
+                resolved_template_version=version,
+                scheduled=False,
+                trace=TRACE,
+            )
+            for key in keys[start : start + SET]
+        ]
+        made += [answer.record for answer in await platform.dispatcher.ensure_notification_job(TENANT, requests)]
+    return made
+
+
+def sends(parents: Sequence[NotificationJob], people: Sequence[AddressVersion], *, lane: Lane) -> list[OutgoingItem]:
+    """Make one message of each job to its recipient."""
     return [
         outgoing_item(
             TENANT,
@@ -100,7 +111,7 @@ def sends(parent: NotificationJob, people: list[AddressVersion]) -> list[Outgoin
             recipient_id_hash=one.recipient_id_hash,
             channel=one.channel,
             address_id=one.id or 0,
-            lane=Lane.BULK,
+            lane=lane,
         )
-        for one in people
+        for parent, one in zip(parents, people, strict=True)
     ]

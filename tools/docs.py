@@ -3,7 +3,7 @@
     python tools/docs.py            writes every block again
     python tools/docs.py --check    changes nothing, names what would change, and fails if anything would
 
-A block is what stands between two lines of a Markdown file, and is drawn from the code:
+A block is what stands between two lines of a Markdown file, and is drawn from the code, or from the last benchmark:
 
     <!-- generated: NAME -->
     <!-- end: NAME -->
@@ -15,6 +15,7 @@ hand and left alone. The schema is read from a database that is migrated in a te
 
 import argparse
 import contextlib
+import json
 import re
 import sqlite3
 import sys
@@ -197,7 +198,40 @@ def _default(option: Any) -> str:  # noqa: ANN401  (as above)
     return "on" if option.is_flag else f"`{option.default}`"
 
 
+BENCH_MESSAGES = 20_000
+"""What `make bench` takes unless told otherwise."""
+
+
+def benchmark() -> str:
+    """Show the last run of the benchmark that was kept, as it is."""
+    kept = json.loads((ROOT / "bench" / "results" / "latest.json").read_text(encoding="utf-8"))
+    rows = [
+        [
+            one["name"],
+            one["store"],
+            f"{_figure(one['ours'])} {one['unit']}",
+            one["limit"] or "",
+            "" if one["of"] is None else _figure(one["of"]),
+            "" if one["share"] is None else f"{one['share']:.2f}",
+            f"{one['fsync_ms']:.2f}",
+        ]
+        for one in kept["figures"]
+    ]
+    head = ["figure", "store", "ours", "held against", "its figure", "share", "fsync, ms"]
+    meanings = {one["name"]: one["means"] for one in kept["figures"]}
+    run = f"{kept['messages']:,} messages a measurement, {kept['machine']}."
+    if kept["messages"] < BENCH_MESSAGES:
+        run += f" Fewer than the usual {BENCH_MESSAGES:,}: this run shows that everything works, and measures nothing."
+    return "\n\n".join([run, table(head, rows), table(["figure", "means"], meanings.items())])
+
+
+def _figure(value: float) -> str:
+    """Write a number with as many digits as it is worth."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
 BLOCKS: Mapping[str, Block] = {
+    "benchmark": benchmark,
     "commands": commands,
     "errors": error_codes,
     "schema": schema,

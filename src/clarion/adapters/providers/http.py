@@ -98,20 +98,25 @@ def read_retry_after(text: str | None, *, date: str | None) -> timedelta | None:
     return min(pause, RETRY_AFTER_MAX) if pause > timedelta() else None
 
 
+def open_client(*, timeout: timedelta, headers: Mapping[str, str]) -> Client:
+    """Make the HTTP client of a provider."""
+    return (
+        ClientBuilder()
+        .timeout(timeout)
+        .connect_timeout(min(CONNECT_TIMEOUT, timeout / 2))
+        .follow_redirects(enable=False)
+        .no_proxy()
+        .default_headers(headers)
+        .build()
+    )
+
+
 class HttpCaller:
     """The connections of one account."""
 
     def __init__(self, *, timeout: timedelta, headers: Mapping[str, str]) -> None:
         """Connect to nothing yet: that is for the first call. Every call has these headers."""
-        self._client: Client = (
-            ClientBuilder()
-            .timeout(timeout)
-            .connect_timeout(min(CONNECT_TIMEOUT, timeout / 2))
-            .follow_redirects(enable=False)
-            .no_proxy()
-            .default_headers(headers)
-            .build()
-        )
+        self._client = open_client(timeout=timeout, headers=headers)
 
     async def post(self, url: Url, body: bytes) -> Reply | CallOutcome:
         """Make one call; return its reply, or what the lack of one means."""
