@@ -99,6 +99,20 @@ class CancelIsForgotten(Planted):
         return 0
 
 
+class GateIsForgotten(Planted):
+    """Claims what stands behind a closed gate."""
+
+    async def claim_outgoing(
+        self, quotas: Sequence[FlowQuota], *, token: UUID, lease: timedelta, actor: str
+    ) -> list[ClaimedMessage]:
+        closed = [str(gate) for (gate,) in self.sql("SELECT gate FROM broadcast")]
+        self.sql("UPDATE broadcast SET gate = 'Open'")
+        claimed = await self.real.claim_outgoing(quotas, token=token, lease=lease, actor=actor)
+        for gate in closed:  # there is one broadcast at most
+            self.sql("UPDATE broadcast SET gate = :gate", gate=gate)
+        return claimed
+
+
 class UnknownIsSuccess(Planted):
     """Believes that what may have been sent was sent."""
 
@@ -169,6 +183,7 @@ def broken_by(
         (UnfencedFinish, {"I-17"}, {Fault.STALL: 0.2}),
         (RescueIsRetry, {"I-13"}, {}),
         (CancelIsForgotten, {"I-16"}, {Fault.CANCEL: 0.5, Fault.DEFER: 0.5}),
+        (GateIsForgotten, {"I-16"}, {Fault.GATE: 0.5}),
         (UnknownIsSuccess, {"I-11"}, {}),
         (GivesUpEarly, {"F-55"}, {}),
     ],

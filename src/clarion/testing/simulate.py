@@ -2,11 +2,17 @@
 
     python -m clarion.testing.simulate --seeds 5000 [--first 0] [--jobs 2] [--json]
     python -m clarion.testing.simulate --seed 42 [--trace] [--json]
+    python -m clarion.testing.simulate --seeds 2000 --choose tests/simulation/seeds.json
+    python -m clarion.testing.simulate --chosen tests/simulation/seeds.json [--json]
 
 It ends with 1 where a promise was broken: something lost, delivered twice or invented, an invariant violated, a seed
-that gave two different runs, or, over 5,000 runs and more, something expected that was never met. A failing seed is
-shown with its options, the faults that it needs, and the end of its timeline. `kills` counts how often a process was
-made to vanish.
+that gave two different runs, or, over 5,000 runs and more and over chosen ones, something expected that was never met.
+A failing seed is shown with its options, the faults that it needs, and the end of its timeline. `kills` counts how
+often a process was made to vanish.
+
+`--choose` writes down those of the seeds that meet together everything which any of them met. `make test` runs them
+with `--chosen`. Every change of the simulation, and many a change of the program, gives the seeds other runs: where the
+chosen ones do not meet everything any more, choose anew.
 """
 
 import argparse
@@ -14,14 +20,16 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from clarion.testing.simulation.coverage import RUNS_FOR_ALL, missing
+from clarion.testing.simulation.choice import choose
+from clarion.testing.simulation.coverage import EXPECTED, RUNS_FOR_ALL, missing
 from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.run import Report, run, shrink
 
@@ -44,6 +52,10 @@ TIMELINE_MAX: Final = 60
 """Lines of a timeline that are shown without --trace: the last ones."""
 
 
+CHOSEN_MAX: Final = 100
+"""Seeds of the run of every day: about half a minute."""
+
+
 class Summary(msgspec.Struct, kw_only=True):
     """What all runs came to."""
 
@@ -60,12 +72,13 @@ class Summary(msgspec.Struct, kw_only=True):
     delivered: int = 0
     failing: list[tuple[int, tuple[str, ...]]] = []
     uncovered: list[str] = []
+    demanding: bool = False  # whether everything must be met
 
     @property
     def failed(self) -> bool:
         """Whether anything is wrong."""
         broken = self.failing or self.lost or self.duplicate or self.phantom or self.violations
-        return bool(broken or (self.runs >= RUNS_FOR_ALL and self.uncovered))
+        return bool(broken or (self.demanding and self.uncovered))
 
     def add(self, report: Report) -> None:
         """Count one run."""
@@ -88,6 +101,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="one seed only")
     parser.add_argument("--trace", action="store_true", help="with --seed: tell its whole timeline")
     parser.add_argument("--digest", action="store_true", help="with --seed: print what two runs of it have in common")
+    parser.add_argument("--choose", type=Path, metavar="FILE", help="write down seeds that meet everything together")
+    parser.add_argument("--chosen", type=Path, metavar="FILE", help="run the seeds that were chosen so")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     if given.seeds < 1:
@@ -97,12 +112,28 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if given.seed is not None:
         return replay(given.seed, whole=given.trace, as_json=given.json)
-    return simulate(range(given.first, given.first + given.seeds), jobs=given.jobs, as_json=given.json)
+    seeds: Sequence[int] = range(given.first, given.first + given.seeds)
+    if given.choose is not None:
+        return choose_seeds(seeds, jobs=given.jobs, path=given.choose)
+    if given.chosen is not None:
+        seeds = msgspec.json.decode(given.chosen.read_bytes(), type=list[int])
+    demanding = given.chosen is not None or len(seeds) >= RUNS_FOR_ALL
+    return simulate(seeds, jobs=given.jobs, as_json=given.json, demanding=demanding)
 
 
-def simulate(seeds: range, *, jobs: int, as_json: bool) -> int:
-    """Run many seeds and say what they came to."""
-    summary, coverage = Summary(), Counter[str]()
+def choose_seeds(seeds: Sequence[int], *, jobs: int, path: Path) -> int:
+    """Run many seeds and write those down that meet everything together; say what none of them met."""
+    met = {report.seed: report.coverage.keys() for report in _reports(seeds, jobs=jobs) if not report.failed}
+    chosen = choose(met, expected=frozenset(EXPECTED), most=CHOSEN_MAX)
+    path.write_bytes(msgspec.json.encode(chosen) + b"\n")
+    uncovered = missing(Counter(name for seed in chosen for name in met[seed]))
+    say(f"{len(chosen)} of {len(met)} clean seeds are chosen; never met: {', '.join(uncovered) or 'nothing'}")
+    return int(bool(uncovered))
+
+
+def simulate(seeds: Sequence[int], *, jobs: int, as_json: bool, demanding: bool) -> int:
+    """Run many seeds and say what they came to; a demanding run must have met everything."""
+    summary, coverage = Summary(demanding=demanding), Counter[str]()
     for report in _reports(seeds, jobs=jobs):
         summary.add(report)
         coverage.update(report.coverage)
@@ -183,7 +214,7 @@ def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _reports(seeds: range, *, jobs: int) -> Iterator[Report]:
+def _reports(seeds: Sequence[int], *, jobs: int) -> Iterator[Report]:
     """Run seeds here, or in several processes where there are many."""
     if jobs <= 1 or len(seeds) <= CHUNK:
         yield from map(run_seed, seeds)

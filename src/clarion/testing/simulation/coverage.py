@@ -13,40 +13,43 @@ from clarion.testing.simulation.option import Fault
 RUNS_FOR_ALL: Final = 5000
 """With fewer runs a rare case may be missed by chance; with as many, a missing case means that it cannot happen."""
 
-# Without Uncertain → FailedFinal, a refusal that is recorded after its lease: it takes a refusal, a stall at that very
-# record and no crash before its end, which 5,000 runs may not deal. `contracts/late_replies.py` shows it.
 EDGES: Final = (
-    "Created → Sending",
-    "Created → Canceled",
-    "Created → Expired",
-    "RetryReady → Sending",
-    "RetryReady → Canceled",
-    "RetryReady → Expired",
-    "RetryReady → Uncertain",
-    "Sending → SentToProvider",
-    "Sending → RetryReady",
-    "Sending → FailedFinal",
-    "Sending → Uncertain",
-    "Sending → Delivered",
-    "Uncertain → RetryReady",
-    "Uncertain → Uncertain",
-    "Uncertain → SentToProvider",
-    "Uncertain → Delivered",
+    *(f"Created → {to}" for to in ("Sending", "Canceled", "Expired")),
+    *(f"RetryReady → {to}" for to in ("Sending", "Canceled", "Expired", "Uncertain")),
+    *(f"RetryReady → {to}" for to in ("SentToProvider", "Delivered", "Opened", "Bounced", "Complained")),
+    *(f"Sending → {to}" for to in ("SentToProvider", "RetryReady", "FailedFinal", "Uncertain")),
+    *(f"Sending → {to}" for to in ("Delivered", "Opened", "Bounced", "Complained")),
+    *(f"Uncertain → {to}" for to in ("RetryReady", "Uncertain", "FailedFinal", "SentToProvider")),
+    *(f"Uncertain → {to}" for to in ("Delivered", "Opened", "Bounced", "Complained")),
     "FailedFinal → RetryReady",
-    "SentToProvider → Delivered",
-    "SentToProvider → Opened",
-    "SentToProvider → Bounced",
-    "Delivered → Opened",
-    "Opened → Complained",
-    "Ready → Processing",
-    "Ready → Canceled",
-    "Processing → Ready",
-    "Processing → Done",
-    "Processing → Skipped",
-    "Processing → Failed",
-    "Processing → Canceled",
+    *(f"SentToProvider → {to}" for to in ("Blocked", "Delivered", "Opened", "Bounced", "Complained")),
+    *(f"Blocked → {to}" for to in ("Delivered", "Opened", "Bounced", "Complained")),
+    *(f"Delivered → {to}" for to in ("Opened", "Bounced", "Complained")),
+    *(f"Opened → {to}" for to in ("Bounced", "Complained")),
+    "Bounced → Complained",
+    *(f"Ready → {to}" for to in ("Processing", "Canceled")),
+    *(f"Processing → {to}" for to in ("Ready", "Done", "Skipped", "Failed", "Canceled")),
 )
 """Moves of outgoing rows and of scheduler rows; names of states are not shared between the two."""
+
+_SHOWN: Final = ("SentToProvider", "Blocked", "Delivered", "Opened", "Bounced", "Complained")
+
+NOT_HERE: Final = {
+    "no rule of this world suppresses a message or finds it not supported": (
+        *(f"{state} → {to}" for state in ("Created", "RetryReady") for to in ("Suppressed", "NotSupported")),
+        *(f"{state} → {to}" for state in ("Suppressed", "NotSupported") for to in _SHOWN),
+    ),
+    "every message of this world can be made and called": ("Created → FailedFinal", "RetryReady → FailedFinal"),
+    "providers of this world report only what they accepted, and nothing denies that (I-13)": (
+        *(f"{state} → {to}" for state in ("FailedFinal", "Expired", "Canceled") for to in _SHOWN),
+    ),
+    "a message that is blocked is rarely reported as such before its call is recorded": (
+        *(f"{state} → Blocked" for state in ("RetryReady", "Sending", "Uncertain")),
+    ),
+    "no stage skips a job before it is claimed": ("Ready → Skipped",),
+    "nobody starts a failed job again or cancels it in this world": ("Failed → Ready", "Failed → Canceled"),
+}
+"""Moves of the tables that are not expected here, by the reason."""
 
 # Without a row that was canceled and that only the claim finds so: the janitor sweeps it up before its retry is due.
 # `contracts/canceling.py` shows it, and the planted bug whose claim forgets a cancel.

@@ -52,6 +52,7 @@ class Process:
         self.paused_until = 0.0
         self.troubles: list[Trouble] = []
         self.steps_at_work = 0  # how many of its next steps follow from work that it found
+        self.steps_at_call = 0  # the same, with a message in hand
 
     def suffers(self, what: str, *, since: float, until: float | None = None, task: object | None = None) -> None:
         """Note that something keeps it from its work until then: one task of it, or all of it.

@@ -26,6 +26,10 @@ STEPS: Final = 40.0
 IDLE: Final = 0.05
 """What a step of a process counts that has nothing to do."""
 
+AT_CALL: Final = 4.0
+"""What a step counts of a process that has a message in hand, from its claim to the record of its outcome: there is
+where something can be lost or sent twice."""
+
 Act = Callable[[Process | None], None]
 """Does something, to this process where it is one that is done to a process; without one the act chooses."""
 
@@ -42,11 +46,14 @@ class Moments:
 
     def at_step(self, process: Process) -> None:
         """Count a step that a process is about to take, and act where it is the moment for it."""
+        weight = IDLE
         if process.steps_at_work:
             process.steps_at_work -= 1
-            self._pass(1.0, process)
-        else:
-            self._pass(IDLE, process)
+            weight = 1.0
+        if process.steps_at_call:
+            process.steps_at_call -= 1
+            weight = AT_CALL
+        self._pass(weight, process)
 
     def at_round(self) -> None:
         """Count a round."""

@@ -87,7 +87,7 @@ before everything heals; at a tenth the platform works, and the other faults are
 CALM: Final = 0.03
 """The share of runs without any fault; nothing may become uncertain in them (I-12)."""
 
-NO_RECEIPTS: Final = 0.4
+NO_RECEIPTS: Final = 0.25
 """The share of runs in which providers report nothing (F-42)."""
 
 DEDUPE_WINDOWS: Final = (None, None, timedelta(seconds=60), timedelta(hours=24))

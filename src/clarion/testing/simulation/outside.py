@@ -41,11 +41,11 @@ FATES: Final = (
 )
 
 _RECEIPTS: Final = (
-    (OutgoingStatus.DELIVERED, 0.8),
+    (OutgoingStatus.BLOCKED, 0.15),
+    (OutgoingStatus.DELIVERED, 0.7),
     (OutgoingStatus.OPENED, 0.4),
-    (OutgoingStatus.BOUNCED, 0.1),
-    (OutgoingStatus.BLOCKED, 0.05),
-    (OutgoingStatus.COMPLAINED, 0.1),
+    (OutgoingStatus.BOUNCED, 0.2),
+    (OutgoingStatus.COMPLAINED, 0.2),
 )
 """What is reported of an accepted message, and how often."""
 

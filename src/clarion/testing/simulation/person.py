@@ -5,6 +5,7 @@ doors. When, is decided in `moment`.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
+from uuid import UUID
 
 from clarion.dispatch.request import Trace
 from clarion.domain import derived_id
@@ -48,12 +49,20 @@ class People:
         return lambda _process: self._world.loop.start(None, act())
 
     async def _cancel(self) -> None:
-        """Cancel a job that somebody was promised."""
-        if not self._clients.promises:
+        """Cancel a job that somebody was promised: any, or one that seems to be stuck."""
+        promised = list(self._clients.promises)
+        if not promised:
             return
-        job_id = self._chance.choice(list(self._clients.promises))
+        stuck = [job_id for job_id in promised if self._is_stuck(job_id)]
+        job_id = self._chance.choice(stuck if stuck and self._chance.random() < 0.5 else promised)
         self._world.trace(f"person: cancel job {job_id}")
         await self._ask(lambda door: door.platform.store.cancel_job(content.TENANT, job_id, actor="person"))
+
+    def _is_stuck(self, job_id: UUID) -> bool:
+        """Tell whether a message of a job is to be sent again."""
+        scene = self._world.scene
+        job = next((job for job in scene.jobs.values() if job.guid == str(job_id)), None)
+        return job is not None and any(row.state is OutgoingStatus.RETRY_READY for row in scene.rows_of(job))
 
     async def _retry(self) -> None:
         """Retry a message that failed or is uncertain, as it looks to the person now."""

@@ -39,9 +39,15 @@ POLLS: Final = frozenset(
 POLL_SHARE: Final = 0.05
 """How much rarer faults are at polls, which mostly find nothing; else workers would crash before they had work."""
 
-AT_WORK: Final = 30
+WORK_STEPS: Final = 30
 """How many steps of a process follow from a call of a port that is no poll, or from a poll that found something: as
 many as it takes from a claim to the beginning of its calls, or from a reply to its record."""
+
+CALLING: Final = frozenset({"claim_outgoing", "send", "record_outgoing"})
+"""What a process does with a message in hand."""
+
+CALL_STEPS: Final = 8
+"""How many steps of a process belong to such a call."""
 
 _ERRORS: Final[tuple[type[OperatorError], ...]] = (StoreUnreachable, StoreBusy, StoreFull)
 
@@ -158,7 +164,9 @@ def _share(what: str, *, answer: object) -> float:
     if what in POLLS and not getattr(answer, "heads", answer):
         return POLL_SHARE
     if (process := PROCESS.get()) is not None:
-        process.steps_at_work = AT_WORK
+        process.steps_at_work = WORK_STEPS
+        if what in CALLING:
+            process.steps_at_call = CALL_STEPS
     return 1.0
 
 
