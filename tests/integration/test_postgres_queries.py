@@ -1,8 +1,8 @@
 """Every named query of the PostgreSQL store: it fits the schema, it is used, and it never reads a whole table.
 
 The plans are those that the server really used, with the rows that it really visited, as its module auto_explain
-reports them, on 20,000 messages and thousands of rows of everything else. Once the server knows the tables well, and
-once it has never looked at them and planned for them while they were empty: such plans must not stay in use.
+reports them, on 20,000 messages and thousands of rows of everything else. A queue is full at one time and empty at
+another, and the server's picture of it is often the wrong one; so the same is asked under every picture.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -144,18 +144,42 @@ async def fill_tables(url: str, connection: Connection) -> None:
     await connection.execute(FILL)
 
 
+# The server's own ANALYZE, which comes when it likes, would correct its picture.
+LEFT_ALONE: Final = """
+DO $$
+DECLARE found record;
+BEGIN
+  FOR found IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+  LOOP
+    EXECUTE format('ALTER TABLE %I SET (autovacuum_enabled = off)', found.tablename);
+  END LOOP;
+END
+$$;
+"""
+DRAIN: Final = "UPDATE outgoing_message SET status = 'SentToProvider', due_at = NULL WHERE due_at IS NOT NULL"
+FILL_AGAIN: Final = "UPDATE outgoing_message SET status = 'Created', due_at = now() WHERE status = 'SentToProvider'"
+
+
 # A listener that stays on its connection, which the driver takes for an oversight, is how the plans come here.
 @pytest.mark.filterwarnings("ignore:.* active log listener")
-@pytest.mark.parametrize("planned", ["on empty tables", "on known tables"])
+@pytest.mark.parametrize(
+    "picture", ["never analysed", "analysed when empty", "analysed when full", "analysed when full, then drained"]
+)
 async def test_every_named_query_is_used_and_none_reads_a_whole_table(
-    migrated_postgres_url: str, connection: Connection, explained: PostgresStore, plans: Plans, planned: str
+    migrated_postgres_url: str, connection: Connection, explained: PostgresStore, plans: Plans, picture: str
 ) -> None:
-    if planned == "on empty tables":
+    await connection.execute(LEFT_ALONE)
+    if picture == "never analysed":  # and planned while the tables were empty: such plans must not stay in use
         await use_everything(explained, connection, start=10 * ROWS)
-        await fill_tables(migrated_postgres_url, connection)
-    else:
-        await fill_tables(migrated_postgres_url, connection)
+    await fill_tables(migrated_postgres_url, connection)
+    if picture == "analysed when empty":  # the queue: the table has the messages that were sent
+        await connection.execute(DRAIN)
         await connection.execute("ANALYZE")
+        await connection.execute(FILL_AGAIN)
+    elif picture != "never analysed":
+        await connection.execute("ANALYZE")
+    if picture.endswith("drained"):
+        await connection.execute(DRAIN)
     plans.by_query.clear()
     await use_everything(explained, connection, start=ROWS)
     named = {query.sql: query.name for query in every_query() if query.name not in NOT_EXPLAINED}

@@ -80,6 +80,19 @@ def full_path(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -
     return path
 
 
+@pytest.fixture(scope="module")
+def drained_path(full_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same file after all messages were sent, with the statistics of its empty queue."""
+    path = Path(shutil.copy(full_path, tmp_path_factory.mktemp("plans") / "clarion.db"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "UPDATE outgoing_message SET status = 'SentToProvider', due_at = NULL, lease_until = NULL, settle_at = NULL"
+        )
+        connection.execute("ANALYZE")
+        connection.commit()
+    return path
+
+
 def every_query() -> list[query.Query]:
     """Every statement that lies beside the store's code, so that a new one need not be listed here."""
     found: list[query.Query] = []
@@ -102,19 +115,52 @@ class _AnyParameter(dict[str, object]):
         return "[]"
 
 
-@pytest.mark.parametrize("named", every_query(), ids=lambda named: named.name)
-@pytest.mark.parametrize("path", ["empty_path", "full_path"], ids=["empty", "full and analyzed"])
-def test_no_query_goes_through_a_table(path: str, named: query.Query, request: pytest.FixtureRequest) -> None:
-    with closing(sqlite3.connect(request.getfixturevalue(path))) as connection:
+# A plan follows from the statistics alone: a queue that was analyzed when full has the same plans when it is drained.
+each_picture = pytest.mark.parametrize(
+    "path",
+    ["empty_path", "full_path", "drained_path"],
+    ids=["never analyzed", "analyzed when full", "analyzed when drained"],
+)
+
+
+def plan_of(path: Path, named: query.Query) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
         connection.create_function("clarion_now", 0, lambda: 0)
         connection.create_function("clarion_bytes", 1, lambda text: text)
         connection.execute(OUTGOING_KEY)
-        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {named.sql}", _AnyParameter())]
+        return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {named.sql}", _AnyParameter())]
+
+
+@pytest.mark.parametrize("named", every_query(), ids=lambda named: named.name)
+@each_picture
+def test_no_query_goes_through_a_table(path: str, named: query.Query, request: pytest.FixtureRequest) -> None:
+    plan = plan_of(request.getfixturevalue(path), named)
     scanned = {found[1] for line in plan if (found := re.match(r"SCAN (\w+)", line))}
     assert scanned <= SETS | FEW_OF.get(named.name, set()), plan
     assert not [line for line in plan if "AUTOMATIC" in line], plan
     by_tenant = {found[1] for line in plan if (found := re.match(r"SEARCH (\w+) .*\(tenant_id=\?\)", line))}
     assert by_tenant <= FEW_OF_A_TENANT, plan
+
+
+BY_ORDER_KEY = [named for named in every_query() if re.search(r"\w\.order_key = ", named.sql)]
+
+
+@pytest.mark.parametrize("named", BY_ORDER_KEY, ids=lambda named: named.name)
+@each_picture
+def test_rows_of_an_order_key_are_looked_up_by_it(
+    path: str, named: query.Query, request: pytest.FixtureRequest
+) -> None:
+    """The index of the queue would do as well while the queue is empty, and a moment later it is full."""
+    plan = plan_of(request.getfixturevalue(path), named)
+    for alias in re.findall(r"(\w+)\.order_key = ", named.sql):
+        (line, *others) = [line for line in plan if re.match(rf"(SEARCH|SCAN) {alias} ", line)]
+        for looked_up in (line, *others):
+            by_id = "PRIMARY KEY (rowid=?)" in looked_up
+            assert by_id or "outgoing_message_order (order_key=?" in looked_up, plan
+
+
+def test_three_queries_look_rows_up_by_their_order_key() -> None:
+    assert {named.name for named in BY_ORDER_KEY} == {"find_rows_behind", "lock_next_in_line", "pick_messages"}
 
 
 async def fill(store: SqliteStore) -> None:
