@@ -3,21 +3,16 @@
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
-from hypothesis.strategies import SearchStrategy
 
 from clarion.domain.call import Accepted
 from clarion.domain.claim import CallResult
 from clarion.ports.store import Store
-from clarion.testing.contracts.catalog_operation import CATALOG_OPERATIONS
-from clarion.testing.contracts.comparison import Compared, drawn
-from clarion.testing.contracts.operation import OPERATIONS, Prepare
-from clarion.testing.contracts.queue_operation import QUEUE_OPERATIONS, START
+from clarion.testing.contracts.comparison import ENSURES, JOBS, KNOWN, MESSAGES, WORKS, Compared, Work
 from clarion.testing.contracts.side import Operation
-from clarion.testing.contracts.stage_operation import STAGE_OPERATIONS
 from clarion.testing.store import StandIn
 
 EXAMPLES = 25
@@ -27,23 +22,9 @@ MINUTE = timedelta(minutes=1)
 Method = Callable[..., Awaitable[Any]]
 
 
-class Work(NamedTuple):
-    """What is done to the stores."""
-
-    start: tuple[Operation, ...]
-    operations: SearchStrategy[Operation]
-    length: tuple[int, int]
-
-
-QUEUE = Work(START, QUEUE_OPERATIONS, (30, 60))
-STAGES = Work((), STAGE_OPERATIONS, (20, 40))
-ENSURES = Work((Prepare(),), OPERATIONS, (8, 30))
-CATALOG = Work((), CATALOG_OPERATIONS, (10, 30))
-
-
 @cache
 def examples(work: Work) -> list[tuple[Operation, ...]]:
-    return [(*work.start, *one) for one in drawn(work.operations, examples=EXAMPLES, operations=work.length)]
+    return work.examples(EXAMPLES)
 
 
 class Planted:
@@ -140,30 +121,30 @@ async def nothing(_: Method, *__: Any, **___: Any) -> int:
 
 
 BUGS = [
-    (QUEUE, "record_outgoing", later),
-    (QUEUE, "record_outgoing", without_latency),
-    (QUEUE, "record_outgoing", never_final),
-    (QUEUE, "record_outgoing", one_at_a_time),
-    (QUEUE, "record_outgoing", optimistic),
-    (QUEUE, "claim_outgoing", longer),
-    (QUEUE, "claim_outgoing", backwards),
-    (QUEUE, "find_uncertain", backwards),
-    (QUEUE, "settle_uncertain", uncounted),
-    (QUEUE, "keep_events", given_backwards),
-    (QUEUE, "apply_events", one_by_one),
-    (QUEUE, "rescue_outgoing", nothing),
-    (QUEUE, "sweep_canceled", nothing),
-    (QUEUE, "cancel_job", by_another),
-    (QUEUE, "find_support_case", nameless),
-    (QUEUE, "find_support_case", uncorrelated),
-    (QUEUE, "ensure_outgoing_messages", given_backwards),
-    (STAGES, "ensure_notification_jobs", given_backwards),
-    (STAGES, "claim_stage", longer),
-    (STAGES, "claim_stage", backwards),
-    (STAGES, "rescue_stages", nothing),
+    (MESSAGES, "record_outgoing", later),
+    (MESSAGES, "record_outgoing", without_latency),
+    (MESSAGES, "record_outgoing", never_final),
+    (MESSAGES, "record_outgoing", one_at_a_time),
+    (MESSAGES, "record_outgoing", optimistic),
+    (MESSAGES, "claim_outgoing", longer),
+    (MESSAGES, "claim_outgoing", backwards),
+    (MESSAGES, "find_uncertain", backwards),
+    (MESSAGES, "settle_uncertain", uncounted),
+    (MESSAGES, "keep_events", given_backwards),
+    (MESSAGES, "apply_events", one_by_one),
+    (MESSAGES, "rescue_outgoing", nothing),
+    (MESSAGES, "sweep_canceled", nothing),
+    (MESSAGES, "cancel_job", by_another),
+    (MESSAGES, "find_support_case", nameless),
+    (MESSAGES, "find_support_case", uncorrelated),
+    (MESSAGES, "ensure_outgoing_messages", given_backwards),
+    (JOBS, "ensure_notification_jobs", given_backwards),
+    (JOBS, "claim_stage", longer),
+    (JOBS, "claim_stage", backwards),
+    (JOBS, "rescue_stages", nothing),
     (ENSURES, "ensure_outgoing_messages", given_backwards),
-    (CATALOG, "publish_template", by_another),
-    (CATALOG, "list_api_keys", backwards),
+    (KNOWN, "publish_template", by_another),
+    (KNOWN, "list_api_keys", backwards),
 ]
 
 
@@ -185,7 +166,7 @@ async def test_a_planted_bug_is_seen(work: Work, method: str, bug: Callable[...,
     pytest.fail("nothing was seen")
 
 
-@pytest.mark.parametrize("work", [QUEUE, STAGES, ENSURES, CATALOG])
+@pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 async def test_two_stores_that_are_the_same_do_not_differ(work: Work) -> None:
     harness = StandIn()
     compared = await Compared.open(harness, within=timedelta())
@@ -213,7 +194,7 @@ async def test_a_store_with_a_clock_of_its_own_is_compared_to_the_second(wrong: 
         harness.store = Planted(sound, "record_outgoing", later)  # type: ignore[assignment]  # has all its methods
     compared = await Compared.open(harness)
     try:
-        seen = [await compared.run(example) is not None for example in examples(QUEUE)[:8]]
+        seen = [await compared.run(example) is not None for example in examples(MESSAGES)[:8]]
     finally:
         await compared.close()
         await sound.close()

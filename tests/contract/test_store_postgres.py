@@ -4,7 +4,7 @@ One database and one open store serve all of it, each test with a tenant of its 
 would take as long as the tests themselves.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -16,7 +16,8 @@ from clarion.adapters.stores.postgres import PostgresStore, open_store
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pipeline import PipelineContract
-from clarion.testing.contracts.sql_rows import Row, SqlRows
+from clarion.testing.contracts.set_clock import PostgresDatabase
+from clarion.testing.contracts.sql_rows import SqlRows
 from clarion.testing.contracts.store import StoreContract
 from clarion.testing.postgres import PostgresServer
 from tests.contract.attempts import AttemptContract
@@ -39,17 +40,6 @@ INSTANTS = {
     "webhook_event": ("received_at", "look_at", "applied_at"),
     "support_case": ("first_seen_at", "last_seen_at"),
 }
-
-
-class PostgresDatabase:
-    def __init__(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-        self._connection = connection
-
-    async def fetch(self, sql: str, parameters: Sequence[object]) -> list[Row]:
-        return [dict(row) for row in await self._connection.fetch(sql, *parameters)]
-
-    def written(self, value: object) -> object:
-        return value
 
 
 class PostgresHarness(SqlRows):

@@ -2,13 +2,15 @@
 
 After every operation its answer and every row of the tenant are compared; at the end every question is asked. The
 reference is SQLite in memory, whose clock is set; the other store's clock may be its own, and the reference follows it.
+`clarion.testing.compare` is the command that does it for as long as one likes.
 """
 
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import count, islice
-from typing import ClassVar, Final, Self, TypeVar
+from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
+import hypothesis
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +83,30 @@ class Compared:
         self._looked_at = await self._harness.now()
 
 
+class Work(NamedTuple):
+    """Operations that chance may put together: what they begin with, and how many an example has, at least and most.
+
+    `share` of a hundred examples are of this work: the more there is to combine, the more.
+    """
+
+    start: tuple[Operation, ...]
+    operations: st.SearchStrategy[Operation]
+    length: tuple[int, int]
+    share: int
+
+    def examples(self, number: int, *, seed: int | None = None) -> list[tuple[Operation, ...]]:
+        """Draw so many examples, each with its beginning."""
+        found = drawn(self.operations, examples=number, operations=self.length, seed=seed)
+        return [(*self.start, *one) for one in found]
+
+
+ENSURES: Final = Work((Prepare(),), OPERATIONS, (8, 30), 30)
+MESSAGES: Final = Work(START, QUEUE_OPERATIONS, (30, 60), 40)
+JOBS: Final = Work((), STAGE_OPERATIONS, (20, 40), 20)
+KNOWN: Final = Work((), CATALOG_OPERATIONS, (10, 30), 10)
+WORKS: Final = {"ensures": ENSURES, "messages": MESSAGES, "jobs": JOBS, "known": KNOWN}
+
+
 class ComparisonContract:
     """Whatever is done in whatever order, a store answers and holds what the reference does.
 
@@ -95,45 +121,45 @@ class ComparisonContract:
 
     async def test_any_ensures_come_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Records of every kind, and what befalls their rows between two ensures."""
-        await self._compare(harness, (Prepare(),), drawn(OPERATIONS, examples=self.EXAMPLES, operations=(8, 30)))
+        await self._compare(harness, ENSURES.examples(self.EXAMPLES))
 
     async def test_any_work_on_messages_comes_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Claims in their order, results, receipts, uncertain sends, retries, gates and cancels."""
-        await self._compare(harness, START, drawn(QUEUE_OPERATIONS, examples=self.EXAMPLES, operations=(30, 60)))
+        await self._compare(harness, MESSAGES.examples(self.EXAMPLES))
 
     async def test_any_work_on_pending_jobs_comes_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Claims in their order, what stages end in, rows made under a claim, rescues and retries."""
-        await self._compare(harness, (), drawn(STAGE_OPERATIONS, examples=self.EXAMPLES * 3 // 5, operations=(20, 40)))
+        await self._compare(harness, JOBS.examples(self.EXAMPLES * 3 // 5))
 
     async def test_any_changes_to_what_is_known_come_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Templates, people, groups, settings and keys, each with its entry in the audit log."""
-        await self._compare(harness, (), drawn(CATALOG_OPERATIONS, examples=self.EXAMPLES // 3, operations=(10, 30)))
+        await self._compare(harness, KNOWN.examples(self.EXAMPLES // 3))
 
-    async def _compare(
-        self, harness: StoreHarness, start: Sequence[Operation], examples: Sequence[Sequence[Operation]]
-    ) -> None:
+    async def _compare(self, harness: StoreHarness, examples: Sequence[Sequence[Operation]]) -> None:
         compared = await Compared.open(harness, within=self.WITHIN)
         try:
             for number, example in enumerate(examples):
-                differing = await compared.run((*start, *example))
+                differing = await compared.run(example)
                 assert differing is None, f"example {number}: {differing}"
         finally:
             await compared.close()
 
 
-def drawn(operation: st.SearchStrategy[T], *, examples: int, operations: tuple[int, int]) -> list[list[T]]:
-    """Draw so many lists of operations, each between so long and so long; always the same ones.
+def drawn(
+    operation: st.SearchStrategy[T], *, examples: int, operations: tuple[int, int], seed: int | None = None
+) -> list[list[T]]:
+    """Draw so many lists of operations, each between so long and so long; of each seed, and of none, the same ones.
 
     Drawn beforehand and not shrunk: an example of fifty operations takes minutes to shrink, and shrinks little.
     """
     found: list[list[T]] = []
 
-    @settings(max_examples=examples, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=examples, deadline=None, derandomize=seed is None, database=None, phases=[Phase.generate])
     @given(st.lists(operation, min_size=operations[0], max_size=operations[1]))
     def collect(example: list[T]) -> None:
         found.append(example)
 
-    collect()
+    (collect if seed is None else hypothesis.seed(seed)(collect))()
     return found
 
 
