@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from clarion.adapters.providers.smtp import open_provider as open_smtp
 from clarion.bootstrap import load_settings, open_platform, prepare
-from clarion.domain.call import CallOutcome, Misconfigured
+from clarion.domain.call import Call, CallOutcome, Misconfigured
 from clarion.domain.claim import ClaimedMessage, Discovery, LowMark
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
+from clarion.ports.provider import Limited
 from clarion.sandbox.provider import SandboxProvider
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
@@ -18,6 +21,7 @@ from clarion.workers.supervisor import Supervisor
 from clarion.workers.wake_up import Topic, WakeUp
 from tests.integration.api_harness import ApiHarness
 from tests.integration.test_program import clarion
+from tests.unit.pipeline_line import Scripted
 
 EVERY = (Channel.EMAIL, Channel.SMS, Channel.PUSH, Channel.CHAT)
 SMTP = "smtp://mail.example.com?from=a@example.com"
@@ -142,3 +146,47 @@ async def test_an_account_at_fault_rests_on_every_channel_of_its_process() -> No
         await store.looks.get()  # whatever the look before led to was begun by now, and is brought to its end
         supervisor.stop()
     assert [call.channel for call in api.provider.calls] == [Channel.EMAIL]
+
+
+class Few(Scripted):
+    """A provider that takes three calls at once, and counts them."""
+
+    calls_max = 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open, self.most = 0, 0
+
+    async def send(self, call: Call) -> CallOutcome:
+        self.open += 1
+        self.most = max(self.most, self.open)
+        await asyncio.sleep(0)  # others begin meanwhile
+        self.open -= 1
+        return await super().send(call)
+
+
+@pytest.mark.parametrize("slots", [None, 50])
+async def test_an_account_has_no_more_calls_at_once_than_it_takes(slots: int | None) -> None:
+    """Whatever the operator gave."""
+    api, provider, outcomes = ApiHarness(), Few(), list[CallOutcome]()
+    await api.seed()
+    platform = msgspec.structs.replace(api.platform, providers={"scripted": provider})
+    for number in range(10):
+        await api.line.send(to=f"user-{number}@example.com")
+    await api.line.queue()
+
+    def note(_message: ClaimedMessage, outcome: CallOutcome, _took: float) -> None:
+        outcomes.append(outcome)
+        if len(outcomes) == 10:
+            supervisor.stop()
+
+    supervisor = Supervisor(platform, wake_up=WakeUp(), channels=(Channel.EMAIL,), slots=slots, observe=note)
+    await supervisor.run()
+    assert (len(provider.calls), provider.most) == (10, 3)
+
+
+async def test_a_mail_account_takes_as_many_calls_as_it_has_connections() -> None:
+    for url, connections in ((SMTP, 20), (f"{SMTP}&connections=3", 3)):
+        provider: object = await open_smtp(url, clock=ManualClock())
+        assert isinstance(provider, Limited)
+        assert provider.calls_max == connections
