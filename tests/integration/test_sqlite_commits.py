@@ -206,6 +206,22 @@ async def test_urgent_methods_go_first_and_the_others_in_the_order_asked(store: 
     assert order == ["record", "pause", "claim", "ensure", "ensure again", "sweep", "last"]
 
 
+async def test_a_stream_of_urgent_methods_does_not_keep_another_waiting_for_as_long_as_it_lasts(
+    store: SqliteStore,
+) -> None:
+    order: list[str] = []
+
+    def note(name: str) -> Callable[[Transaction], None]:
+        return lambda _: order.append(name)
+
+    async with gathered(store):
+        await ask(store, store.write(note("rows of a campaign"), urgency=Urgency.LATER))
+        requests = [store.write(note("request"), urgency=Urgency.SOON) for _ in range(1200)]
+        await ask(store, *requests)
+    await store.write(note("last"), urgency=Urgency.LATER)
+    assert 100 < order.index("rows of a campaign") <= 500
+
+
 async def test_a_read_does_not_wait_for_the_writes_that_wait(store: SqliteStore) -> None:
     order: list[str] = []
     async with gathered(store):

@@ -26,6 +26,11 @@ WORKS_MAX: Final = 200
 many of them it takes is bounded by their rows and by time (see `core`)."""
 
 
+OVERTAKEN_MAX: Final = 500
+"""How many works of the next higher urgency, asked for later, go before one that waits: a fraction of a second. Without
+a bound, a stream of requests could keep the rows of a campaign waiting for as long as it lasts."""
+
+
 class Runner(Protocol):
     """Runs works one at a time, each as a whole, all in one thread: a connection belongs to the thread that uses it.
 
@@ -79,8 +84,8 @@ class _Asked(Generic[T]):
         self.write = write
 
 
-_Entry = tuple[Urgency, int, _Asked[Any]]
-"""Among those that wait: by urgency, then in the order asked."""
+_Entry = tuple[int, int, _Asked[Any]]
+"""Among those that wait: by urgency, unless one was overtaken too often, then in the order asked."""
 
 
 class WriterThread:
@@ -126,7 +131,8 @@ class WriterThread:
             if urgency is None:
                 self._reads.append(asked)
             else:
-                heappush(self._waiting, (urgency, next(self._numbers), asked))
+                number = next(self._numbers)
+                heappush(self._waiting, (number + urgency * OVERTAKEN_MAX, number, asked))
             if self._thread is None:
                 # A daemon, so that a program which is told to end is not kept by a store that nobody closed.
                 self._thread = Thread(target=self._serve, name="clarion-sqlite", daemon=True)
