@@ -307,4 +307,8 @@ def test_flows_that_give_nothing_do_not_keep_others_from_their_turn() -> None:
     [(0, (0, 0, 0, 0)), (1, (1, 0, 0, 0)), (4, (1, 1, 1, 1)), (15, (8, 4, 2, 1)), (150, (80, 40, 20, 10))],
 )
 def test_a_batch_is_divided_among_the_lanes_by_weight(number: int, expected: tuple[int, ...]) -> None:
-    assert portions(number) == dict(zip(Lane, expected, strict=True))
+    assert portions(number, tuple(Lane)) == dict(zip(Lane, expected, strict=True))
+
+
+def test_lanes_that_are_not_served_have_no_part_in_a_batch() -> None:
+    assert list(portions(50, (Lane.BULK, Lane.HIGH)).items()) == [(Lane.HIGH, 40), (Lane.BULK, 10)]

@@ -10,7 +10,7 @@ somebody else's calls, however slow these are. Pure arithmetic; what was really 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heapreplace
 from typing import Final, Generic, TypeVar
 
@@ -39,10 +39,11 @@ def kept_for_newcomers(slots: int) -> int:
     return max(1, slots // 32) if slots >= 8 else 0
 
 
-def portions(number: int) -> dict[Lane, int]:
-    """Divide a batch among the lanes by weight; an urgent lane is first with what cannot be divided."""
-    dealt = Turns[Lane](COST).deal(number, list(Lane))
-    return {lane: dealt.get(lane, 0) for lane in Lane}
+def portions(number: int, lanes: Collection[Lane]) -> dict[Lane, int]:
+    """Divide a batch among these lanes by weight, the most urgent first; from four on, every lane gets something."""
+    ordered = [lane for lane in Lane if lane in lanes]
+    dealt = Turns[Lane](COST).deal(number, ordered)
+    return {lane: dealt.get(lane, 0) for lane in ordered}
 
 
 class Share:

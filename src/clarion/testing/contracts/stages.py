@@ -1,6 +1,7 @@
 """Stages: pending jobs are taken under a lease, finished by the version of their claim, rescued a bounded time."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
@@ -84,7 +85,7 @@ class StageContract:
         assert await claim(harness) == []
 
     async def test_urgent_lanes_come_first_and_within_a_lane_the_oldest(self, harness: StoreHarness) -> None:
-        """The order in which the rows were made does not matter; the limit is applied last."""
+        """The order in which the rows were made does not matter, but for the age within a lane."""
         now = await harness.now()
         asked = [(Lane.BULK, 50), (Lane.CRITICAL, 10), (Lane.NORMAL, 20), (Lane.CRITICAL, 30), (Lane.HIGH, 1)]
         rows = {
@@ -92,9 +93,23 @@ class StageContract:
             for n, (lane, age) in enumerate(asked, start=1)
         }
         order = [(Lane.CRITICAL, 30), (Lane.CRITICAL, 10), (Lane.HIGH, 1), (Lane.NORMAL, 20), (Lane.BULK, 50)]
-        first = await claim(harness, limit=2)
-        assert ids(first) == [rows[name] for name in order[:2]]
-        assert ids(await claim(harness)) == [rows[name] for name in order[2:]]
+        first = await claim(harness, limit=1)
+        assert ids(first) == [rows[order[0]]]
+        assert ids(await claim(harness)) == [rows[name] for name in order[1:]]
+
+    async def test_a_backlog_in_an_urgent_lane_does_not_stop_the_others(self, harness: StoreHarness) -> None:
+        """A batch of 15 is divided as 8 : 4 : 2 : 1, and what a lane does not need goes to the urgent ones first."""
+        for n in range(40):
+            await make_pending(harness, n, lane=Lane.CRITICAL)
+        for n, lane in enumerate([Lane.HIGH] * 6 + [Lane.NORMAL] * 3 + [Lane.BULK], start=40):
+            await make_pending(harness, n, lane=lane)
+        taken = [Counter(one.scheduler.lane for one in await claim(harness, limit=15)) for _ in range(4)]
+        assert taken == [
+            {Lane.CRITICAL: 8, Lane.HIGH: 4, Lane.NORMAL: 2, Lane.BULK: 1},
+            {Lane.CRITICAL: 12, Lane.HIGH: 2, Lane.NORMAL: 1},
+            {Lane.CRITICAL: 15},
+            {Lane.CRITICAL: 5},
+        ]
 
     async def test_only_the_lanes_and_the_stage_asked_for_are_claimed(self, harness: StoreHarness) -> None:
         """A worker of one lane leaves the others alone."""

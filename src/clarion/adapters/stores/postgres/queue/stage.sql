@@ -1,12 +1,12 @@
 -- name: claim_stage
--- Lanes are walked in the order given, and within a lane the index: each row is locked when the walk reaches it, and the
--- walk ends with the last row that is wanted. What another worker holds is passed over. A row whose job is missing is
--- left alone. An instant that Python has no value for would fail the whole answer in the driver, after the claim: the
--- time that was due comes as a number, and a job whose own time is such a one is left out of its row. The columns of the
--- job stand behind the one named `job`, whichever they are.
-WITH pick AS MATERIALIZED (
+-- Each lane is walked along its index for its part of the limit, and then again, in the order given, for what is left of
+-- it. Each row is locked when a walk reaches it, and the walks end with the last row that is wanted. What another worker
+-- holds is passed over. A row whose job is missing is left alone. An instant that Python has no value for would fail the
+-- whole answer in the driver, after the claim: the time that was due comes as a number, and a job whose own time is such
+-- a one is left out of its row. The columns of the job stand behind the one named `job`, whichever they are.
+WITH part AS MATERIALIZED (
   SELECT s.id
-  FROM {lanes: lane text} AS g
+  FROM {parts: lane text, part whole} AS g
   CROSS JOIN LATERAL (
     SELECT found.id
     FROM notification_scheduler AS found
@@ -16,9 +16,29 @@ WITH pick AS MATERIALIZED (
         SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk
       ) IS NOT NULL
     ORDER BY found.due_at, found.id
+    LIMIT g.part
     FOR UPDATE SKIP LOCKED
   ) AS s
-  LIMIT :limit
+), rest AS MATERIALIZED (
+  SELECT s.id
+  FROM {lanes: lane text} AS g
+  CROSS JOIN LATERAL (
+    SELECT found.id
+    FROM notification_scheduler AS found
+    WHERE
+      found.stage = :stage AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
+      AND found.id NOT IN (SELECT p.id FROM part AS p)
+      AND (
+        SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk
+      ) IS NOT NULL
+    ORDER BY found.due_at, found.id
+    FOR UPDATE SKIP LOCKED
+  ) AS s
+  LIMIT :limit - (SELECT count(*) FROM part)
+), pick AS (
+  SELECT p.id FROM part AS p
+  UNION ALL
+  SELECT r.id FROM rest AS r
 ), moved AS (
   UPDATE notification_scheduler AS s
   SET
