@@ -61,7 +61,7 @@ class Pool:
         started: Counter[FlowHead] = Counter()
         for flow_id, quota in self.allot(heads).items():
             number = quota if gives is None else min(quota, gives.get(flow_id, 0))
-            self.share.count(known[flow_id], max(1, number))
+            self.share.count(known[flow_id], number)
             started[known[flow_id]] += number
         self.calls += started.elements()
         return started
@@ -290,6 +290,15 @@ def test_what_was_given_from_a_reserve_delays_nobody_afterwards() -> None:
     pool.calls.append(head(3, tenant_id="school"))  # it is no newcomer any more
     del pool.calls[:15]
     assert pool.round([clinic, school])[school] >= 2  # 2 of 10
+
+
+def test_a_tenant_that_lives_on_a_reserve_does_not_use_up_its_lanes_turns() -> None:
+    """The academy's bulk is served whenever it has no call open; the library's has to have the lane's own turns."""
+    urgent = head(1, lane=Lane.CRITICAL, tenant_id="library")
+    bulk = head(2, lane=Lane.BULK, tenant_id="library")
+    pool = Pool(8)
+    taken = Counter(one_by_one(pool, [urgent, bulk, head(3, lane=Lane.BULK, tenant_id="academy")], 200))
+    assert taken[bulk] >= 5
 
 
 def test_flows_that_give_nothing_do_not_keep_others_from_their_turn() -> None:

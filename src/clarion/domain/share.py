@@ -95,7 +95,8 @@ class Share:
         return quotas
 
     def count(self, head: FlowHead, number: int) -> None:
-        """Note what a flow was given of the last round; one that was asked in vain had its turn too, so count one."""
+        """Note what a flow gave in the last round; one that was asked in vain had its turn too, which counts as one."""
+        number = max(1, number)
         if head.flow_id not in self._newcomers:
             self._lanes.count(head.lane, number)
         self._tenants[head.lane].count(head.tenant_id, number)

@@ -201,6 +201,6 @@ class Distribute:
             if self._heads[flow_id].lane is not Lane.CRITICAL:
                 self._lows[flow_id] = LowMark(due_at=message.was_due_at, id=message.id)
         for quota in quotas:
-            self._share.count(self._heads[quota.flow_id], max(1, got[quota.flow_id]))
+            self._share.count(self._heads[quota.flow_id], got[quota.flow_id])
             if got[quota.flow_id] < quota.quota:
                 self._heads.pop(quota.flow_id, None)
