@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -19,6 +20,7 @@ import pytest
 from clarion.adapters.stores.postgres import open_store as open_postgres
 from clarion.adapters.stores.sqlite import InlineRunner
 from clarion.adapters.stores.sqlite import open_store as open_sqlite
+from clarion.domain.claim import LowMark
 from clarion.domain.ensured import Outcome
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import JobEntry
@@ -39,6 +41,7 @@ SELECT conrelid::regclass::text AS relation, conname AS name
 FROM pg_constraint
 WHERE contype = 'c' AND conislocal AND coninhcount = 0 AND connamespace = 'public'::regnamespace
 """
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 HASH = f"sha256:{'0' * 64}"
 KEY = ApiKey(key_id="key-1234", tenant_id=TENANT, secret_hash=HASH, actor="ada", role=Role.SENDER)
 JOB = make.notification_job(1)
@@ -126,6 +129,21 @@ async def test_work_of_an_unknown_lane_or_stage_is_left_to_who_knows_it(aside: A
     await aside.change(f"UPDATE notification_scheduler SET {column} = 'new'")  # noqa: S608  one of two words above
     for stage in Stage:
         assert await aside.store.claim_stage(stage, lanes=tuple(Lane), limit=10, lease=LEASE) == []
+
+
+async def test_messages_of_an_unknown_lane_are_left_to_who_knows_it_and_stop_no_others(aside: Aside) -> None:
+    (address,) = await aside.store.ensure_address_versions(TENANT, [ADDRESS])
+    for number, lane in ((2, Lane.NORMAL), (3, Lane.BULK)):
+        item = make.outgoing_item(JOB, address.record, attempt_no=number, lane=lane, route="sms")
+        await aside.store.ensure_outgoing_messages(TENANT, [item])
+    await aside.change("UPDATE flow SET lane = 'new' WHERE lane = 'bulk'")
+    found = await aside.store.discover_flows(routes=("sms",), lows={})
+    assert [head.lane for head in found.heads] == [Lane.NORMAL]
+    (known,) = found.heads
+    unknown = await aside.store.discover_flows(
+        routes=("sms",), lows={known.flow_id + 1: LowMark(due_at=LONG_AGO, id=0)}
+    )
+    assert unknown == found
 
 
 def _columns_that_grow() -> Iterator[tuple[Kind, str, str]]:

@@ -57,7 +57,10 @@ class QueueStore(Protocol):
         ...
 
     async def discover_flows(self, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
-        """Find the flows of these routes that have a row due behind their low mark, behind an open gate."""
+        """Find the flows of these routes that have a row due behind their low mark, behind an open gate.
+
+        A flow of a lane that this program does not know is left to a newer one.
+        """
         ...
 
     async def claim_outgoing(

@@ -17,7 +17,7 @@ from clarion.adapters.stores.postgres.session import Transaction
 from clarion.adapters.stores.shared.queue.claim import Picked
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.domain.claim import ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
-from clarion.domain.identity import Channel
+from clarion.domain.identity import Channel, Lane
 from clarion.errors import BrokenInvariant
 
 _SQL: Final = Statements("claim.sql", package=__package__)
@@ -39,6 +39,7 @@ async def discover_flows(
         _SQL["discover_flows"],
         routes=wanted,
         wanted=wanted,
+        lanes=list(Lane),
         lows=[(flow_id, low.due_at, low.id) for flow_id, low in marks],
         marked=[flow_id for flow_id, _ in marks],
     )

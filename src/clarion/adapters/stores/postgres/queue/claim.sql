@@ -1,7 +1,7 @@
 -- name: discover_flows
 -- One look per flow, at its first row behind the low mark: what was claimed before that is skipped even while
 -- somebody's old snapshot keeps it in the index. Flows are few, so looking at each is cheaper than finding out which
--- have rows.
+-- have rows. Those of a lane that only a newer program knows are left to it.
 WITH wanted_flows AS MATERIALIZED (
   SELECT f.id, f.tenant_id, f.lane, f.route, f.broadcast, f.account, g.low_at, g.low_id
   FROM {lows: flow_id whole, low_at instant, low_id whole} AS g
@@ -21,10 +21,13 @@ CROSS JOIN LATERAL (
   LIMIT 1
 ) AS head
 WHERE
-  r.broadcast = ''
-  OR coalesce(
-    (SELECT b.gate FROM broadcast AS b WHERE b.tenant_id = r.tenant_id AND b.broadcast = r.broadcast), 'Open'
-  ) = 'Open'
+  r.lane IN {lanes: text}
+  AND (
+    r.broadcast = ''
+    OR coalesce(
+      (SELECT b.gate FROM broadcast AS b WHERE b.tenant_id = r.tenant_id AND b.broadcast = r.broadcast), 'Open'
+    ) = 'Open'
+  )
 ORDER BY r.id;
 
 -- name: claim_plain

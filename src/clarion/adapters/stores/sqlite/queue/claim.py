@@ -18,6 +18,7 @@ from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import MICROSECOND, microseconds
 from clarion.adapters.stores.sqlite.session import Transaction
 from clarion.domain.claim import ClaimedMessage, Discovery, FlowHead, FlowQuota, LowMark
+from clarion.domain.identity import Lane
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.ensure import ITEMS_MAX
 
@@ -43,7 +44,9 @@ class _Row(NamedTuple):
 
 def discover_flows(transaction: Transaction, *, routes: Collection[str], lows: Mapping[int, LowMark]) -> Discovery:
     """Find the flows of these routes that have a row due behind their low mark, behind an open gate."""
-    flows = transaction.records(FlowHead, _SQL["find_flows"], routes=codec.as_json(sorted(set(routes))))
+    flows = transaction.records(
+        FlowHead, _SQL["find_flows"], routes=codec.as_json(sorted(set(routes))), lanes=codec.as_json(list(Lane))
+    )
     marks = [(flow.flow_id, *_mark(lows.get(flow.flow_id))) for flow in flows]
     due = dict(transaction.rows(_SQL["find_heads"], flows=codec.as_json(marks)))
     now = transaction.now

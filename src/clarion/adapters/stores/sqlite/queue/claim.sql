@@ -1,11 +1,13 @@
 -- name: find_flows
--- The flows of these routes, but for those behind a gate that is not open. `unlikely` keeps the search by route: where
--- the statistics say that nearly all flows have one route, the planner would go through all flows once for each route.
+-- The flows of these routes, but for those behind a gate that is not open, and those of a lane that only a newer program
+-- knows. `unlikely` keeps the search by route: where the statistics say that nearly all flows have one route, the planner
+-- would go through all flows once for each route.
 SELECT f.id AS flow_id, f.tenant_id, f.lane, f.route, f.broadcast, f.account
 FROM json_each(:routes) AS g
 CROSS JOIN flow AS f ON unlikely(f.route = g.value)
 WHERE
-  NOT EXISTS (
+  +f.lane IN (SELECT given.value FROM json_each(:lanes) AS given)
+  AND NOT EXISTS (
     SELECT 1 FROM broadcast AS s WHERE s.tenant_id = f.tenant_id AND s.broadcast = f.broadcast AND s.gate <> 'Open'
   )
 ORDER BY f.id;
