@@ -18,6 +18,10 @@ CLIENTS: Final = 4
 AGAIN_EVERY: Final = 8
 """Every eighth message is asked for once more after its answer, as by a client that lost its memory of it."""
 
+DEFERRED_EVERY: Final = 10
+"""Every tenth message is one that the provider puts off at first. An acceptance counts under any claim, since it proves
+that the message arrived; only other outcomes show whether results find the claim that they belong to."""
+
 STORE_AWAY: Final = 503
 """The one refusal that is expected: the server is there and its store is not."""
 
@@ -43,8 +47,9 @@ class Promise(msgspec.Struct, kw_only=True):
 
     @property
     def address(self) -> str:
-        """Whom it is for; no two messages have the same."""
-        return f"reader-{self.number}@example.com"
+        """Whom it is for; no two messages have the same. The sandbox puts a first call to `defer1` off."""
+        reader = f"reader-{self.number}@example.com"
+        return f"defer1+{reader}" if self.number % DEFERRED_EVERY == DEFERRED_EVERY // 2 else reader
 
     @property
     def says(self) -> str:
@@ -88,15 +93,14 @@ class Clients:
             await self._client.close()
 
     async def all_told(self) -> None:
-        """Wait until every client was answered."""
+        """Wait until every client was answered, or refused, which is a surprise and ends its tries."""
         await self._queue.join()
 
     async def _send_one_after_the_other(self) -> None:
         while True:
             promise = await self._queue.get()
-            while not promise.answers:
-                await self._ask(promise)
-            while promise.number % AGAIN_EVERY == 0 and len(promise.answers) < 2:
+            wanted = 2 if promise.number % AGAIN_EVERY == 0 else 1
+            while len(promise.answers) < wanted and not promise.surprises:
                 await self._ask(promise)
             self._queue.task_done()
 

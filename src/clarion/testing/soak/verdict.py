@@ -157,8 +157,8 @@ def _is_lost(
 ) -> bool:
     """Tell whether a message was promised, and neither arrived nor is shown as uncertain with a cause.
 
-    The provider refuses nothing here, so that no other end is accepted. A promise of which the store knows nothing is
-    broken even if the message arrived.
+    The provider refuses nothing for good, so that no other end is accepted. A promise of which the store knows nothing
+    is broken even if the message arrived.
     """
     if promise.told is None:
         return False
