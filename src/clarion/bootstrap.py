@@ -28,7 +28,7 @@ from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.provider import Provider
 from clarion.ports.renderer import Renderer
-from clarion.ports.store import Migrated, Store
+from clarion.ports.store import ClockReading, Migrated, Store
 from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness, Vault
 from clarion.producers.direct import DirectSends
@@ -57,6 +57,10 @@ BlobOpener = Callable[[str], Blobs]
 Inspector = Callable[[str], Awaitable[None]]
 """What an entry point of `clarion.stores` may offer as `inspect`: it looks through the whole store at a URL for damage,
 and raises where there is any."""
+
+ClockCommand = Callable[..., Awaitable[ClockReading]]
+"""What an entry point of `clarion.stores` may offer as `read_clock(url, *, clock)` and, where its time can be set, as
+`set_clock(url, *, clock, actor, reason)`: both work where the store refuses the machine's clock."""
 
 T = TypeVar("T")
 
@@ -233,6 +237,31 @@ async def check(settings: Settings) -> None:
         inspect = cast(Inspector | None, getattr(_engine(settings), "inspect", None))
         if inspect is not None:
             await inspect(settings.store)
+
+
+async def read_clock(settings: Settings) -> ClockReading:
+    """Say what time it is by this machine and by the store, also where the store refuses this machine's clock."""
+    require_home(settings)
+    engine, clock = _engine(settings), HostClock()
+    read = cast(ClockCommand | None, getattr(engine, "read_clock", None))
+    if read is not None:
+        return await read(settings.store, clock=clock)
+    store = await engine.open_store(settings.store, clock=clock)
+    try:
+        return ClockReading(machine_at=clock.now(), store_at=await store.now())
+    finally:
+        await store.close()
+
+
+async def set_clock(settings: Settings, *, actor: str, reason: str) -> ClockReading:
+    """Set the store's time to this machine's, audited; say what both were before."""
+    require_home(settings)
+    set_to_machine = cast(ClockCommand | None, getattr(_engine(settings), "set_clock", None))
+    if set_to_machine is None:
+        raise InvalidInput(
+            "the time of this store is that of its server", field="store", hint="set the clock of the server"
+        )
+    return await set_to_machine(settings.store, clock=HostClock(), actor=actor, reason=reason)
 
 
 @asynccontextmanager

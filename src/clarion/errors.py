@@ -27,6 +27,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             ProgramTooOld
             BlobMissing
             BadConfiguration
+            ClockLeap
             SealBroken
         Superseded
         Bug
@@ -214,6 +215,12 @@ class BadConfiguration(OperatorError):
     """A setting or a file of the installation is missing or unusable."""
 
     code = "misconfigured"
+
+
+class ClockLeap(OperatorError):
+    """The machine's clock is so far ahead of the store's time that one of them must be wrong."""
+
+    code = "clock-leap"
 
 
 class SealBroken(OperatorError):

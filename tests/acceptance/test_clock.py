@@ -3,6 +3,8 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from clarion.adapters.host import HostClock
 from tests.acceptance.house import House, build, is_sent, until
 
@@ -27,6 +29,36 @@ def test_a_code_that_was_accepted_under_a_clock_set_back_is_sent(house: House) -
         assert is_sent(until(lambda: house.timeline(code), so=is_over))
 
 
+def test_a_command_under_a_clock_a_month_ahead_is_refused_and_changes_nothing(house: House) -> None:
+    early = house.ask(*put_off())["job_id"]
+    refused = house.run(*CODE, off_by=AHEAD)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "clock is 30 days ahead of the time in" in refused.stderr
+    assert refused.stderr.endswith("stop all that use the store and run: clarion clock set --reason WHY\n")
+    code, late = house.ask(*CODE)["job_id"], house.ask(*put_off())["job_id"]
+    with house.serving(command="work"):
+        assert is_sent(until(lambda: house.timeline(code), so=is_over))
+    assert [house.timeline(one) for one in (early, late)] == [WAITING] * 2
+
+
+def test_a_store_that_is_a_month_ahead_is_set_right_while_nobody_uses_it(house: House) -> None:
+    house.ask("clock", "set", "--reason", "a typing error in a date", off_by=AHEAD)  # how it came to be ahead
+    with house.serving() as served:
+        assert "30 days ahead of this machine's clock" in served.call("GET", "/ready").json["warning"]
+        assert "30 days ahead of this machine's clock" in served.log.read_text()
+        busy = house.run("clock", "set", "--reason", "set right")
+        assert (busy.returncode, "stop serve, work" in busy.stderr) == (1, True)
+    before = house.ask("clock", "set", "--reason", "set right")
+    assert before["ahead_seconds"] == pytest.approx(AHEAD.total_seconds(), abs=1)
+    assert "they agree" in house.run("clock", "show").stdout
+    last = house.ask("audit")["items"][-1]
+    assert (last["act"], last["subject"], last["reason"]) == ("set", "clock", "set right")
+    later, code = house.ask(*put_off())["job_id"], house.ask(*CODE)["job_id"]
+    with house.serving(command="work"):
+        assert is_sent(until(lambda: house.timeline(code), so=is_over))
+    assert house.timeline(later) == WAITING
+
+
 def test_on_postgresql_no_hosts_wall_clock_decides_what_is_due_or_out_of_time(
     tmp_path: Path, postgres_url: str
 ) -> None:
@@ -37,3 +69,9 @@ def test_on_postgresql_no_hosts_wall_clock_decides_what_is_due_or_out_of_time(
         for code in codes:
             assert is_sent(until(lambda: house.timeline(code), so=is_over))  # noqa: B023  (asked within the loop)
     assert house.timeline(later) == WAITING
+    refused = house.run("clock", "set", "--reason", "set right")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "clarion: store: the time of this store is that of its server: set the clock of the server\n",
+    )
+    assert house.ask("clock", "show", off_by=AHEAD)["ahead_seconds"] == pytest.approx(-AHEAD.total_seconds(), abs=2)

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from clarion.adapters.stores.sqlite import SqliteStore
 
-# A commit itself, and the parts of one that several methods share.
-_FRAME = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
+# A commit itself, what time it begins at, and the parts of one that several methods share.
+_FRAME = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SELECT high_water, boot, ahead FROM store_clock")
 # What a commit writes once for all its methods, at its end: counts of campaigns, and the clock's mark once a second.
 _SHARED = ("INSERT INTO flow_count", "UPDATE store_clock")
 

@@ -68,6 +68,7 @@ BODIES: dict[str, Any] = {
 }
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
+    *("clock show", "clock set"),
     *("keys create", "keys list", "keys revoke"),
     *("types enable", "types disable"),  # the API answers them without a body
 }

@@ -54,6 +54,8 @@ FEW_OF: dict[str, set[str]] = {
     "insert_user_messages": {"m", "h"},
     "insert_notification_schedulers": {"n"},
 }
+# By hand and hardly ever, while nobody else uses the file: it may take as long as it takes.
+ALL_OF = "setting.sql"
 # Looked up by the tenant alone: of itself it has one row, of its keys and templates a few.
 FEW_OF_A_TENANT = {"t", "k", "tenant_key"}
 
@@ -98,7 +100,7 @@ def every_query() -> list[query.Query]:
     found: list[query.Query] = []
     for package in (sqlite, shared):
         folder = Path(package.__file__ or "").parent
-        for path in sorted(folder.rglob("*.sql")):
+        for path in sorted(path for path in folder.rglob("*.sql") if path.name != ALL_OF):
             place = ".".join((package.__name__, *path.relative_to(folder).parent.parts))
             if "{" not in path.read_text() and package is sqlite:  # sent as it is written
                 found += query.load(place, path.name).values()

@@ -76,6 +76,7 @@ def test_codes_do_not_change() -> None:
         "program-too-old",
         "blob-missing",
         "misconfigured",
+        "clock-leap",
         "seal-broken",
         "superseded",
         "bug",

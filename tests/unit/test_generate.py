@@ -10,13 +10,16 @@ import pytest
 
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendRequest
+from clarion.dispatch.request import Trace
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
+from clarion.operations.notification import answer_of, read_request
 from clarion.pipeline.generate import TENANT_RESTS_FOR
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.ensure import WrappedKeys
+from clarion.producers.direct import origin_of
 from clarion.sealing.place import payload_place
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
@@ -96,6 +99,19 @@ async def test_a_life_ends_after_a_time_that_was_put_off(line: Line) -> None:
     later_at = line.clock.now() + timedelta(hours=1)
     sent = await line.send("one-time-code", "+447700900001", data={"code": "123456"}, not_before_at=later_at)
     await line.wait(3600 + 301)
+    assert [row.status for row in (await line.timeline(sent)).outgoing] == [OutgoingStatus.EXPIRED]
+
+
+async def test_a_life_does_not_begin_in_a_time_that_was_taken_back(line: Line) -> None:
+    """The store's clock was a month ahead when the code was accepted, and was set right before its row was made."""
+    asked = SendRequest(type="one-time-code", to=(Recipient(address="+447700900001"),), data={"code": "123456"})
+    month_ahead = await line.store.now() + timedelta(days=30)
+    request = read_request(
+        asked, origin=origin_of(None, line.ids), source_at=month_ahead, actor="test", trace=Trace(correlation_id="c-1")
+    )
+    sent = answer_of(await line.sends.send(TENANT, request, may_raise=True))
+    await line.queue()
+    await line.wait(301)
     assert [row.status for row in (await line.timeline(sent)).outgoing] == [OutgoingStatus.EXPIRED]
 
 

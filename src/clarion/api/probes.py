@@ -23,7 +23,7 @@ async def get_health() -> wire.Alive:
     return wire.Alive()
 
 
-@get("/ready", opt=Contract(tag=TAG, grant=None, answer=wire.Ready()).opt)
+@get("/ready", opt=Contract(tag=TAG, grant=None, answer=wire.Ready(ready=True)).opt)
 async def get_ready(context: InjectedContext) -> wire.Ready:
     """Say whether requests should be sent here: the store answers and the event loop keeps up."""
     reason = await context.pulse.why_unready()
@@ -34,7 +34,7 @@ async def get_ready(context: InjectedContext) -> wire.Ready:
             f"send requests elsewhere for now ({reason})",
             headers={"retry-after": "1"},
         )
-    return wire.Ready()
+    return wire.Ready(ready=True, warning=context.pulse.warning)
 
 
 @get("/metrics", opt=Contract(tag=TAG, grant=None, answer=None, text="text/plain").opt)

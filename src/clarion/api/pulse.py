@@ -6,11 +6,14 @@ something is written, so after such a failure, of a request or of a worker, the 
 
 import asyncio
 from contextlib import suppress
+from datetime import timedelta
 from typing import Final
 
 from clarion.errors import ClarionError, OperatorError, StoreFull, StoreReadOnly
+from clarion.operations.clock import gap_in_words
 from clarion.ports.clock import Clock
-from clarion.ports.insights import Gauge, InsightStore
+from clarion.ports.insights import Gauge
+from clarion.ports.store import Store
 
 BEAT: Final = 0.25
 """Seconds between two looks at the loop."""
@@ -31,7 +34,7 @@ TROUBLE_FOR: Final = 10.0
 class Pulse:
     """One process's own judgement of itself."""
 
-    def __init__(self, store: InsightStore, *, clock: Clock) -> None:
+    def __init__(self, store: Store, *, clock: Clock) -> None:
         """Judge by this store and this clock."""
         self._store = store
         self._clock = clock
@@ -41,6 +44,7 @@ class Pulse:
         self._answer: str | None = None
         self._trouble: tuple[float, str] | None = None
         self._measured = float("-inf")
+        self._ahead = timedelta()
         self._gauge: Gauge | None = None
 
     async def run(self) -> None:
@@ -60,6 +64,11 @@ class Pulse:
         """Seconds by which the loop was late last, or is late now."""
         now_late = 0.0 if self._beat is None else self._clock.monotonic() - self._beat - BEAT
         return max(self._late, now_late, 0.0)
+
+    @property
+    def warning(self) -> str | None:
+        """What a person should look at, though work goes on: clocks that differ, when the store was asked last."""
+        return gap_in_words(self._ahead)
 
     async def why_unready(self) -> str | None:
         """Say what is in the way, by a word of ours or an error code; None where nothing is."""
@@ -87,6 +96,7 @@ class Pulse:
         try:
             async with asyncio.timeout(ANSWER_MAX):
                 await self._store.list_tenants(limit=1)
+                self._ahead = await self._store.now() - self._clock.now()
         except OperatorError as error:
             return error.code
         except TimeoutError:

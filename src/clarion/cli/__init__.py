@@ -8,7 +8,7 @@ caller must ask differently, 1 where the installation or the program is at fault
 | `program` | every command under its name |
 | `demo`, `serve` | processes that run; `process` is how they stop, `school` what the demo puts in |
 | `send`, `ask`, `outbox` | sending, and finding out what became of it |
-| `uncertain`, `support` | what a person has to decide |
+| `uncertain`, `support`, `clock` | what a person has to decide |
 | `catalog`, `access`, `install` | types, tenants, keys, the installation itself |
 | `session` | what a command works with |
 | `option`, `output` | what all commands take and how all print |

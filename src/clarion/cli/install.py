@@ -6,8 +6,9 @@ import typer
 
 from clarion import bootstrap
 from clarion.cli import option
-from clarion.cli.output import print_json, print_line
+from clarion.cli.output import print_json, print_line, say
 from clarion.cli.session import settings_with
+from clarion.operations.clock import gap_in_words
 
 
 def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
@@ -23,5 +24,9 @@ def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
 
 def check(store: option.Store = None, as_json: option.Json = False) -> None:
     """Open store, blobs, vault and providers as the program would, look for damage, and say if they can be used."""
-    asyncio.run(bootstrap.check(settings_with(store)))
+    settings = settings_with(store)
+    asyncio.run(bootstrap.check(settings))
+    gap = gap_in_words(asyncio.run(bootstrap.read_clock(settings)).ahead)
+    if gap is not None:
+        say(f"{gap}; `clarion clock show` shows both")
     print_line("store, blobs, vault and providers can be used", {"usable": True}, as_json=as_json)

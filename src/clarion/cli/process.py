@@ -23,6 +23,7 @@ from clarion.api import logs
 from clarion.bootstrap import Platform, open_wake_up
 from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration, InvalidInput
+from clarion.operations.clock import gap_in_words
 from clarion.sandbox.postman import Postman
 from clarion.sandbox.provider import SandboxProvider
 from clarion.workers.loop import run
@@ -83,6 +84,13 @@ def set_up_logs(platform: Platform) -> None:
     """Send this process's logs to standard error: lines for a person at a terminal, JSON for everything else."""
     logs.set_up(correlation_id=str(platform.ids.new_guid()), json_lines=not sys.stderr.isatty())
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # that it starts and stops, we say ourselves
+
+
+async def look_at_clock(platform: Platform) -> None:
+    """Say in the log where this machine's clock and the store's time differ: the store's decides all the same."""
+    gap = gap_in_words(await platform.store.now() - platform.clock.now())
+    if gap is not None:
+        log.warning(gap)  # all of it, since a value beside the words would be masked
 
 
 def served_channels(platform: Platform, wanted: Sequence[Channel]) -> tuple[Channel, ...]:

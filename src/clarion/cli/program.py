@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import clarion
-from clarion.cli import access, ask, catalog, demo, install, option, outbox, send, serve, support, uncertain
+from clarion.cli import access, ask, catalog, clock, demo, install, option, outbox, send, serve, support, uncertain
 
 program = typer.Typer(
     help="Clarion: tell it what happened, and everyone who should know hears of it, once.",
@@ -36,6 +36,7 @@ program.command(rich_help_panel=_ASK)(ask.history)
 program.command(rich_help_panel=_ASK)(catalog.audit)
 program.add_typer(uncertain.uncertain, name="uncertain", rich_help_panel=_MEND)
 program.add_typer(support.support, name="support", rich_help_panel=_MEND)
+program.add_typer(clock.clock, name="clock", rich_help_panel=_MEND)
 program.add_typer(catalog.types, name="types", rich_help_panel=_CHANGE)
 program.command(rich_help_panel=_CHANGE)(catalog.publish)
 program.add_typer(catalog.tenants, name="tenants", rich_help_panel=_CHANGE)

@@ -106,7 +106,15 @@ async def work_on_platform(
     It is given the channels and, where somebody may watch, the URL at which that host and port are served.
     """
     from clarion.api.metrics import Metrics
-    from clarion.cli.process import Server, listen, open_process_wake_up, run_until_told, served_channels, set_up_logs
+    from clarion.cli.process import (
+        Server,
+        listen,
+        look_at_clock,
+        open_process_wake_up,
+        run_until_told,
+        served_channels,
+        set_up_logs,
+    )
     from clarion.workers.supervisor import Supervisor
 
     with ExitStack() as stack:
@@ -120,6 +128,7 @@ async def work_on_platform(
                 url, config = _url(watch[0], opened), server_config(create_watch(platform, metrics=metrics))
                 server = Server(config, ready=lambda: ready(served, url))
             set_up_logs(platform)
+            await look_at_clock(platform)
             await run_until_told(
                 server=server,
                 sockets=[opened] if opened else None,
@@ -147,6 +156,7 @@ async def serve_platform(
     from clarion.api.server import server_config
     from clarion.cli.process import (
         Server,
+        look_at_clock,
         open_process_wake_up,
         postmen,
         run_postman,
@@ -166,6 +176,7 @@ async def serve_platform(
             platform, wake_up=wake_up, channels=served, slots=slots, observe=metrics.observe_call, failed=pulse.note
         )
         set_up_logs(platform)
+        await look_at_clock(platform)
         await run_until_told(
             server=Server(server_config(app), ready=lambda: ready(url)),
             sockets=[opened],

@@ -6,7 +6,7 @@ too, so that the two cannot drift apart. Plain values: nothing here reads or wri
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -334,10 +334,11 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
     alive: bool = True
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests can be sent here."""
+class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Requests can be sent here; `warning` is something that a person should look at."""
 
-    ready: bool = True
+    ready: Literal[True]
+    warning: str | None = None
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

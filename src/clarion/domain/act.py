@@ -3,6 +3,7 @@
 A store appends the act in the transaction that carries it out; how entries are chained is in `audit`. Pure.
 """
 
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -74,6 +75,12 @@ def retry_job(job_guid: UUID, *, reason: str, actor: str) -> Act:
 def cancel(job_guid: UUID, *, actor: str) -> Act:
     """Word the cancel of a direct job."""
     return Act(actor=actor, act="cancel", subject=f"job {job_guid}")
+
+
+def set_clock(*, from_at: datetime, to_at: datetime, reason: str, actor: str) -> Act:
+    """Word the setting of the store's time."""
+    details = canonical_json({"from": from_at.isoformat(), "to": to_at.isoformat()}).decode()
+    return Act(actor=actor, act="set", subject="clock", reason=reason, details=details)
 
 
 def gate(broadcast: str, gate: Gate, *, actor: str) -> Act:

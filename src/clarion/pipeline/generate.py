@@ -131,7 +131,7 @@ class Generate:
             except RenderFailed as error:
                 results.append(_failed(plan.claim, str(error)))
                 continue
-            sends += _outgoing(tenant_id, plan, sets[plan.job_id])
+            sends += _outgoing(tenant_id, plan, sets[plan.job_id], lease=self._lease)
             reason = summary(sets[plan.job_id])
             results.append(plan.claim.ended(NotificationStatus.DONE, stage=Stage.GENERATE, reason=reason))
         # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
@@ -258,11 +258,16 @@ class Generate:
         ]
 
 
-def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[OutgoingItem]:
+def _outgoing(
+    tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient], *, lease: timedelta
+) -> list[OutgoingItem]:
     """Make the outgoing rows of a job from its frozen set."""
     claim, definition = plan.claim, plan.bundle.definition
     ttl = definition.ttl_seconds
     starts_at = max(claim.job.source_at, plan.payload.due_at or claim.job.source_at)
+    if claim.scheduler.lease_until is not None:
+        # A job that was accepted in a time that was taken back since lives from now on, not from then.
+        starts_at = min(starts_at, claim.scheduler.lease_until - lease)
     expires_at = None if ttl is None else starts_at + timedelta(seconds=ttl)
     return [
         outgoing_item(

@@ -21,6 +21,10 @@ class Clock(Protocol):
         """Return seconds since an arbitrary point; it never goes back, so only differences mean something."""
         ...
 
+    def boot(self) -> str:
+        """Name the run of the machine that `monotonic` counts: equal for all its processes, empty where unknown."""
+        ...
+
 
 class Ids(Protocol):
     """Ids that derive from nothing."""

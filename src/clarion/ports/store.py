@@ -1,5 +1,6 @@
 """A store: one engine, or two, that answers every port of storage. Adapters make one; bootstrap opens it by URL."""
 
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
@@ -18,6 +19,22 @@ class Store(EnsureStore, QueueStore, TrackStore, FactStore, CatalogStore, Insigh
     async def close(self) -> None:
         """Let go of connections and threads; a closed store is not used again."""
         ...
+
+
+class ClockReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What time it is, by the machine that asks and by the store.
+
+    `mark_at` is the highest time that the store remembers, where it takes its time from the machines that use it.
+    """
+
+    machine_at: datetime
+    store_at: datetime
+    mark_at: datetime | None = None
+
+    @property
+    def ahead(self) -> timedelta:
+        """By how much the store's time is ahead of the machine's; negative where it is behind."""
+        return self.store_at - self.machine_at
 
 
 class Migrated(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,32 +14,48 @@ START_AT = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 """Where a clock starts unless told otherwise: a noon far from any change of zone, month or year."""
 
 
-class ManualClock:
-    """A clock that stands still until a test moves it."""
+class ManualMachine:
+    """What the clocks of one machine have in common: the time since it was started, and which start that was."""
 
-    def __init__(self, start_at: datetime = START_AT) -> None:
-        """Start at an aware instant."""
-        self._now_at = _utc(start_at)
-        self._elapsed = timedelta()
+    def __init__(self, boot: str = "") -> None:
+        """Start the machine; without a name nobody can tell this start from another."""
+        self.boot = boot
+        self.elapsed = timedelta()
+
+
+class ManualClock:
+    """A clock that stands still until a test moves it.
+
+    Clocks that are given the same machine are those of several processes on it: time passes for all of them, and each
+    has a wall clock of its own.
+    """
+
+    def __init__(self, start_at: datetime = START_AT, *, machine: ManualMachine | None = None) -> None:
+        """Start at an aware instant, on a machine of its own if none is given."""
+        self._machine = machine or ManualMachine()
+        self._zero_at = _utc(start_at) - self._machine.elapsed
 
     def now(self) -> datetime:
         """Return the instant that the clock stands at, in UTC."""
-        return self._now_at
+        return self._zero_at + self._machine.elapsed
 
     def monotonic(self) -> float:
-        """Return the seconds by which the clock was advanced; jumps do not count."""
-        return self._elapsed.total_seconds()
+        """Return the seconds by which the machine's clocks were advanced; jumps do not count."""
+        return self._machine.elapsed.total_seconds()
+
+    def boot(self) -> str:
+        """Name the start of the machine."""
+        return self._machine.boot
 
     def advance(self, by: timedelta) -> None:
-        """Let time pass: both clocks move on."""
+        """Let time pass: all clocks of the machine move on."""
         if by < timedelta():
             raise ValueError("time passes forwards only: use jump to set the wall clock back")
-        self._now_at += by
-        self._elapsed += by
+        self._machine.elapsed += by
 
     def jump(self, to: datetime) -> None:
         """Set the wall clock forwards or back, as an administrator would; no time passes."""
-        self._now_at = _utc(to)
+        self._zero_at = _utc(to) - self._machine.elapsed
 
 
 class SeededIds:

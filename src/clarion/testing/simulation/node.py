@@ -50,6 +50,10 @@ class NodeClock:
         """Return seconds since the start of the run."""
         return self._loop.time()
 
+    def boot(self) -> str:
+        """Name the one machine that all processes run on."""
+        return "simulation"
+
 
 class StoreHostClock(NodeClock):
     """The clock of the host that the store is on.

@@ -4,8 +4,8 @@
 thread of the connection (a writer thread in production, inline in a simulation), and `core` runs them as transactions,
 one for itself or several in one commit. Works that are the same on both engines come from `stores.shared`; the others
 lie here with their SQL: `outgoing`, `queue/`, `track`. `session` keeps the connection, `clock` the store's time,
-`location` the address and the file, `damage` looks through the file when asked to, `failure` says what SQLite's errors
-mean, `codec` turns records into parameters and rows into records.
+`setting` sets it by a person's word, `location` the address and the file, `damage` looks through the file when asked
+to, `failure` says what SQLite's errors mean, `codec` turns records into parameters and rows into records.
 
 A store opens a database that `migration` has prepared and refuses one that it may not use.
 """
@@ -18,11 +18,22 @@ from clarion.adapters.stores.sqlite.damage import require_sound
 from clarion.adapters.stores.sqlite.location import Location
 from clarion.adapters.stores.sqlite.runner import InlineRunner, Runner, WriterThread
 from clarion.adapters.stores.sqlite.session import BUSY_TIMEOUT, Session
+from clarion.adapters.stores.sqlite.setting import read_time, set_time
 from clarion.adapters.stores.sqlite.store import SqliteStore
 from clarion.ports.clock import Clock
-from clarion.ports.store import Migrated
+from clarion.ports.store import ClockReading, Migrated
 
-__all__ = ["InlineRunner", "Runner", "SqliteStore", "WriterThread", "inspect", "migrate", "open_store"]
+__all__ = [
+    "InlineRunner",
+    "Runner",
+    "SqliteStore",
+    "WriterThread",
+    "inspect",
+    "migrate",
+    "open_store",
+    "read_clock",
+    "set_clock",
+]
 
 
 async def open_store(
@@ -43,6 +54,24 @@ async def inspect(url: str) -> None:
     location, runner = Location.parse(url), WriterThread()
     try:
         await runner.run(lambda: require_sound(location))
+    finally:
+        await runner.close()
+
+
+async def read_clock(url: str, *, clock: Clock) -> ClockReading:
+    """Say what time it is in the file at `url`, also where this machine's clock is refused."""
+    location, runner = Location.parse(url), WriterThread()
+    try:
+        return await runner.run(lambda: read_time(location, clock=clock))
+    finally:
+        await runner.close()
+
+
+async def set_clock(url: str, *, clock: Clock, actor: str, reason: str) -> ClockReading:
+    """Set the time of the file at `url` to this machine's clock; say what both were before."""
+    location, runner = Location.parse(url), WriterThread()
+    try:
+        return await runner.run(lambda: set_time(location, clock=clock, actor=actor, reason=reason))
     finally:
         await runner.close()
 

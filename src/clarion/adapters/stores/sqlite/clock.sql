@@ -1,8 +1,9 @@
--- name: read_high_water
--- When a store is opened, before it hands out any time.
-SELECT high_water FROM store_clock WHERE only_row = 1;
+-- name: read_clock
+-- When a store is opened, and first in every transaction: another process may have been ahead, or the first of this run
+-- of the machine.
+SELECT high_water, boot, ahead FROM store_clock WHERE only_row = 1;
 
--- name: mark_high_water
--- With a transaction that writes anyway. The mark never falls: of two processes the one that is ahead sets it, and the
--- other learns of it by what this returns.
-UPDATE store_clock SET high_water = max(high_water, clarion_now()) WHERE only_row = 1 RETURNING high_water;
+-- name: keep_clock
+-- With a transaction that writes anyway, at most once a second. It was read in the same transaction, and there is one
+-- writer, so nothing is lost.
+UPDATE store_clock SET high_water = :high_water, boot = :boot, ahead = :ahead WHERE only_row = 1;

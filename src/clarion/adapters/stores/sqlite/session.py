@@ -21,7 +21,7 @@ from clarion.adapters.stores.query import Query, load
 from clarion.adapters.stores.shared.statement import Statement
 from clarion.adapters.stores.shared.transaction import Argument
 from clarion.adapters.stores.sqlite import codec
-from clarion.adapters.stores.sqlite.clock import StoreClock
+from clarion.adapters.stores.sqlite.clock import Kept, StoreClock
 from clarion.adapters.stores.sqlite.failure import failures
 from clarion.adapters.stores.sqlite.location import Location
 from clarion.errors import BadConfiguration, BrokenInvariant
@@ -106,7 +106,6 @@ class Commit:
         self._clock = clock
         self._store = store
         self._before = connection.total_changes
-        self.high_water: int | None = None
 
     @property
     def changes(self) -> int:
@@ -140,20 +139,25 @@ class Commit:
         yield transaction
 
     def finish(self) -> None:
-        """Write what is written once for all parts: the clock's mark."""
-        transaction = Transaction(self._connection, now=self._clock.now())
-        if self.changes and self._clock.mark_is_due():
-            self.high_water = _mark(transaction)
+        """Write what is written once for all parts: what the file keeps of the time."""
+        if self.changes and (kept := self._clock.to_keep()) is not None:
+            keep_clock(self._connection, kept)
 
 
 class Session:
     """The connection to one database."""
 
-    def __init__(self, location: Location, *, clock: Clock, busy_timeout: timedelta = BUSY_TIMEOUT) -> None:
-        """Open nothing yet: that is for the thread which will use the connection."""
+    def __init__(
+        self, location: Location, *, clock: Clock, busy_timeout: timedelta = BUSY_TIMEOUT, any_clock: bool = False
+    ) -> None:
+        """Open nothing yet: that is for the thread which will use the connection.
+
+        With `any_clock` it is opened whatever the machine's clock says: for those who look at the time, or set it.
+        """
         self._location = location
         self._host_clock = clock
         self._busy_timeout = busy_timeout
+        self._any_clock = any_clock
         self._opened: tuple[sqlite3.Connection, StoreClock] | None = None
 
     def open(self) -> None:
@@ -182,6 +186,11 @@ class Session:
         """The open connection itself: a test of a store in memory has no other way to look at its rows."""
         return self._in_use()[0]
 
+    @property
+    def clock(self) -> StoreClock:
+        """The store's clock."""
+        return self._in_use()[1]
+
     def monotonic(self) -> float:
         """Return the seconds of the host's monotonic clock, for measuring how long something takes."""
         return self._host_clock.monotonic()
@@ -193,6 +202,7 @@ class Session:
         with failures(self._location.shown):
             connection.execute("BEGIN IMMEDIATE")  # so that waiting for another writer happens here and nowhere later
             try:
+                clock.follow(read_clock(connection))
                 with clock.standing_still():
                     commit = Commit(connection, clock, store=self._location.shown)
                     yield commit
@@ -202,8 +212,6 @@ class Session:
                 if connection.in_transaction:  # SQLite has ended it by itself where the disk is full
                     connection.execute("ROLLBACK")
                 raise
-        if commit.high_water is not None:
-            clock.marked(commit.high_water)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -218,6 +226,7 @@ class Session:
         with failures(self._location.shown):
             connection.execute("BEGIN")
             try:
+                clock.follow(read_clock(connection))
                 with clock.standing_still():
                     yield Transaction(connection, now=clock.now())
             finally:
@@ -252,8 +261,9 @@ class Session:
         for setting in _SETTINGS:
             connection.execute(setting)
         connection.execute(OUTGOING_KEY)
-        (high_water,) = connection.execute(_CLOCK["read_high_water"].sql).fetchone()
-        clock = StoreClock(self._host_clock, high_water=high_water)
+        clock = StoreClock(self._host_clock, read_clock(connection))
+        if not self._any_clock:
+            clock.require_near(store=self._location.shown)
         # To SQLite "deterministic" means: asked once a statement and not once a row. The clock stands still meanwhile.
         connection.create_function("clarion_now", 0, clock.now, deterministic=True)
         connection.create_function("clarion_bytes", 1, codec.unpack_bytes, deterministic=True)
@@ -283,12 +293,15 @@ def _schema() -> sqlite3.Connection:
     return connection
 
 
-def _mark(transaction: Transaction) -> int:
-    """Raise the stored mark to the present time and return where it stands."""
-    ((high_water,),) = transaction.rows(_CLOCK["mark_high_water"])
-    if not isinstance(high_water, int):
-        raise BrokenInvariant("the store's clock holds no number")
-    return high_water
+def read_clock(connection: sqlite3.Connection) -> Kept:
+    """Read what the file keeps of the time."""
+    high_water, boot, ahead = connection.execute(_CLOCK["read_clock"].sql).fetchone()
+    return Kept(high_water=high_water, boot=boot, ahead=ahead)
+
+
+def keep_clock(connection: sqlite3.Connection, kept: Kept) -> None:
+    """Write it, in the transaction that is open."""
+    connection.execute(_CLOCK["keep_clock"].sql, msgspec.structs.asdict(kept))
 
 
 def _use_log(connection: sqlite3.Connection, *, store: str) -> None:

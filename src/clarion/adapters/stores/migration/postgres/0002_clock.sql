@@ -1,0 +1,2 @@
+-- Nothing: a server has a clock of its own.
+SELECT 1;
