@@ -5,6 +5,7 @@ reports them, on 20,000 messages and thousands of rows of everything else. A que
 another, and the server's picture of it is often the wrong one; so the same is asked under every picture.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -55,6 +56,33 @@ def _compiled(statements: Statements) -> Iterator[Query]:
 
 def _sql_files(folder: Traversable) -> Iterator[str]:
     return (file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+
+
+LOOKED_UP: Final = re.compile(r"(\w+)\.order_key = \w+\.order_key")
+"""A look-up of rows by their order key, and what they are called in it."""
+
+
+async def test_no_look_up_by_order_key_could_use_the_index_of_the_queue(migrated_postgres_url: str) -> None:
+    """It names the whole condition of the order index; a part of it would do for the queue's index too.
+
+    Which of the two seems cheaper follows from their sizes and from statistics: a queue that was analysed while it was
+    empty was read as a whole for every message. Without the order index the planner shows what else it may use.
+    """
+    connection = await asyncpg.connect(migrated_postgres_url)
+    await connection.execute("DROP INDEX outgoing_message_order; SET enable_seqscan = off")
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    looking = [query for query in every_query() if LOOKED_UP.search(query.sql)]
+    for query in looking:
+        await connection.execute(f"PREPARE {query.name} AS {query.sql}")
+        given = ", ".join(["NULL"] * len({*re.findall(r"\$\d+", query.sql)}))
+        plan = msgspec.json.decode(await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE {query.name} ({given})"))
+        looked_up = {*LOOKED_UP.findall(query.sql)}
+        found = [node for node in _nodes(plan[0]["Plan"]) if node.get("Alias") in looked_up]
+        assert found, plan
+        assert "outgoing_message_queue" not in {node.get("Index Name") for node in found}, query.name
+    await connection.close()
+    names = {"accept_outgoing", "claim_plain", "find_rows_behind", "lock_next_in_line"}
+    assert {query.name for query in looking} == names
 
 
 async def test_every_named_query_fits_the_schema(migrated_postgres_url: str) -> None:
