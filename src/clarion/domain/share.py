@@ -71,7 +71,7 @@ class Share:
         # The critical lane fills its reserve first; above that the lanes share by weight.
         first = max(0, min(free, kept - urgent)) if waiting[Lane.CRITICAL] else 0
         lanes = [lane for lane in Lane if waiting[lane]]
-        parts = Counter(self._parts(free - first - others, lanes, room=room - others))
+        parts = Counter(self._lanes.deal(min(free - first, room) - others, lanes))
         parts[Lane.CRITICAL] += first
         quotas: dict[int, int] = {}
         for lane, part in parts.items():
@@ -101,18 +101,6 @@ class Share:
             self._lanes.count(head.lane, number)
         self._tenants[head.lane].count(head.tenant_id, number)
         self._flows[head.lane, head.tenant_id].count(head.flow_id, number)
-
-    def _parts(self, number: int, lanes: Sequence[Lane], *, room: int) -> dict[Lane, int]:
-        """Divide slots among the lanes that have work, with no more than `room` for those below critical."""
-        below = [lane for lane in lanes if lane is not Lane.CRITICAL]
-        if Lane.CRITICAL not in lanes:
-            return self._lanes.deal(min(number, room), below)
-        if room <= 0 or not below:
-            return self._lanes.deal(number, [Lane.CRITICAL])
-        parts = self._lanes.deal(number, lanes)
-        if number - parts.get(Lane.CRITICAL, 0) > room:
-            parts = self._lanes.deal(room, below) | {Lane.CRITICAL: number - room}
-        return parts
 
 
 class Turns(Generic[K]):
