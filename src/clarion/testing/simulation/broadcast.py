@@ -13,11 +13,10 @@ import msgspec
 from clarion.domain.claim import Gate
 from clarion.domain.ensured import Ensured
 from clarion.domain.outgoing import DUE, OutgoingItem, OutgoingMessage, OutgoingStatus
+from clarion.testing.simulation import content
 from clarion.testing.simulation.option import Options
 from clarion.testing.simulation.scene import Change, Scene
 from clarion.testing.simulation.verdict import Check, Evidence, Violation
-
-BROADCAST: Final = "spring"
 
 Ensure = Callable[[str, Sequence[OutgoingItem]], Awaitable[list[Ensured[OutgoingMessage]]]]
 
@@ -48,7 +47,7 @@ class Broadcasting:
             one.artifact_rk == item.notification_job and one.correlation_id in self._jobs
             for one in self._scene.schedulers.values()
         )
-        return msgspec.structs.replace(item, broadcast=BROADCAST) if mine else item
+        return msgspec.structs.replace(item, broadcast=content.BROADCAST) if mine else item
 
 
 def note(change: Change, evidence: Evidence) -> None:

@@ -4,17 +4,21 @@
 still. Looks at the scene and the ledger; changes only the notes on claims.
 """
 
+import asyncio
 from collections.abc import Iterator
 
 from clarion.domain.call import Call
 from clarion.domain.outgoing import UncertainPolicy
+from clarion.testing.simulation import excuse, ordering
 from clarion.testing.simulation.ledger import LedgerCall, RowName
 from clarion.testing.simulation.loop import Process
 from clarion.testing.simulation.scene import Claim, OutgoingRow
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 
-def begins(process: Process | None, call: Call, *, now: float, evidence: Evidence) -> Iterator[Violation]:
+def begins(
+    process: Process | None, call: Call, claim: Claim | None, *, now: float, evidence: Evidence
+) -> Iterator[Violation]:
     """I-08, I-14, I-15: a call has a claim of its own process, follows it at once, and carries the row's own key."""
     row = evidence.scene.row_named(RowName(call.message_id, call.channel))
     if row is None:
@@ -23,21 +27,22 @@ def begins(process: Process | None, call: Call, *, now: float, evidence: Evidenc
     evidence.coverage.met("I-08: call")
     if call.idempotency_key != row.key:
         yield Violation("I-15", f"the call for row {row.id} carries the key {call.idempotency_key}, not {row.key}")
-    claim = _claim_for(process, row, evidence)
     if claim is None:
         yield Violation("I-08", f"{process} calls for row {row.id} without a claim of its own")
         return
     claim.called = True
-    paused = process is not None and process.disturbed_at >= (claim.returned_at or 0.0)
-    if claim.returned_at != now and not paused:
+    claim.begun_at, claim.call_task = now, asyncio.current_task()
+    if claim.returned_at != now and not excuse.was_held_up(claim, since=claim.returned_at or 0.0):
         yield Violation("I-14", f"{process} waited {now - (claim.returned_at or 0):.3f} s between claim and call")
 
 
-def leaves(call: LedgerCall, *, now: float, evidence: Evidence) -> Iterator[Violation]:
-    """I-09, I-10, I-15: bytes leave only where nobody can get the message twice, and they are the same bytes."""
+def leaves(call: LedgerCall, claim: Claim | None, *, now: float, evidence: Evidence) -> Iterator[Violation]:
+    """I-09, I-10, I-15: bytes leave only where nobody can get the message twice, and they are the right bytes."""
     row = evidence.scene.row_named(call.row)
     if row is None:
         return
+    if claim is not None:
+        yield from _is_right(row, call, claim, evidence)
     earlier = evidence.ledger.of(call.row)
     if earlier:
         evidence.coverage.met("I-15: same bytes again")
@@ -80,8 +85,31 @@ def _is_allowed(
     yield Violation("I-10", f"row {row.id} is called again after calls that were {fates}")
 
 
-def _claim_for(process: Process | None, row: OutgoingRow, evidence: Evidence) -> Claim | None:
+def _is_right(row: OutgoingRow, call: LedgerCall, claim: Claim, evidence: Evidence) -> Iterator[Violation]:
+    """Hold a call against what was asked for: where it goes, what it says, and that it keeps its place."""
+    truth, plan = evidence.truth, evidence.plan_of(row)
+    if plan is None:
+        return
+    claim.call = call
+    if wrong := truth.destination(plan, call):
+        yield Violation("destination", f"row {row.id}: {wrong}")
+    if wrong := truth.content(plan, call):
+        yield Violation("content", f"row {row.id}: {wrong}")
+    addressee = truth.addressee(plan, call)
+    job = evidence.scene.job_of(row)
+    for other in [] if job is None else evidence.scene.rows_of(job):
+        calls = evidence.ledger.of(other.name) if other.channel == row.channel and other.id != row.id else []
+        if addressee is not None and calls and truth.addressee(plan, calls[0]) == addressee:
+            yield Violation("destination", f"rows {row.id} and {other.id} of one notification go to one recipient")
+    claim.order = ordering.place(plan, addressee, call)
+    yield from ordering.in_flight(row, claim, evidence)
+
+
+def claim_for(process: Process | None, call: Call, evidence: Evidence) -> Claim | None:
     """Find the claim that a call belongs to: this process's own, handed to it, without a call so far."""
+    row = evidence.scene.row_named(RowName(call.message_id, call.channel))
+    if row is None:
+        return None
     for claim in reversed(evidence.scene.claims.values()):
         mine = claim.row_id == row.id and claim.process is process
         if mine and claim.returned_at is not None and not claim.called:

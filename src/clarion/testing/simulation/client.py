@@ -15,7 +15,7 @@ from clarion.dispatch.request import Trace
 from clarion.errors import CallerError, ClarionError, Conflict
 from clarion.operations import Operations
 from clarion.testing.simulation import content
-from clarion.testing.simulation.node import POISON, Node
+from clarion.testing.simulation.node import Node
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.verdict import Violation
 from clarion.testing.simulation.world import NoAnswer, World
@@ -61,8 +61,10 @@ class Clients:
         """Ask until there is an answer; without a key only once, since a second time would be a second job."""
         await asyncio.sleep(at)
         asked = self._asked(plan, payload)
+        not_before = None if asked.not_before_at is None else asked.not_before_at.timestamp()
         lost = False
         for _ in range(TRIES_MAX if plan.keyed else 1):
+            send = self._world.note_send(plan, payload, store_not_before=not_before)
             try:
                 answer = await self._world.ask(lambda door: _send(door, plan, asked))
             except Conflict:
@@ -78,6 +80,7 @@ class Clients:
             else:
                 if lost and answer.repeated:
                     self._world.coverage.met("I-24: accepted after a lost reply")
+                send.promised(at=self._world.loop.time(), store_at=self._world.store_seconds())
                 self._promised(plan, payload, answer)
                 break
         self.busy -= 1
@@ -103,14 +106,9 @@ class Clients:
         return SendRequest(
             type=plan.type,
             to=_recipients(plan),
-            data={"text": f"{payload} text of job {plan.number}{POISON if plan.poison else ''}"},
+            data={"text": content.text_of(plan, payload)},
             not_before_at=None if delay is None else self._world.now() + timedelta(seconds=delay),
         )
-
-
-def expected(plan: JobPlan) -> int:
-    """Say how many recipients a job has once groups are opened and names counted once."""
-    return content.PEOPLE if plan.by_group else len(plan.to)
 
 
 async def _send(door: Node, plan: JobPlan, asked: SendRequest) -> SendAnswer:
@@ -126,6 +124,5 @@ def _recipients(plan: JobPlan) -> tuple[Recipient, ...]:
     if plan.by_group:
         return (Recipient(group=content.GROUP), *(Recipient(user=f"u{number}") for number in plan.to))
     if plan.by_address:
-        form = "+120255501{}9" if plan.type == "code" else "r{}@example.com"
-        return tuple(Recipient(address=form.format(number)) for number in plan.to)
+        return tuple(Recipient(address=content.bare_address(plan.type, number)) for number in plan.to)
     return tuple(Recipient(user=f"u{number}") for number in plan.to)

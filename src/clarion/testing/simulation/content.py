@@ -5,6 +5,7 @@ the newest template instead of the frozen one would send other bytes (I-15).
 """
 
 from functools import cache
+from html.parser import HTMLParser
 from typing import Final
 from uuid import UUID
 
@@ -16,9 +17,11 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.outgoing import UncertainPolicy
 from clarion.ports.facts import TemplateRow
 from clarion.ports.renderer import Definition, Renderer
+from clarion.testing.simulation.option import JobPlan
 
 TENANT: Final = "school"
 PEOPLE: Final = 4
+BROADCAST: Final = "spring"
 GROUP: Final = UUID("6d9b1e34-52a7-4b1c-9a3e-0f6a5d6c7b81")
 
 DEFINITIONS: Final = (
@@ -41,17 +44,19 @@ DEFINITIONS: Final = (
     ),
 )
 
+POISON: Final = " (poison)"
+"""The end of a text that crashes every worker which renders it."""
+
+_TEXT: Final = "{{ text }} (%d)"
+"""Every template says this and no more, so that what comes of it can be worked out by replacing words."""
+
 _MAIL: Final = (
-    "<mjml><mj-body><mj-section><mj-column><mj-text>{{ text }} (%d)</mj-text></mj-column></mj-section></mj-body></mjml>"
+    f"<mjml><mj-body><mj-section><mj-column><mj-text>{_TEXT}</mj-text></mj-column></mj-section></mj-body></mjml>"
 )
 _FILES: Final = {
-    Channel.EMAIL: {
-        "email.subject.liquid": "{{ text }} (%d)",
-        "email.mjml.liquid": _MAIL,
-        "email.text.liquid": "{{ text }} (%d)",
-    },
-    Channel.SMS: {"sms.liquid": "{{ text }} (%d)"},
-    Channel.INBOX: {"inbox.liquid": "{{ text }} (%d)\nbody"},
+    Channel.EMAIL: {"email.subject.liquid": _TEXT, "email.mjml.liquid": _MAIL, "email.text.liquid": _TEXT},
+    Channel.SMS: {"sms.liquid": _TEXT},
+    Channel.INBOX: {"inbox.liquid": f"{_TEXT}\nbody"},
 }
 
 
@@ -73,6 +78,31 @@ def templates(edition: int) -> tuple[TemplateRow, ...]:
     return tuple(rows)
 
 
+def text_of(plan: JobPlan, payload: str) -> str:
+    """Write what a client gives as the text of a notification; its end crashes every worker if the plan says so."""
+    return f"{payload} text of job {plan.number}{POISON if plan.poison else ''}"
+
+
+def merged(channel: Channel, text: str, edition: int) -> dict[str, str]:
+    """Say what a recipient sees of a text, by part: worked out by replacing words, not by the renderer."""
+    seen = _TEXT.replace("{{ text }}", text).replace("%d", str(edition))
+    match channel:
+        case Channel.EMAIL:
+            return {"subject": seen, "html": seen, "text": seen}
+        case _:
+            return {"text": seen}
+
+
+def bare_channel(type_key: str) -> Channel:
+    """Say on which channel the bare addresses of a notification are reached."""
+    return Channel.SMS if type_key == "code" else Channel.EMAIL
+
+
+def bare_address(type_key: str, number: int) -> str:
+    """Write a bare address that is nobody's contact."""
+    return f"+120255501{number}9" if bare_channel(type_key) is Channel.SMS else f"r{number}@example.com"
+
+
 def person(number: int, *, edition: int = 1) -> PersonEntry:
     """Describe a person; a later edition has moved to other addresses."""
     return PersonEntry(
@@ -90,3 +120,37 @@ def group() -> GroupEntry:
     return GroupEntry(
         guid=GROUP, name="Everybody", members=tuple(Identity.user(f"u{number}") for number in range(PEOPLE))
     )
+
+
+def seen(encoded: bytes) -> dict[str, str]:
+    """Return what a recipient sees of a content, by part; of HTML its words."""
+    parts: dict[str, str] = msgspec.json.decode(encoded)
+    del parts["type"]
+    if "html" in parts:
+        words = _Words()
+        words.feed(parts["html"])
+        parts["html"] = " ".join("".join(words.seen).split())
+    return parts
+
+
+class _Words(HTMLParser):
+    """Collects the words of a page that a reader sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self._hidden = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notice the head, of which nothing is seen."""
+        self._hidden = self._hidden or tag in ("head", "style")
+        del attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        """Notice its end."""
+        self._hidden = self._hidden and tag != "head"
+
+    def handle_data(self, data: str) -> None:
+        """Take words that are seen."""
+        if not self._hidden:
+            self.seen.append(data)

@@ -67,6 +67,7 @@ CASES: Final = (
     "I-12: uncertain by an expired lease",
     "I-13: left uncertain",
     "I-13: given up and still uncertain",
+    "I-14: all slots taken",
     "I-15: same bytes again",
     "I-15: same bytes after a new template",
     "I-16: opened to rows that had waited behind it",
@@ -82,6 +83,7 @@ CASES: Final = (
     "I-32: receipt waits for its row",
     "I-33: receipt settles an uncertain send",
     "F-54: graceful stop came to its end",
+    "order: two messages for one recipient",
 )
 
 EXPECTED: Final = (*(f"fault: {kind}" for kind in Fault), *(f"edge: {edge}" for edge in EDGES), *CASES)

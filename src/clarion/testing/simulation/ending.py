@@ -1,20 +1,27 @@
 """What must hold at the end of a run, after the weather has healed: nothing lost, nothing twice, nothing invented.
 
-`lost` is what was promised and is neither accepted by a provider, nor ended with a reason, nor shown as uncertain.
+`lost` is what was promised and is neither accepted by a provider, nor ended for a cause that the truth knows, nor shown
+as uncertain where nobody can know. The audit log is judged in `audited`.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from uuid import UUID
 
 import msgspec
 
-from clarion.domain import recipient
 from clarion.domain.attempt import AttemptStatus
+from clarion.domain.call import Accepted
+from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import FINAL, OPEN, RANK, OutgoingStatus
-from clarion.testing.simulation.client import Clients, Promise, expected
+from clarion.testing.simulation import ordering
+from clarion.testing.simulation.client import Clients, Promise
 from clarion.testing.simulation.ledger import Fate
 from clarion.testing.simulation.scene import Books, JobRow, OutgoingRow, ReceiptRow, Scene
+from clarion.testing.simulation.truth import messages
+from clarion.testing.simulation.truth_invariant import shown_wrongly
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 UNFINISHED = (NotificationStatus.READY, NotificationStatus.PROCESSING)
@@ -62,6 +69,7 @@ def judge(clients: Clients, evidence: Evidence, books: Books, *, calm: bool) -> 
     scene = evidence.scene
     yield from _attempts(books, evidence)
     yield from _receipts(books, evidence)
+    yield from ordering.judge(evidence)
     for one in scene.schedulers.values():
         if one.state in UNFINISHED:
             yield Violation("I-25", f"job {one.id} still is {one.stage} {one.status} after the bound")
@@ -69,19 +77,20 @@ def judge(clients: Clients, evidence: Evidence, books: Books, *, calm: bool) -> 
             yield Violation("I-25", f"job {one.id} ended as {one.status} without a reason")
     for row in scene.outgoing.values():
         yield from _row(row, evidence, calm=calm)
+    for job in scene.jobs.values():
+        yield from _complete(job, evidence)
     for promise in clients.promises.values():
-        yield from _promise(promise, evidence)
+        if _job(promise, scene) is None:
+            yield Violation("I-24", f"the promised job {promise.job_id} is not there")
 
 
 def _row(row: OutgoingRow, evidence: Evidence, *, calm: bool) -> Iterator[Violation]:
     """Check one row against its history and the ledger."""
     if row.state in OPEN or row.settle_at is not None:
         yield Violation("I-25", f"row {row.id} still is {row.status} after the bound")
-    elif row.state is OutgoingStatus.FAILED_FINAL and not evidence.ledger.refused(row.name):
-        # Every message of a run can be made and called, so only a provider's refusal is a reason to give one up.
-        yield Violation("F-55", f"row {row.id} failed and no provider refused it: {row.reason}")
     elif row.state in FINAL and row.state not in RANK and row.reason is None:
         yield Violation("I-25", f"row {row.id} ended as {row.status} without a reason")
+    yield from _settled(row, evidence)
     lines = evidence.scene.history.get(row.id, [])
     came = [(line.from_status, line.to_status) for line in lines]
     if came and (came[0][0] != "Created" or came[-1][1] != row.status):
@@ -92,6 +101,19 @@ def _row(row: OutgoingRow, evidence: Evidence, *, calm: bool) -> Iterator[Violat
         yield Violation("I-12", f"row {row.id} is Uncertain in a run without faults")
     if calm:
         evidence.coverage.met("I-12: run without faults")
+
+
+def _settled(row: OutgoingRow, evidence: Evidence) -> Iterator[Violation]:
+    """I-10, I-25: what was accepted shows that; what could be replayed is not left uncertain."""
+    scene, claims = evidence.scene, evidence.scene.claims_of(row)
+    if row.state not in RANK and any(isinstance(claim.recorded, Accepted) for claim in claims):
+        yield Violation("I-25", f"row {row.id} is {row.status}, and its provider has accepted it")
+    plan, job = evidence.plan_of(row), scene.job_of(row)
+    if row.state is not OutgoingStatus.UNCERTAIN or plan is None or job is None:
+        return
+    left_at = scene.store_moved_at[row.id]
+    if wrong := evidence.truth.left_uncertain(plan, UUID(job.guid), Channel(row.channel), claims, store_now=left_at):
+        yield Violation("I-10", f"row {row.id} is left uncertain: {wrong}")
 
 
 def _attempts(books: Books, evidence: Evidence) -> Iterator[Violation]:
@@ -108,12 +130,20 @@ def _attempts(books: Books, evidence: Evidence) -> Iterator[Violation]:
 
 
 def _receipts(books: Books, evidence: Evidence) -> Iterator[Violation]:
-    """I-31, I-32: a receipt whose row is known was applied, and the row shows at least what it says."""
+    """I-30, I-31, I-32: what a door took is kept, and its row shows at least what it says, as soon as it is known."""
+    kept = {receipt.event_id for receipt in books.receipts}
+    for sent in evidence.ledger.receipts:
+        shown = evidence.scene.row_named(sent.row)
+        if sent.taken_at is not None and sent.event_id not in kept:
+            yield Violation("I-30", f"receipt {sent.event_id} was taken with a 2xx and is not kept")
+        if shown is None:
+            continue
+        visible = evidence.truth.visible(sent, evidence.scene.claims_of(shown))
+        if visible and RANK.get(shown.state, 0) < RANK[sent.status]:
+            yield Violation("I-31", f"row {shown.id} shows {shown.status} after a receipt of {sent.status}")
     for receipt, row in _known_receipts(books, evidence):
         if receipt.applied_at is None:
             yield Violation("I-32", f"receipt {receipt.event_id} of row {row.id} was never applied")
-        elif RANK.get(row.state, 0) < RANK[OutgoingStatus(receipt.status)]:
-            yield Violation("I-31", f"row {row.id} shows {row.status} after a receipt of {receipt.status}")
 
 
 def _known_receipts(books: Books, evidence: Evidence) -> Iterator[tuple[ReceiptRow, OutgoingRow]]:
@@ -128,33 +158,39 @@ def _known_receipts(books: Books, evidence: Evidence) -> Iterator[tuple[ReceiptR
             yield receipt, row
 
 
-def _promise(promise: Promise, evidence: Evidence) -> Iterator[Violation]:
-    """Check that a promised job reached, or decided about, everybody it was for."""
-    job = _job(promise, evidence.scene)
-    if job is None:
-        yield Violation("I-24", f"the promised job {promise.job_id} is not there")
+def _complete(job: JobRow, evidence: Evidence) -> Iterator[Violation]:
+    """I-25: a job that is done has a message for each of its recipients on every channel, and no other."""
+    scheduler, number = evidence.scene.scheduler_of(job), evidence.scene.number_of(job)
+    if number is None or scheduler is None or scheduler.state is not NotificationStatus.DONE:
         return
-    scheduler = evidence.scene.scheduler_of(job)
-    if scheduler is not None and scheduler.state is NotificationStatus.DONE:
-        frozen = len(recipient.decode(job.recipients or "[]"))
-        if frozen != expected(promise.plan):
-            yield Violation("I-25", f"job {job.guid} was made for {frozen} recipients, not {expected(promise.plan)}")
+    made = Counter(Channel(row.channel) for row in evidence.scene.rows_of(job))
+    made[Channel.INBOX] = sum(row_key == job.row_key for _, row_key, _ in evidence.scene.inbox.elements())
+    wanted = Counter(messages(evidence.truth.plans[number]))
+    if made != wanted:
+        yield Violation("I-25", f"job {job.guid} has the messages {dict(made)}, and {dict(wanted)} were asked for")
 
 
 def _lost(promise: Promise, evidence: Evidence) -> int:
     """Count the messages of a promised job that are nowhere."""
     job = _job(promise, evidence.scene)
     scheduler = None if job is None else evidence.scene.scheduler_of(job)
+    wanted = messages(promise.plan)
+    wanted.pop(Channel.INBOX, None)
     if job is None or scheduler is None or scheduler.state in UNFINISHED:
-        return expected(promise.plan)
-    return sum(not _accounted(row, evidence) for row in evidence.scene.rows_of(job))
+        return sum(wanted.values())
+    rows = evidence.scene.rows_of(job)
+    if scheduler.state is NotificationStatus.SKIPPED and evidence.truth.skipped(promise.plan, now=float("inf")):
+        return sum(wanted.values())
+    missing = max(0, sum(wanted.values()) - len(rows)) if scheduler.state is NotificationStatus.DONE else 0
+    return missing + sum(not _accounted(row, evidence) for row in rows)
 
 
 def _accounted(row: OutgoingRow, evidence: Evidence) -> bool:
-    """Tell whether a message is accepted, ended with a reason, or shown as uncertain."""
-    if evidence.ledger.accepted(row.name) or row.state is OutgoingStatus.UNCERTAIN:
+    """Tell whether a message is accepted, or ended or uncertain as it may be."""
+    if evidence.ledger.accepted(row.name):
         return True
-    return row.state in FINAL and row.state not in RANK
+    ended = row.state is OutgoingStatus.UNCERTAIN or (row.state in FINAL and row.state not in RANK)
+    return ended and shown_wrongly(row, evidence, store_now=evidence.scene.store_moved_at[row.id]) is None
 
 
 def _job(promise: Promise, scene: Scene) -> JobRow | None:

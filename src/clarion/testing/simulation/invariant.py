@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from clarion.domain.claim import CallResult, Settlement
 from clarion.domain.outgoing import DUE, OUTGOING_MESSAGE, RANK, OutgoingStatus, UncertainPolicy
+from clarion.testing.simulation import excuse
 from clarion.testing.simulation.scene import Change, OutgoingRow, TransitionRow
 from clarion.testing.simulation.verdict import TOLERANCE, Check, Evidence, Violation, lease_violation
 
@@ -121,9 +122,6 @@ def rescues_come_after_the_lease(change: Change, evidence: Evidence) -> Iterator
                 yield from _had_a_reason(old, change, evidence)
             case "record_outgoing":
                 evidence.coverage.met("I-12: uncertain by an unknown outcome")
-                heard = any(call.heard for call in evidence.ledger.of(new.name) if call.attempt == old.attempts)
-                if heard and old.first_unknown_at is None:
-                    yield Violation("I-12", f"{change.deed} made row {new.id} Uncertain, whose reply had come")
             case "claim_outgoing" | "cancel_job" | "sweep_canceled" if old.first_unknown_at is not None:
                 evidence.coverage.met("I-13: given up and still uncertain")
             case _:
@@ -206,8 +204,8 @@ def _had_a_reason(old: OutgoingRow, change: Change, evidence: Evidence) -> Itera
     claim = evidence.scene.claims.get((old.id, old.claim_token or ""))
     if claim is None:
         yield Violation("I-12", f"row {old.id} was Sending under a claim that nobody made")
-    elif claim.process is None or claim.process.disturbed_at < claim.at:
-        yield Violation("I-12", f"{change.deed}: row {old.id} became Uncertain and nothing had happened to its worker")
+    elif wrong := excuse.of_lease(claim, now=change.seconds):
+        yield Violation("I-12", f"{change.deed}: row {old.id} became Uncertain: {wrong}")
     else:
         evidence.coverage.met("I-12: uncertain by an expired lease")
 

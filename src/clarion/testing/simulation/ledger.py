@@ -5,10 +5,12 @@ on a channel at a time, so no two rows of a message share one. Written by `outsi
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from clarion.domain.call import CallOutcome, Unknown
 from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
 
 
 class RowName(NamedTuple):
@@ -24,8 +26,29 @@ class Fate(StrEnum):
     OPEN = "open"
     ACCEPTED = "accepted"
     REPEATED = "repeated"  # accepted before under this key: answered, and not delivered again
-    REFUSED = "refused"  # and the caller was told, or would have been
+    REFUSED = "refused"  # and the caller was told, or would have been; as with the next two
+    DEFERRED = "deferred"
+    MISCONFIGURED = "misconfigured"
     LOST = "lost"
+
+
+NOT_TAKEN: Final = frozenset({Fate.REFUSED, Fate.DEFERRED, Fate.MISCONFIGURED})
+
+
+class Receipt:
+    """One report that a provider sent, and when a door took it."""
+
+    def __init__(
+        self, *, row: RowName, event_id: str, status: OutgoingStatus, provider_message_id: str, names_ours: bool
+    ) -> None:
+        """Write a receipt down when it leaves."""
+        self.row = row
+        self.event_id = event_id
+        self.status = status
+        self.provider_message_id = provider_message_id
+        self.names_ours = names_ours  # whether it names the message by our id
+        self.offered_at: float | None = None  # when it was first brought to a door
+        self.taken_at: float | None = None  # when a door first said that it has it
 
 
 class LedgerCall:
@@ -43,12 +66,18 @@ class LedgerCall:
         self.destination = destination
         self.at = at
         self.fate = Fate.OPEN
-        self.heard = False  # whether its caller got a reply that leaves nothing uncertain
+        self.reply: CallOutcome | None = None  # what its caller was told; None where it gave up, or was told nonsense
+        self.is_broken = False  # whether its caller was told nonsense
 
     @property
     def proven_refused(self) -> bool:
         """Whether the provider did not take it and said so."""
-        return self.fate is Fate.REFUSED
+        return self.fate in NOT_TAKEN
+
+    @property
+    def heard(self) -> bool:
+        """Whether its caller got a reply that leaves nothing uncertain."""
+        return self.reply is not None and not isinstance(self.reply, Unknown)
 
 
 class Ledger:
@@ -57,6 +86,7 @@ class Ledger:
     def __init__(self) -> None:
         """Start empty."""
         self.calls: list[LedgerCall] = []
+        self.receipts: list[Receipt] = []
         self._of: dict[RowName, list[LedgerCall]] = {}
 
     def write(self, call: LedgerCall) -> None:
@@ -68,9 +98,9 @@ class Ledger:
         """Return the calls of a row in their order."""
         return self._of.get(row, [])
 
-    def refused(self, row: RowName) -> bool:
-        """Tell whether a provider turned a call of a row down."""
-        return any(call.fate is Fate.REFUSED for call in self.of(row))
+    def receipts_of(self, row: RowName) -> list[Receipt]:
+        """Return the receipts of a row that were sent."""
+        return [one for one in self.receipts if one.row == row]
 
     def deliveries(self, row: RowName) -> int:
         """Count how often the recipient got the message."""

@@ -28,9 +28,6 @@ from clarion.testing.simulation.option import CHANNELS
 from clarion.workers.supervisor import Supervisor
 from clarion.workers.wake_up import Topic, WakeUp
 
-POISON: Final = " (poison)"
-"""The end of a text that crashes every worker which renders it."""
-
 START_AT: Final = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 
 
@@ -119,7 +116,7 @@ class Brittle:
 
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
         """Name what is missing; crash if the data is poisoned."""
-        if str(data.get("text")).endswith(POISON):
+        if str(data.get("text")).endswith(content.POISON):
             self._die()
         return content.renderer().missing(bundle, data)
 

@@ -25,9 +25,10 @@ from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.track import ProviderEvent
-from clarion.testing.simulation.ledger import Fate, Ledger, LedgerCall, RowName
+from clarion.testing.simulation.ledger import Fate, Ledger, LedgerCall, Receipt, RowName
 from clarion.testing.simulation.loop import PROCESS, Process, SimulationLoop
 from clarion.testing.simulation.option import Fault, Options
+from clarion.testing.simulation.scene import Claim
 from clarion.testing.simulation.weather import Weather
 
 FATES: Final = (
@@ -65,11 +66,11 @@ class Host(Protocol):
         """Write a line of the timeline."""
         ...
 
-    def call_begins(self, process: Process | None, call: Call) -> None:
-        """Look at a call when its adapter is entered."""
+    def call_begins(self, process: Process | None, call: Call) -> Claim | None:
+        """Look at a call when its adapter is entered; return the claim that it belongs to."""
         ...
 
-    def call_leaves(self, call: LedgerCall) -> None:
+    def call_leaves(self, call: LedgerCall, claim: Claim | None) -> None:
         """Look at a call when its bytes leave."""
         ...
 
@@ -102,7 +103,15 @@ class Outside:
 
     async def send(self, channel: Channel, call: Call) -> CallOutcome:
         """Carry one call out and its reply back, through the weather."""
-        self._host.call_begins(PROCESS.get(), call)
+        claim = self._host.call_begins(PROCESS.get(), call)
+        try:
+            return await self._carried_out(channel, call, claim)
+        finally:
+            if claim is not None:
+                claim.ended_at = self._loop.time()
+
+    async def _carried_out(self, channel: Channel, call: Call, claim: Claim | None) -> CallOutcome:
+        """Let a call's bytes leave, and wait for its reply."""
         await self._weather.before("send")
         entry = LedgerCall(
             row=RowName(call.message_id, call.channel),
@@ -113,13 +122,17 @@ class Outside:
             destination=call.destination,
             at=self._loop.time(),
         )
-        self._host.call_leaves(entry)
+        self._host.call_leaves(entry, claim)
         self._ledger.write(entry)
         reply: asyncio.Future[CallOutcome] = self._loop.create_future()
         self._loop.start(None, self._serve(entry, call, reply))
-        outcome = await reply
+        try:
+            outcome = await reply
+        except AdapterBroken:
+            entry.is_broken = True
+            raise
         await self._weather.after("send")
-        entry.heard = not isinstance(outcome, Unknown)
+        entry.reply = outcome
         return outcome
 
     async def _serve(self, entry: LedgerCall, call: Call, reply: "asyncio.Future[CallOutcome]") -> None:
@@ -134,11 +147,11 @@ class Outside:
                 entry.fate = Fate.REFUSED
                 self._answer(reply, Refused(reason="the recipient is blocked"))
             case Fault.DEFER:
-                entry.fate = Fate.REFUSED
+                entry.fate = Fate.DEFERRED
                 pause = self._chance.choice((None, timedelta(seconds=5)))
                 self._answer(reply, Deferred(reason="too many", retry_after=pause, throttled=True))
             case Fault.MISCONFIGURED:
-                entry.fate = Fate.REFUSED
+                entry.fate = Fate.MISCONFIGURED
                 self._answer(reply, Misconfigured(reason="the password is wrong"))
             case Fault.LOST:
                 entry.fate = Fate.LOST
@@ -186,16 +199,26 @@ class Outside:
                 continue
             self._events += 1
             event = self._event(entry, call, provider_id, status)
+            receipt = Receipt(
+                row=entry.row,
+                event_id=event.event_id,
+                status=status,
+                provider_message_id=provider_id,
+                names_ours=event.message_id is not None,
+            )
+            self._ledger.receipts.append(receipt)
             for _ in range(3 if self._weather.strikes(Fault.RECEIPT_TWICE) else 1):
                 late = self._weather.strikes(Fault.RECEIPT_LATE)
                 delay = self._chance.uniform(20, 120) if late else self._chance.choice((0.0, 0.5, 2.0, 10.0))
                 self.receipts_under_way += 1
-                self._loop.start(None, self._carry(call.tenant_id, event, delay))
+                self._loop.start(None, self._carry(call.tenant_id, event, receipt, delay))
 
-    async def _carry(self, tenant_id: str, event: ProviderEvent, delay: float) -> None:
+    async def _carry(self, tenant_id: str, event: ProviderEvent, receipt: Receipt, delay: float) -> None:
         """Bring one receipt to the door."""
         await asyncio.sleep(delay)
+        receipt.offered_at = receipt.offered_at or self._loop.time()
         await self._host.take_receipt(tenant_id, event)
+        receipt.taken_at = receipt.taken_at or self._loop.time()
         self.receipts_under_way -= 1
 
     def _event(self, entry: LedgerCall, call: Call, provider_id: str, status: OutgoingStatus) -> ProviderEvent:

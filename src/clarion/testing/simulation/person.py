@@ -5,6 +5,7 @@ doors. When, is decided in `moment`.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final
 from uuid import UUID
 
 from clarion.dispatch.request import Trace
@@ -13,12 +14,15 @@ from clarion.domain.claim import Gate
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import ClarionError
 from clarion.testing.simulation import content
-from clarion.testing.simulation.broadcast import BROADCAST
 from clarion.testing.simulation.client import Clients
 from clarion.testing.simulation.moment import Act
 from clarion.testing.simulation.node import Node
+from clarion.testing.simulation.notes import Asked
 from clarion.testing.simulation.option import Fault
 from clarion.testing.simulation.world import NoAnswer, World
+
+GATE_ACTS: Final = {Gate.OPEN: "open", Gate.PAUSED: "pause", Gate.CANCELED: "cancel"}
+"""What the audit log calls the setting of a gate."""
 
 
 class People:
@@ -56,7 +60,10 @@ class People:
         stuck = [job_id for job_id in promised if self._is_stuck(job_id)]
         job_id = self._chance.choice(stuck if stuck and self._chance.random() < 0.5 else promised)
         self._world.trace(f"person: cancel job {job_id}")
-        await self._ask(lambda door: door.platform.store.cancel_job(content.TENANT, job_id, actor="person"))
+        await self._ask(
+            lambda door: door.platform.store.cancel_job(content.TENANT, job_id, actor="person"),
+            self._notes("cancel", f"job {job_id}"),
+        )
 
     def _is_stuck(self, job_id: UUID) -> bool:
         """Tell whether a message of a job is to be sent again."""
@@ -75,7 +82,8 @@ class People:
         await self._ask(
             lambda door: door.platform.store.retry_outgoing(
                 content.TENANT, row.id, version=row.version, actor="person", reason="please"
-            )
+            ),
+            self._notes("retry", f"outgoing {row.id}"),
         )
 
     async def _edit_address(self) -> None:
@@ -93,25 +101,32 @@ class People:
             )
             self._world.scene.edited_at[hashed] = self._world.loop.time()
 
-        await self._ask(edit)
+        asked = self._notes("move", f"user u{number}")
+        self._world.truth.notes.address[number].change(asked, self._addresses[number])
+        await self._ask(edit, asked)
 
     async def _publish(self) -> None:
         """Publish every type anew."""
         edition = self._edition = 3 - self._edition
+        asked = {one.key: self._notes("publish", f"template {one.key}") for one in content.DEFINITIONS}
+        for key, one in asked.items():
+            self._world.truth.notes.edition[key].change(one, edition)
 
-        async def publish(door: Node) -> None:
-            await self._world.publish(door.platform.store, edition=edition)
-            for row in content.templates(edition):
-                self._world.scene.published_at[row.template_key] = self._world.loop.time()
+        def published(key: str, version: int) -> None:
+            asked[key].done(version, at=self._world.loop.time())
+            self._world.scene.published_at[key] = self._world.loop.time()
 
-        await self._ask(publish)
+        await self._ask(lambda door: self._world.publish(door.platform.store, edition=edition, published=published))
 
     async def _switch(self) -> None:
         """Switch a type off, or on again."""
         key = self._chance.choice(content.DEFINITIONS).key
         enabled = self._chance.random() < 0.5
+        asked = self._notes("enable" if enabled else "disable", f"type {key}")
+        self._world.truth.notes.enabled[key].change(asked, enabled)
         await self._ask(
-            lambda door: door.platform.store.set_type_enabled(content.TENANT, key, enabled=enabled, actor="person")
+            lambda door: door.platform.store.set_type_enabled(content.TENANT, key, enabled=enabled, actor="person"),
+            asked,
         )
 
     async def _set_gate(self) -> None:
@@ -119,11 +134,24 @@ class People:
         now, others = self._world.scene.gate, (Gate.PAUSED, Gate.PAUSED, Gate.OPEN, Gate.OPEN, Gate.CANCELED)
         gate = self._chance.choice([one for one in others if one is not now])
         self._world.trace(f"person: the broadcast shall be {gate}")
-        await self._ask(lambda door: door.platform.store.set_gate(content.TENANT, BROADCAST, gate, actor="person"))
+        await self._ask(
+            lambda door: door.platform.store.set_gate(content.TENANT, content.BROADCAST, gate, actor="person"),
+            self._notes(GATE_ACTS[gate], f"broadcast {content.BROADCAST}"),
+        )
 
-    async def _ask(self, work: Callable[[Node], Awaitable[object]]) -> None:
-        """Ask once, without waiting longer for the answer than a person would."""
+    def _notes(self, kind: str, subject: str) -> Asked:
+        """Note what is asked for, in the words of the audit log."""
+        return self._world.truth.notes.asks(kind, subject, at=self._world.loop.time())
+
+    async def _ask(self, work: Callable[[Node], Awaitable[object]], asked: Asked | None = None) -> None:
+        """Ask once, without waiting longer for the answer than a person would; note when the door has done it."""
+
+        async def noted(door: Node) -> None:
+            answer = await work(door)
+            if asked is not None:
+                asked.done(answer, at=self._world.loop.time())
+
         try:
-            await self._world.ask(work)
+            await self._world.ask(noted)
         except (ClarionError, NoAnswer) as error:
             self._world.trace(f"person: no answer ({error})")

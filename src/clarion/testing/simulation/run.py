@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from clarion.testing.simulation import ending
+from clarion.testing.simulation import audited, ending
 from clarion.testing.simulation.client import Clients
 from clarion.testing.simulation.ending import Tally
 from clarion.testing.simulation.loop import BudgetSpent, Deadlock, SimulationLoop, nothing_happens
@@ -27,7 +27,7 @@ from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.outside import AdapterBroken
 from clarion.testing.simulation.person import People
 from clarion.testing.simulation.verdict import Violation
-from clarion.testing.simulation.world import ProviderChange, RunFailed, StoreChange, World
+from clarion.testing.simulation.world import CallerChange, ProviderChange, RunFailed, StoreChange, World
 
 STEPS_MAX: Final = 300_000
 """Several times what the longest sound run takes."""
@@ -64,11 +64,19 @@ def run(
     with_digest: bool = False,
     change_store: StoreChange | None = None,
     change_provider: ProviderChange | None = None,
+    change_caller: CallerChange | None = None,
 ) -> Report:
     """Run one seed's world to its end and judge it."""
     loop = SimulationLoop(f"loop:{options.seed}", steps_max=STEPS_MAX, with_digest=with_digest)
     timeline: list[str] | None = [] if with_timeline else None
-    world = World(options, loop, timeline=timeline, change_store=change_store, change_provider=change_provider)
+    world = World(
+        options,
+        loop,
+        timeline=timeline,
+        change_store=change_store,
+        change_provider=change_provider,
+        change_caller=change_caller,
+    )
     clients = Clients(world)
     with _without_collector(), _hearing(world):
         try:
@@ -125,8 +133,8 @@ async def _play(world: World, clients: Clients) -> None:
         if not under_way and not ending.is_open(world.evidence, world.watch.books()):
             break
     world.trace("the end is judged")
-    for violation in ending.judge(clients, world.evidence, world.watch.books(), calm=not world.options.rates):
-        world.violations.append(violation)
+    world.violations += ending.judge(clients, world.evidence, world.watch.books(), calm=not world.options.rates)
+    world.violations += audited.judge(await world.audit_log(), world.truth.notes)
 
 
 @contextmanager

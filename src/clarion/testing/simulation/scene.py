@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
+from clarion.domain.call import CallOutcome
 from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
-from clarion.testing.simulation.ledger import RowName
+from clarion.testing.simulation.ledger import LedgerCall, RowName
 from clarion.testing.simulation.loop import Process
 
 
@@ -171,18 +172,35 @@ class Change(NamedTuple):
     jobs: list[tuple[JobRow | None, JobRow]]
     transitions: list[TransitionRow]
 
+    @property
+    def store_seconds(self) -> float:
+        """When it was, in seconds by the store's clock."""
+        return self.at / 1_000_000
+
 
 class Claim:
-    """One claim of one row: which process holds it since when, and whether its call was made."""
+    """One claim of one row: who holds it since when, whether its call was made, and what was written down of it."""
 
-    def __init__(self, *, row_id: int, token: str, process: Process | None, at: float) -> None:
+    def __init__(
+        self, *, row_id: int, token: str, process: Process | None, task: object, at: float, store_at: float
+    ) -> None:
         """Note a claim when it is committed."""
         self.row_id = row_id
         self.token = token
         self.process = process
+        self.task = task  # the pump that holds it
         self.at = at
+        self.store_at = store_at  # seconds by the store's clock
         self.returned_at: float | None = None
         self.called = False
+        self.call: LedgerCall | None = None  # once its bytes have left
+        self.call_task: object = None
+        self.begun_at: float | None = None  # when its adapter was entered
+        self.ended_at: float | None = None  # and left, with or without a reply
+        self.recorded: CallOutcome | None = None
+        self.recorded_at: float | None = None
+        self.rescued_at: float | None = None  # when its lease had ended and it was taken for lost
+        self.order: tuple[object, ...] | None = None  # whose messages it must keep its place among, once that is known
 
 
 class Scene:
@@ -199,6 +217,8 @@ class Scene:
         self.claims: dict[tuple[int, str], Claim] = {}
         self.audited: Counter[int] = Counter()
         self.duplicates: Counter[int] = Counter()  # replays that a policy chose, by row
+        self.store_made_at: dict[int, float] = {}  # row → when it was made, in seconds by the store's clock
+        self.store_moved_at: dict[int, float] = {}  # row → when its state last moved, by the store's clock
         self.answered_for: Counter[int] = Counter()  # calls that a person or a policy has answered for, by row
         self.audited_at: dict[int, float] = {}  # row → when a person last had it retried
         self.canceled_at: dict[str, float] = {}  # guid of a job → when a person canceled it
@@ -210,6 +230,12 @@ class Scene:
     def job_of(self, row: OutgoingRow) -> JobRow | None:
         """Return the job that a row belongs to."""
         return next((job for job in self.jobs.values() if job.row_key == row.pk), None)
+
+    def number_of(self, job: JobRow) -> int | None:
+        """Return the number of the plan that a job was made for, by what ties both together; None where it has none."""
+        scheduler = self.scheduler_of(job)
+        prefix, _, number = (scheduler.correlation_id if scheduler else "").partition("-")
+        return int(number) if prefix == "job" else None
 
     def scheduler_of(self, job: JobRow) -> SchedulerRow | None:
         """Return the scheduler row of a job."""
@@ -224,6 +250,10 @@ class Scene:
     def rows_of(self, job: JobRow) -> list[OutgoingRow]:
         """Return the outgoing rows of a job."""
         return [row for row in self.outgoing.values() if row.pk == job.row_key]
+
+    def claims_of(self, row: OutgoingRow) -> list[Claim]:
+        """Return every claim of a row, the first one first."""
+        return [claim for claim in self.claims.values() if claim.row_id == row.id]
 
     def row_named(self, name: RowName) -> OutgoingRow | None:
         """Return the row that the outside calls so."""

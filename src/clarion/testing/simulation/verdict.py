@@ -10,7 +10,9 @@ from typing import Final, NamedTuple, cast
 from clarion.domain.call import Replay
 from clarion.testing.simulation.coverage import Coverage
 from clarion.testing.simulation.ledger import Ledger
-from clarion.testing.simulation.scene import Change, Scene
+from clarion.testing.simulation.option import JobPlan
+from clarion.testing.simulation.scene import Change, OutgoingRow, Scene
+from clarion.testing.simulation.truth import Truth
 
 TOLERANCE: Final = 2
 """Microseconds by which the store's clock and ours may round apart."""
@@ -32,10 +34,17 @@ class Evidence(NamedTuple):
 
     scene: Scene
     ledger: Ledger
+    truth: Truth
     coverage: Coverage
     replay: Callable[[str], Replay]  # by account
     poison: frozenset[str] = frozenset()  # correlation ids of jobs that no worker survives
     stormy: bool = False  # whether workers crash so often that a harmless job can lose six of them
+
+    def plan_of(self, row: OutgoingRow) -> JobPlan | None:
+        """Return what a client asked for when it asked for this row; None where nobody did."""
+        job = self.scene.job_of(row)
+        number = None if job is None else self.scene.number_of(job)
+        return None if number is None else self.truth.plans.get(number)
 
 
 Check = Callable[[Change, Evidence], Iterator[Violation]]

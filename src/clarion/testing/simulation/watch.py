@@ -4,6 +4,7 @@ It stands between a process and the store: `observe` makes the call and, in the 
 nobody comes between), reads what is there now. Reads tables directly by `watch.sql`; writes nothing.
 """
 
+import asyncio
 import inspect
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +18,7 @@ from clarion.domain.claim import CallResult, ClaimedMessage, Settlement, StageRe
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.store import Store
-from clarion.testing.simulation import broadcast, invariant, stage_invariant
+from clarion.testing.simulation import broadcast, invariant, stage_invariant, truth_invariant
 from clarion.testing.simulation.loop import PROCESS
 from clarion.testing.simulation.scene import (
     AttemptRow,
@@ -64,6 +65,9 @@ class Watch:
     async def observe(self, name: str, method: Method, args: Sequence[object], options: dict[str, object]) -> object:
         """Make one call of the store and judge what it did."""
         answer = await method(*args, **options)
+        if name == "record_outgoing":
+            given = _signature(name).bind(None, *args, **options).arguments
+            self._recorded(cast(Sequence[CallResult], given["results"]))
         with self._session.reading() as reading:
             ((changes,),) = reading.rows(_QUERIES["count_changes"])
             if changes != self._changes:
@@ -109,7 +113,8 @@ class Watch:
         self._note(change)
         broadcast.note(change, self._evidence)
         self._tell(change)
-        for check in (*stage_invariant.CHECKS, *invariant.CHECKS, *broadcast.CHECKS):
+        checks = (*stage_invariant.CHECKS, *invariant.CHECKS, *broadcast.CHECKS, *truth_invariant.CHECKS)
+        for check in checks:
             for violation in check(change, self._evidence):
                 self._fail(violation)
 
@@ -152,9 +157,21 @@ class Watch:
         scene, deed = self._evidence.scene, change.deed
         for old, new in change.outgoing:
             moved = old is not None and old.status != new.status
+            if old is None:
+                scene.store_made_at[new.id] = change.store_seconds
+            if old is None or old.version != new.version:
+                scene.store_moved_at[new.id] = change.store_seconds
             if moved and new.status == OutgoingStatus.SENDING and new.claim_token is not None:
-                claim = Claim(row_id=new.id, token=new.claim_token, process=deed.process, at=change.seconds)
-                scene.claims[new.id, new.claim_token] = claim
+                scene.claims[new.id, new.claim_token] = Claim(
+                    row_id=new.id,
+                    token=new.claim_token,
+                    process=deed.process,
+                    task=asyncio.current_task(),
+                    at=change.seconds,
+                    store_at=change.store_seconds,
+                )
+            if moved and deed.method == "rescue_outgoing" and new.claim_token is not None:
+                scene.claims[new.id, new.claim_token].rescued_at = change.seconds
             if moved and new.status == OutgoingStatus.RETRY_READY and deed.method == "retry_outgoing":
                 scene.audited[new.id] += 1
                 scene.audited_at[new.id] = change.seconds
@@ -163,11 +180,14 @@ class Watch:
                 scene.duplicates[new.id] += any(one.id == new.id and one.counts_as_duplicate for one in settlements)
         if deed.method == "cancel_job" and deed.answer is True:
             scene.canceled_at[str(deed.given["job_guid"])] = change.seconds
-        if deed.method == "record_outgoing":
-            for result in cast(Sequence[CallResult], deed.given["results"]):
-                claim_of = scene.claims.get((result.id, str(result.claim_token)))
-                if claim_of is not None and isinstance(result.outcome, NotCalled):
-                    claim_of.called = True  # its one call is used up: it was not made
+
+    def _recorded(self, results: Sequence[CallResult]) -> None:
+        """Note what workers have written down of their claims."""
+        for result in results:
+            claim = self._evidence.scene.claims.get((result.id, str(result.claim_token)))
+            if claim is not None and claim.recorded is None:
+                claim.recorded, claim.recorded_at = result.outcome, self._seconds()
+                claim.called = claim.called or isinstance(result.outcome, NotCalled)  # its one call is used up
 
     def _returned(self, claimed: Sequence[ClaimedMessage]) -> None:
         """Note which claims came back to their worker, and when: the calls must follow at once (I-14)."""

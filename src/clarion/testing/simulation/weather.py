@@ -132,7 +132,7 @@ class Weather:
             return
         process = PROCESS.get()
         if process is not None:
-            process.suffers(kind, since=self._loop.time(), task=asyncio.current_task())
+            process.suffers(at_call(kind, what), since=self._loop.time(), task=asyncio.current_task())
         error = StoreUnreachable if kind is Fault.STORE_REPLY_LOST else self._streams[kind].choice(_ERRORS)
         self._trace(f"{process}: {kind}: {what}")
         raise error("the weather is bad", hint="wait for the heal")
@@ -168,6 +168,11 @@ def _share(what: str, *, answer: object) -> float:
         if what in CALLING:
             process.steps_at_call = CALL_STEPS
     return 1.0
+
+
+def at_call(kind: Fault, method: str) -> str:
+    """Name a fault together with the method of the store that it struck."""
+    return f"{kind}: {method}"
 
 
 class Observer(Protocol):

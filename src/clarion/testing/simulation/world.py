@@ -21,20 +21,23 @@ from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
 from clarion.errors import ClarionError
 from clarion.ports.blobs import Blobs
+from clarion.ports.catalog import AuditEntry
 from clarion.ports.provider import Provider
 from clarion.ports.store import Store
 from clarion.ports.track import ProviderEvent
 from clarion.ports.vault import Vault
 from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.simulation import calling, content
-from clarion.testing.simulation.broadcast import BROADCAST, Broadcasting
+from clarion.testing.simulation.broadcast import Broadcasting
 from clarion.testing.simulation.coverage import Coverage
 from clarion.testing.simulation.ledger import Ledger, LedgerCall
 from clarion.testing.simulation.loop import Process, SimulationLoop
 from clarion.testing.simulation.node import START_AT, Node, StoreHostClock, Worker
-from clarion.testing.simulation.option import Fault, Options
+from clarion.testing.simulation.notes import Send
+from clarion.testing.simulation.option import Fault, JobPlan, Options
 from clarion.testing.simulation.outside import Account, Outside
-from clarion.testing.simulation.scene import Scene
+from clarion.testing.simulation.scene import Claim, Scene
+from clarion.testing.simulation.truth import Truth
 from clarion.testing.simulation.verdict import Evidence, Violation
 from clarion.testing.simulation.watch import Watch
 from clarion.testing.simulation.weather import Sheltered, Weather
@@ -62,6 +65,9 @@ StoreChange = Callable[[SqliteStore, Session], object]
 
 ProviderChange = Callable[[Provider], Provider]
 
+CallerChange = Callable[[Store], object]
+"""Puts something in front of the weather: a planted bug of the process that calls the store."""
+
 
 class NoAnswer(Exception):
     """A door did not answer: it is down, it died, or it is too slow."""
@@ -78,6 +84,7 @@ class World:
         timeline: list[str] | None = None,
         change_store: StoreChange | None = None,
         change_provider: ProviderChange | None = None,
+        change_caller: CallerChange | None = None,
     ) -> None:
         """Make a world of these options; `timeline` takes the trace, if one is wanted."""
         self.options = options
@@ -92,8 +99,9 @@ class World:
         self.outside = Outside(options, loop, weather=self.weather, ledger=self.ledger, host=self)
         self.scene = Scene()
         poison = frozenset(plan.correlation_id for plan in options.jobs if plan.poison)
+        self.truth = Truth(options, self.ledger)
         self.evidence = Evidence(
-            self.scene, self.ledger, self.coverage, self.outside.replay, poison, stormy=options.stormy
+            self.scene, self.ledger, self.truth, self.coverage, self.outside.replay, poison, stormy=options.stormy
         )
         self.workers: dict[int, Worker] = {}
         self.doors: dict[int, Node] = {}
@@ -101,6 +109,7 @@ class World:
         self._generations = 0
         self._change_store = change_store
         self._change_provider = change_provider
+        self._change_caller = change_caller
         self._store_clock = StoreHostClock(loop)
         self._session = Session(Location.parse(MEMORY), clock=self._store_clock)
         self._real_store = SqliteStore(SqliteCore(self._session), runner=InlineRunner())
@@ -134,20 +143,35 @@ class World:
         """Close the database, after everything that used it has ended."""
         self._session.close()
 
-    async def publish(self, store: Store, *, edition: int) -> None:
-        """Publish every type in one edition."""
+    async def publish(
+        self, store: Store, *, edition: int, published: Callable[[str, int], None] = lambda _key, _version: None
+    ) -> None:
+        """Publish every type in one edition; `published` hears of each and of the version that stands."""
         for row in content.templates(edition):
-            await store.publish_template(
+            answer = await store.publish_template(
                 content.TENANT,
                 template_key=row.template_key,
                 content_hash=row.content_hash,
                 bundle=row.bundle,
                 actor="person",
             )
+            published(row.template_key, answer.record.version)
 
     def now(self) -> datetime:
         """Tell the true time."""
         return START_AT + timedelta(seconds=self.loop.time())
+
+    def store_seconds(self) -> float:
+        """Tell the store's time, in seconds since 1970."""
+        return microseconds(self._store_clock.store_now) / 1_000_000
+
+    def note_send(self, plan: JobPlan, payload: str, *, store_not_before: float | None) -> Send:
+        """Note that a client asks for a notification."""
+        send = Send(
+            plan, payload, at=self.loop.time(), store_at=self.store_seconds(), store_not_before=store_not_before
+        )
+        self.truth.notes.sends.append(send)
+        return send
 
     def trace(self, line: str) -> None:
         """Write a line of the timeline, if anybody wants it."""
@@ -166,7 +190,18 @@ class World:
         if self._change_store is not None:
             real = self._change_store(self._real_store, self._session)
         real = Broadcasting(real, self.options, self.scene)
-        return cast(Store, Sheltered(real, weather=self.weather, observer=self.watch))
+        store = cast(Store, Sheltered(real, weather=self.weather, observer=self.watch))
+        return store if self._change_caller is None else cast(Store, self._change_caller(store))
+
+    async def audit_log(self) -> list[AuditEntry]:
+        """Read the audit log as the platform shows it, in good weather."""
+        real: object = self._real_store
+        if self._change_store is not None:
+            real = self._change_store(self._real_store, self._session)
+        entries: list[AuditEntry] = []
+        while page := await cast(Store, real).list_audit(content.TENANT, after=len(entries), limit=100):
+            entries += page
+        return entries
 
     def leap(self, seconds: float, *, wall_off_by: float) -> None:
         """Have the store's time leap, forwards or back, and its host's wall clock be set, which must change nothing.
@@ -178,6 +213,7 @@ class World:
             ((mark,),) = self._session.connection.execute("SELECT high_water FROM store_clock").fetchall()
             since_mark = (microseconds(clock.store_now) - int(mark)) / 1_000_000
             seconds = -max(0.0, min(-seconds, since_mark, clock.leaped + BACK_MAX))
+            self.truth.notes.set_back -= seconds
         clock.leaped += seconds
         clock.off_by = timedelta(seconds=wall_off_by)
         for node in (*self.workers.values(), *self.doors.values()):
@@ -194,7 +230,9 @@ class World:
     async def open_gate(self) -> None:
         """Open the broadcast if it is paused, as somebody does sooner or later; what is paused is not lost."""
         if self.scene.gate is Gate.PAUSED:
-            await self.store().set_gate(content.TENANT, BROADCAST, Gate.OPEN, actor="person")
+            asked = self.truth.notes.asks("open", f"broadcast {content.BROADCAST}", at=self.loop.time())
+            answer = await self.store().set_gate(content.TENANT, content.BROADCAST, Gate.OPEN, actor="person")
+            asked.done(answer, at=self.loop.time())
 
     def vault(self) -> Vault:
         """Open the vault, behind the weather."""
@@ -215,14 +253,16 @@ class World:
         self.trace(f"{process} touches poison")
         self.weather.crash(process)
 
-    def call_begins(self, process: Process | None, call: Call) -> None:
-        """Look at a call when its adapter is entered."""
-        for violation in calling.begins(process, call, now=self.loop.time(), evidence=self.evidence):
+    def call_begins(self, process: Process | None, call: Call) -> Claim | None:
+        """Look at a call when its adapter is entered; return the claim that it belongs to."""
+        claim = calling.claim_for(process, call, self.evidence)
+        for violation in calling.begins(process, call, claim, now=self.loop.time(), evidence=self.evidence):
             self.fail(violation)
+        return claim
 
-    def call_leaves(self, call: LedgerCall) -> None:
+    def call_leaves(self, call: LedgerCall, claim: Claim | None) -> None:
         """Look at a call when its bytes leave."""
-        for violation in calling.leaves(call, now=self.loop.time(), evidence=self.evidence):
+        for violation in calling.leaves(call, claim, now=self.loop.time(), evidence=self.evidence):
             self.fail(violation)
 
     def call_delivered(self, call: LedgerCall) -> None:
