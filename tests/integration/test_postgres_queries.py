@@ -58,17 +58,28 @@ def _sql_files(folder: Traversable) -> Iterator[str]:
     return (file.name for file in folder.iterdir() if file.name.endswith(".sql"))
 
 
+SENT: Final = """
+INSERT INTO outgoing_message (
+  tenant_id, bucket, pk, rk, message_id, address_id, channel, flow_id, order_key, status, correlation_id
+)
+SELECT 'acme', 202512, 'pk-' || n, 'rk', gen_random_uuid(), n, 'email', 1, md5(n::text), 'SentToProvider', 'c'
+FROM generate_series(1, 5000) AS n;
+ANALYZE outgoing_message;
+"""
+"""Messages that were sent: the queue is empty and the table is not, so that an index of the queue seems cheap."""
+
 LOOKED_UP: Final = re.compile(r"(\w+)\.order_key = \w+\.order_key")
 """A look-up of rows by their order key, and what they are called in it."""
 
 
-async def test_no_look_up_by_order_key_could_use_the_index_of_the_queue(migrated_postgres_url: str) -> None:
+async def test_no_look_up_by_order_key_could_use_an_index_of_the_queue(migrated_postgres_url: str) -> None:
     """It names the whole condition of the order index; a part of it would do for the queue's index too.
 
     Which of the two seems cheaper follows from their sizes and from statistics: a queue that was analysed while it was
     empty was read as a whole for every message. Without the order index the planner shows what else it may use.
     """
     connection = await asyncpg.connect(migrated_postgres_url)
+    await connection.execute(SENT)
     await connection.execute("DROP INDEX outgoing_message_order; SET enable_seqscan = off")
     await connection.execute("SET plan_cache_mode = force_generic_plan")
     looking = [query for query in every_query() if LOOKED_UP.search(query.sql)]
@@ -79,7 +90,8 @@ async def test_no_look_up_by_order_key_could_use_the_index_of_the_queue(migrated
         looked_up = {*LOOKED_UP.findall(query.sql)}
         found = [node for node in _nodes(plan[0]["Plan"]) if node.get("Alias") in looked_up]
         assert found, plan
-        assert "outgoing_message_queue" not in {node.get("Index Name") for node in found}, query.name
+        others = {"outgoing_message_queue", "outgoing_message_lease"}
+        assert not others & {node.get("Index Name") for node in found}, query.name
     await connection.close()
     names = {"accept_outgoing", "claim_plain", "find_rows_behind", "lock_next_in_line"}
     assert {query.name for query in looking} == names

@@ -74,8 +74,6 @@ def main(arguments: list[str] | None = None) -> int:
             f"{summary.examples} examples, {summary.operations} operations, seeds from {first}: "
             f"{len(summary.differing)} differ\n"
         )
-    for one in summary.differing:
-        sys.stderr.write(f"{shown(one)}\n")
     return int(bool(summary.differing))
 
 
@@ -89,14 +87,16 @@ async def compare(url: str, *, first_seed: int, examples: int) -> Summary:
             for seed, work, number, example in drawn_examples(first_seed, examples):
                 summary.examples += 1
                 summary.operations += len(example)
+                if summary.examples % ROUND == 0:
+                    sys.stderr.write(f"{summary.examples} examples, the last of seed {seed}\n")
                 if await compared.run(example) is None:
                     continue
                 fewer = await shortened(compared, example)
                 difference = await compared.run(fewer) or "it differed once, and not again"
                 operations = tuple(map(str, fewer))
-                summary.differing.append(
-                    Differing(seed=seed, work=work, number=number, difference=difference, operations=operations)
-                )
+                one = Differing(seed=seed, work=work, number=number, difference=difference, operations=operations)
+                summary.differing.append(one)
+                sys.stderr.write(f"{shown(one)}\n")  # at once: a long run may be broken off
                 if len(summary.differing) == SHOWN_MAX:
                     break
         finally:
