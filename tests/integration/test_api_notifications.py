@@ -1,15 +1,17 @@
 """Sending over HTTP, once: keys, repeats, conflicts, lost replies, canceling, and asking what happened."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
 import pytest
 
 from clarion.domain.guard import IdempotencyGuard
-from clarion.domain.notification import NotificationJob
+from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.errors import StoreUnreachable
 from clarion.ports.catalog import Role
+from clarion.testing.clock import START_AT, ManualClock
+from clarion.testing.store import SqliteInMemory
 from tests.integration.api_harness import ENTITY, OTHER, WELCOME, ApiHarness, problem, seeded_api
 from tests.unit.pipeline_line import STAFF, TENANT
 
@@ -297,3 +299,15 @@ async def test_a_correlation_id_that_is_no_id_is_replaced(api: ApiHarness, given
         answer = await client.get("/health", headers={b"x-correlation-id": given.encode()})
     minted = answer.headers["x-correlation-id"]
     assert minted == str(UUID(minted))
+
+
+@pytest.mark.parametrize("days", [-3, 30])
+async def test_a_notification_is_accepted_by_the_stores_clock_and_not_by_the_hosts(days: int) -> None:
+    store_clock = ManualClock()
+    api = ApiHarness(store=SqliteInMemory(store_clock), clock=ManualClock(START_AT + timedelta(days=days)))
+    await api.seed()
+    later_at = START_AT + timedelta(days=7)
+    now, later = await api.sent(), await api.sent(not_before_at=later_at.isoformat())
+    assert {msgspec.convert(one["accepted_at"], datetime) for one in (now, later)} == {START_AT}
+    (due_at,) = {row.due_at for row in await api.memory.rows(TENANT, NotificationScheduler)} - {START_AT}
+    assert due_at == later_at

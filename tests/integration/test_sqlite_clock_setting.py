@@ -15,7 +15,9 @@ from clarion.domain.claim import CallResult, FlowQuota
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import StoreBusy
+from clarion.ports.track import ProviderEvent
 from clarion.testing import factories
 from tests.integration.sqlite_machine import Machine
 
@@ -143,6 +145,24 @@ async def test_set_back_a_job_that_was_put_off_before_the_leap_waits_for_its_tim
     machine.elapse(WEEK)
     assert len(await store.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=9, lease=LEASE)) == 1
     await store.close()
+
+
+async def test_set_back_a_receipt_that_waits_for_its_message_is_looked_at_as_soon_as_before(machine: Machine) -> None:
+    store = await machine.open(off_by=MONTH)
+    receipt = ProviderEvent(
+        account="main",
+        event_id="event-1",
+        status=OutgoingStatus.DELIVERED,
+        provider_message_id="not known yet",
+        happened_at=machine.true_at,
+        raw="{}",
+    )
+    await store.keep_events(TENANT, [receipt])
+    before = looked_up(machine, "webhook_event", "look_at", "received_at")
+    await store.close()
+    await set_right(machine)
+    after = looked_up(machine, "webhook_event", "look_at", "received_at")
+    assert after == [tuple(at and at - MONTH for at in row) for row in before]
 
 
 async def test_set_forwards_it_is_as_if_the_time_had_passed(machine: Machine) -> None:

@@ -1,7 +1,7 @@
 """The control plane: templates in versions, people and groups, settings, keys and cases."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -174,6 +174,12 @@ class FactContract:
         assert await harness.store.find_members(harness.tenant_id, [parents]) == {parents: (members[0],)}
         assert await harness.store.find_members(f"{harness.tenant_id}-2", [parents]) == {}
         assert await harness.store.find_members(harness.tenant_id, []) == {}
+
+    async def test_the_store_says_what_time_it_is(self, harness: StoreHarness) -> None:
+        """By the clock that it judges due times by: a door accepts by it (I-37)."""
+        assert near(await harness.store.now(), await harness.now())
+        await harness.elapse(timedelta(days=3))
+        assert near(await harness.store.now(), await harness.now())
 
     async def test_a_type_is_on_until_it_is_switched_off(self, harness: StoreHarness) -> None:
         """For its own tenant; who switches it to what it is already has switched nothing."""
