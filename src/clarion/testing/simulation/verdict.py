@@ -1,6 +1,7 @@
 """What a check is, what it may look at, and what it hands back.
 
-The checks are in `invariant` and `stage_invariant` (after every commit), `calling` (at every call) and `ending`.
+The checks are in `invariant`, `stage_invariant` and `truth_invariant` (after every commit), `calling` (at every call),
+`ending`, `ordering` and `audited` (at the end).
 """
 
 from collections.abc import Callable, Iterator
