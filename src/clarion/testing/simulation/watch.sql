@@ -1,7 +1,3 @@
--- name: count_changes
--- Rows changed on this connection since it was opened: whether a call wrote anything.
-SELECT total_changes();
-
 -- name: list_outgoing
 -- All of them, since a run has a few dozen at most; with the recipient that the address version belongs to.
 SELECT o.id, o.tenant_id, o.pk, o.rk, o.message_id, o.channel, o.status, o.version, o.due_at, o.lease_until,
