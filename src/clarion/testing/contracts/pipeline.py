@@ -20,6 +20,7 @@ from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
+from clarion.testing.contracts.tenancy import TenancyContract
 from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
 from clarion.testing.contracts.uncertain import RetryContract, UncertainContract
 
@@ -46,6 +47,7 @@ class PipelineContract(
     TimelineContract,
     HistoryContract,
     GaugeContract,
+    TenancyContract,
     ABC,
 ):
     """The promises of `ports.store.Store` beyond ensuring."""
