@@ -4,9 +4,10 @@ Each test takes a tenant of its own from one store; the requests are those of th
 """
 
 import unicodedata
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -320,3 +321,72 @@ async def test_a_job_put_off_beyond_what_can_be_stored_is_refused_by_the_name_of
             with pytest.raises(InvalidInput) as refused:
                 await door.dispatcher.ensure_notification_job(TENANT, [given])
             assert refused.value.field == "not_before_at"
+
+
+LONG = "\u00fc" * 150  # 300 bytes in 150 characters, for limits that count the one and the other
+TEXTS = ("", "x", "x" * 200, "x" * 201, "x" * 512, LONG, LONG * 2, LONG * 20, "a\0b", "\ud800", "\u2028|:/%")
+NUMBERS = (-(2**63), -1, 0, 1, 2, 32767, 32768, 1_000_000, 2**31, 2**53 + 1, 2**63)
+
+
+def extremes(value: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    """Yield the value with each text and number in it, one at a time, brought to its limits and beyond them."""
+    for name, hint in get_type_hints(type(value)).items():
+        given = getattr(value, name)
+        types = (hint, *get_args(hint))
+        if isinstance(given, msgspec.Struct):
+            for inner, changed in extremes(given):
+                yield f"{name}.{inner}", msgspec.structs.replace(value, **{name: changed})
+        elif str in types or int in types:
+            for extreme in TEXTS if str in types else NUMBERS:
+                with suppress(InvalidInput):  # an identity refuses by itself what is none
+                    yield name, msgspec.structs.replace(value, **{name: extreme})
+
+
+async def is_answered(asked: Awaitable[Any]) -> bool:
+    """Tell whether something was stored; what is refused is refused as what the caller gave."""
+    try:
+        answers = await asked
+    except InvalidInput:
+        return False
+    return all(answer.outcome in (Outcome.CREATED, Outcome.FOUND, Outcome.CONFLICT) for answer in answers)
+
+
+REQUESTS: dict[str, tuple[msgspec.Struct, Ensure]] = {
+    "reminder": (named_reminder(), lambda to, one: to.ensure_automation_scheduler(TENANT, [one])),
+    "threshold": (
+        threshold(0.5, FiringPolicy.FALSE_TO_TRUE),
+        lambda to, one: to.ensure_automation_scheduler(TENANT, [one]),
+    ),
+    "trace": (named_reminder(), lambda to, one: to.ensure_automation_job(TENANT, [one])),
+    "direct": (direct(actor="sam"), lambda to, one: to.ensure_notification_job(TENANT, [one])),
+    "event": (
+        direct(origin=FromEvent(event_type="opened", event_guid=DRAFT), entity=("door", ENTITY)),
+        lambda to, one: to.ensure_notification_job(TENANT, [one]),
+    ),
+    "content": (campaign(b"hello", template_key="k"), lambda to, one: to.ensure_messaging_job(TENANT, [one])),
+    "destination": (
+        Destination(identity=Identity.user("7"), channel=Channel.PUSH, destination="token", trace=reminder().trace),
+        lambda to, one: to.ensure_address_versions(TENANT, [one]),
+    ),
+}
+
+
+@pytest.mark.parametrize("request_, ensure", REQUESTS.values(), ids=REQUESTS)
+async def test_whatever_a_text_or_a_number_is_it_is_stored_or_refused_as_input(
+    door: Door, request_: Any, ensure: Ensure
+) -> None:
+    """Never as a defect of ours: every limit of a column stands before it, as a limit of what is asked."""
+    stored = [await is_answered(ensure(door.dispatcher, changed)) for _, changed in extremes(request_)]
+    assert any(stored)
+    assert not all(stored)
+
+
+async def test_so_is_whatever_an_outgoing_message_or_a_scheduler_row_holds(door: Door) -> None:
+    job = only(await door.dispatcher.ensure_notification_job(TENANT, [direct(scheduled=False)])).record
+    given, ensure = REQUESTS["destination"]
+    address = only(await ensure(door.dispatcher, given)).record
+    for name, changed in extremes(make.outgoing_item(job, address, broadcast="b", attempt_no=2, order_key="k")):
+        assert await is_answered(door.dispatcher.ensure_outgoing_messages(TENANT, [changed])) in (True, False), name
+    for name, changed in extremes(make.scheduler_of(job)):
+        asked = door.dispatcher.ensure_notification_scheduler(TENANT, [changed])
+        assert await is_answered(asked) in (True, False), name

@@ -69,6 +69,18 @@ async def test_a_cancel_while_rows_are_made_leaves_no_line_in_any_inbox() -> Non
     assert not await line.store.rows(TENANT, OutgoingMessage)
 
 
+async def test_a_job_whose_keys_a_newer_program_made_is_left_to_it_and_the_others_are_made(line: Line) -> None:
+    """It is put off, as often as need be; its tenant's other jobs are not."""
+    newer, other = await line.send(), await line.send()
+    await change(line, newer.job_id, key_version=99)
+    await line.drain()
+    assert await status_of(line, TENANT, newer.job_id) is NotificationStatus.READY
+    assert await status_of(line, TENANT, other.job_id) is DONE
+    timeline = await line.timeline(newer)
+    assert timeline.scheduler is not None
+    assert "keys of version 99 are unknown" in (timeline.scheduler.reason or "")
+
+
 async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_so(line: Line) -> None:
     sent = await line.send(to=Recipient(user="nobody"))
     await line.drain()

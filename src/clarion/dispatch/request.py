@@ -4,7 +4,6 @@ Plain values with their limits beside them; `checked` holds a value to its decla
 type is one clear error and not a strange row. Keys are not among the values: dispatch derives every one of them.
 """
 
-import unicodedata
 from collections.abc import Mapping
 from datetime import date, datetime
 from functools import cache
@@ -18,6 +17,7 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.instant import EXPIRY_YEARS, YEARS, require_storable
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import NotificationJob
+from clarion.domain.part import plain
 from clarion.domain.recipient import NAMED_MAX, Target
 from clarion.errors import InvalidInput
 
@@ -215,14 +215,16 @@ T = TypeVar("T", bound=msgspec.Struct)
 def checked(value: T) -> T:
     """Return the value if every field has its declared type and keeps its limits, else raise InvalidInput."""
     try:
-        plain = msgspec.to_builtins(value)
+        built = msgspec.to_builtins(value)
     except TypeError as error:
         raise _refused(str(error), field=type(value).__name__) from None
     try:
-        msgspec.convert(plain, type(value))
+        msgspec.convert(built, type(value))
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise _refused(message, field=path.rstrip("`") or type(value).__name__) from None
+    except UnicodeEncodeError:
+        raise _refused("it holds half of a surrogate pair", field=type(value).__name__) from None
     _check_instants(value, path="")
     return value
 
@@ -233,21 +235,22 @@ def taken(value: T) -> T:
     A row keeps names as they are given, and some are part of its unique key (an operation, an event type). In two
     Unicode forms of one name there would be two rows for one occurrence.
     """
-    normal: T = _in_nfc(checked(value))
+    normal: T = _in_nfc(checked(value), path="")
     return normal
 
 
-def _in_nfc(value: Any) -> Any:  # noqa: ANN401  a field of a request, of whichever type
+def _in_nfc(value: Any, *, path: str) -> Any:  # noqa: ANN401  a field of a request, of whichever type
     """Give names in NFC, wherever they stand in a request; data for a template is left as it is."""
     match value:
         case str() if not value.isascii():
-            return unicodedata.normalize("NFC", value)
+            return plain(value, field=path)
         case tuple():
-            parts = tuple(map(_in_nfc, value))
+            parts = tuple(_in_nfc(one, path=path) for one in value)
             return value if parts == value else parts
         case msgspec.Struct():
             before = {name: getattr(value, name) for name in value.__struct_fields__}
-            changes = {name: after for name, one in before.items() if (after := _in_nfc(one)) is not one}
+            forms = {name: _in_nfc(one, path=f"{path}.{name}".strip(".")) for name, one in before.items()}
+            changes = {name: form for name, form in forms.items() if form is not before[name]}
             return msgspec.structs.replace(value, **changes) if changes else value
         case _:
             return value

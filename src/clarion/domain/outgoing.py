@@ -165,7 +165,7 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     messaging_job: UUID | None = None
     hold: tuple[int, int] | None = None
     lane: Lane
-    broadcast: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    broadcast: Annotated[str, msgspec.Meta(max_length=512, pattern="^[ -~]*$")] = ""  # ASCII, for a limit in bytes
     route: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     address_id: int
     recipient_id_hash: str

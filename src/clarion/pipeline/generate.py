@@ -21,11 +21,12 @@ from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.decision import Known, decide, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
+from clarion.domain.key import require_key_version
 from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
-from clarion.errors import CallerError, RenderFailed, SealBroken
+from clarion.errors import CallerError, RenderFailed, SealBroken, UnknownVersion
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
@@ -151,6 +152,11 @@ class Generate:
         failed: list[StageResult] = []
         for claim in claims:
             found = bundles.get(names[claim.job.guid])
+            try:
+                require_key_version(claim.job.key_version)
+            except UnknownVersion as error:
+                failed.append(_later(claim, TENANT_RESTS_FOR, str(error)))  # left to the newer program that made it
+                continue
             if claim.job.payload is None:
                 failed.append(_failed(claim, "its recipients and data are not stored any more"))
                 continue
