@@ -2,6 +2,7 @@
 
 import argparse
 import platform as machine
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -157,7 +158,10 @@ async def run(messages: int) -> Run:
     """Measure everything."""
     with tempfile.TemporaryDirectory(prefix="clarion-bench-") as name:
         folder = Path(name)
-        figures = [one async for part in _parts(folder, messages) for one in part]
+        figures: list[Figure] = []
+        async for part in _parts(folder, messages):
+            figures += part
+            print(f"measured {', '.join(dict.fromkeys(f'{one.name} ({one.store})' for one in part))}", file=sys.stderr)
     return Run(machine=machine.platform(), messages=messages, figures=figures)
 
 

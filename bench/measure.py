@@ -26,6 +26,9 @@ DEFINITIONS = Path(__file__).parent.parent / "definitions"
 MANY_SLOTS = 1000
 """The most that `clarion work` takes by itself, given from the start instead of grown."""
 
+DRAINED_WITHIN = 300.0
+"""Seconds until a drain must be over, which takes two; without it a run that went wrong would never end."""
+
 ENQUEUERS = 2
 """Sets under way at once: one is written by the store while the next is prepared, as with two workers."""
 
@@ -127,7 +130,8 @@ async def drain(
         )
         pump = open_pump(platform, channel, calls=calls)
         started = time.perf_counter()
-        await loop.run("distribute", pump.step, wake=wake, stop=stop, rest=lambda: pump.rest, worked=stop_when_done)
+        async with asyncio.timeout(DRAINED_WITHIN):
+            await loop.run("distribute", pump.step, wake=wake, stop=stop, rest=lambda: pump.rest, worked=stop_when_done)
         return count / (time.perf_counter() - started)
 
 

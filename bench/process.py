@@ -25,6 +25,9 @@ PROGRAM = str(Path(sys.executable).with_name("clarion"))
 WARM_UP = 3
 """Notifications before the first that counts: the first ones load templates and open connections."""
 
+CALLED_WITHIN = 60.0
+"""Seconds until a call must have come; without it a run that went wrong would never end."""
+
 IDLE = 0.05
 """Seconds between a call and the next notification: its outcome is recorded by then, and nothing is going on."""
 
@@ -104,7 +107,8 @@ async def latency(platform: Platform, *, apart: bool, times: int) -> list[float]
             body = f'{{"type": "bench-sms", "to": [{{"address": "+4477009{place:05d}"}}]}}'.encode()
             begun = time.perf_counter()
             await post(client, f"{url_of(line)}/v1/notifications", body)
-            taken.append((await calls.get() - begun) * 1000)
+            async with asyncio.timeout(CALLED_WITHIN):
+                taken.append((await calls.get() - begun) * 1000)
             await asyncio.sleep(IDLE)
     called.close()
     return taken[WARM_UP:]
