@@ -1,6 +1,6 @@
 """The second stage: rows are made for those who are known, under the claim that stands, and one bad job fails alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -11,9 +11,10 @@ import pytest
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendRequest
 from clarion.dispatch.request import Trace
+from clarion.domain.ensured import Ensured
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
-from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
+from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.operations.notification import answer_of, read_request
 from clarion.pipeline.generate import TENANT_RESTS_FOR
@@ -219,3 +220,26 @@ async def test_a_failed_job_is_made_once_it_was_mended_and_retried(line: Line) -
     await line.drain()
     assert await status_of(line, TENANT, sent.job_id) is DONE
     assert len(line.provider.calls) == 1
+
+
+async def test_a_tenant_with_few_jobs_does_not_wait_for_the_rows_of_one_with_many() -> None:
+    class Noting(SqliteInMemory):
+        made: tuple[str, ...] = ()
+
+        async def ensure_outgoing_messages(
+            self, tenant_id: str, items: Sequence[OutgoingItem]
+        ) -> list[Ensured[OutgoingMessage]]:
+            self.made += (tenant_id,)
+            return await super().ensure_outgoing_messages(tenant_id, items)
+
+    clock = ManualClock()
+    store = Noting(clock)
+    line = await open_line(store, clock)
+    await line.dispatcher.ensure_tenant("college")
+    publisher = Publisher(catalog=store, renderer=line.renderer)
+    await publisher.publish("college", folder=DEFINITIONS / "welcome", actor="test")
+    asked = SendRequest(type="welcome", to=(Recipient(address="sam@example.com"),), data={"name": "Sam"})
+    for tenant_id in (TENANT, TENANT, TENANT, "college"):
+        await line.accept(asked, tenant_id=tenant_id)
+    await line.queue()
+    assert store.made == ("college", TENANT)

@@ -103,13 +103,14 @@ class Generate:
     async def _make(self, claims: Sequence[StageClaim]) -> None:
         """Make the rows of jobs, tenant by tenant, and finish them together.
 
+        Tenants with few jobs come first: their rows can leave while those of the others are still being made.
         If something is wrong with a whole tenant, such as keys that do not open, only that tenant's jobs are put off.
         """
         by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
         for claim in claims:
             by_tenant[claim.tenant_id].append(claim)
         results: list[StageResult] = []
-        for tenant_id, mine in by_tenant.items():
+        for tenant_id, mine in sorted(by_tenant.items(), key=lambda one: len(one[1])):
             try:
                 results += await self._generate(tenant_id, mine)
             except (CallerError, SealBroken) as error:
