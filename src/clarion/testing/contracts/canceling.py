@@ -51,12 +51,14 @@ class GateContract:
     async def test_a_gate_is_its_tenants_and_its_broadcasts_alone(self, harness: StoreHarness) -> None:
         """Others go on, rows without a broadcast too."""
         pump = Pump(harness)
-        await pump.campaign(1, n=1)
-        await pump.campaign(1, n=2)
+        await pump.campaign(2, n=1)
+        await pump.campaign(2, n=2)
         await pump.message(5)
+        await pump.message(6)
         first = min(head.broadcast for head in await pump.heads() if head.broadcast)
         await harness.store.set_gate(f"{harness.tenant_id}-2", first, Gate.PAUSED, actor=ACTOR)
         assert len(await pump.heads()) == 3
+        assert len(await pump.claim(quota=1)) == 3
         await harness.store.set_gate(harness.tenant_id, first, Gate.PAUSED, actor=ACTOR)
         assert first not in [head.broadcast for head in await pump.heads()]
         assert len(await pump.claim()) == 2

@@ -123,6 +123,12 @@ def _event() -> ProviderEvent:
     )
 
 
+def _event_by_message() -> ProviderEvent:
+    address = make.address_version(3, id=3)
+    named = {"message_id": _item(address).message_id, "recipient_key_hash": address.key_hash}
+    return msgspec.structs.replace(_event(), event_id="event-3", provider_message_id=None, **named)
+
+
 Ask = Callable[[Store, str, Filled], Awaitable[Any]]
 
 READS: Final[dict[str, Ask]] = {
@@ -255,7 +261,10 @@ class TenancyContract:
         before = await all_of(harness, mine, filled)
         assert not any(is_nothing(before[name]) for name in READS)
         twin = await fill(harness, theirs)
+        await harness.store.keep_events(theirs, [_event_by_message()])
         assert await all_of(harness, mine, filled) == before
+        await harness.store.keep_events(mine, [_event_by_message()])
+        before = await all_of(harness, mine, filled)
         after = await all_of(harness, theirs, twin)
         assert {name: _size(after[name]) for name in after} == {name: _size(before[name]) for name in before}
         log = await harness.rows(theirs, AuditEntry)
