@@ -14,7 +14,7 @@ from clarion.testing.simulation.excuse import LEASE_SECONDS
 from clarion.testing.simulation.ledger import LedgerCall
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.scene import Claim, OutgoingRow
-from clarion.testing.simulation.truth import Addressee, in_doubt, lane_of
+from clarion.testing.simulation.truth import Addressee, in_doubt, lane_of, was_in_doubt
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 SOON: Final = 60.0
@@ -33,6 +33,8 @@ def in_flight(row: OutgoingRow, claim: Claim, evidence: Evidence) -> Iterator[Vi
         if claim.order is None or other.order != claim.order or other.row_id == claim.row_id or other.at > claim.at:
             continue
         evidence.coverage.met("order: two messages for one recipient")
+        if other.token == claim.token and (_is_pinned(other, evidence) or _is_pinned(claim, evidence)):
+            continue  # one statement claimed both, and a replay neither waits for others nor holds them up
         if _closed_at(other, evidence) > claim.at:
             yield Violation("order", f"row {row.id} was claimed while row {other.row_id} was in flight before it")
 
@@ -76,6 +78,12 @@ def _waits(before: Sequence[Claim], *, until_next: float) -> bool:
     if in_doubt(before) or not isinstance(before[-1].recorded, Deferred | Misconfigured | NotCalled):
         return False
     return until_next <= SOON
+
+
+def _is_pinned(claim: Claim, evidence: Evidence) -> bool:
+    """Tell whether a claim was for a replay: an earlier call of the message may have arrived."""
+    claims = evidence.scene.claims_of(evidence.scene.outgoing[claim.row_id])
+    return any(was_in_doubt(one) for one in claims if one.at < claim.at)
 
 
 def _is_gated(row: OutgoingRow, evidence: Evidence) -> bool:
