@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 from clarion.adapters.stores.sqlite import SqliteStore
 
-# A commit itself, what time it begins at, and the parts of one that several methods share.
-_FRAME = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SELECT high_water, boot, ahead FROM store_clock")
+# A commit itself, and the parts of one that several methods share.
+_FRAME = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
+# What time it begins at, once for all its methods.
+_CLOCK = ("SELECT high_water, boot, ahead FROM store_clock",)
 # What a commit writes once for all its methods, at its end: counts of campaigns, and the clock's mark once a second.
 _SHARED = ("INSERT INTO flow_count", "UPDATE store_clock")
 
@@ -17,11 +19,12 @@ class Counted:
 
     def __init__(self) -> None:
         self.frame: list[str] = []
+        self.clock: list[str] = []
         self.methods: list[str] = []
         self.shared: list[str] = []
 
     def note(self, statement: str) -> None:
-        kinds = ((_FRAME, self.frame), (_SHARED, self.shared))
+        kinds = ((_FRAME, self.frame), (_CLOCK, self.clock), (_SHARED, self.shared))
         noted = next((into for starts, into in kinds if statement.startswith(starts)), self.methods)
         noted.append(statement)
 

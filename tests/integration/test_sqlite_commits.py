@@ -83,6 +83,7 @@ async def test_fifty_methods_that_wait_share_one_commit_with_a_savepoint_each(st
     assert statements.frame[0] == "BEGIN IMMEDIATE"
     assert statements.frame[-1] == "COMMIT"
     assert statements.frame[1:-1] == ["SAVEPOINT part", "RELEASE part"] * 50
+    assert len(statements.clock) == 1
     assert len(statements.shared) == 1, "one mark of the clock for all of them"
 
 
