@@ -78,7 +78,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[str, ...]
 
 
-class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+class Uncertainty(msgspec.Struct, frozen=True, kw_only=True):
     """One time that a row became `Uncertain`: when it was claimed and given up, and the call that it made, if any."""
 
     message_id: str
@@ -91,9 +91,9 @@ def judge(evidence: Evidence) -> Verdict:
     """Judge a leg."""
     rows = [row for timeline in evidence.timelines if timeline is not None for row in timeline.outgoing]
     calls = _by_message(evidence.calls)
-    doubts = [doubt for row in rows for doubt in _doubts(row, calls[str(row.message_id)])]
-    unexplained = _unexplained(doubts, evidence)
-    excused = {doubt.message_id for doubt in doubts} - {doubt.message_id for doubt in unexplained}
+    uncertainties = [one for row in rows for one in _uncertainties(row, calls[str(row.message_id)])]
+    unexplained = _unexplained(uncertainties, evidence)
+    excused = {one.message_id for one in uncertainties} - {one.message_id for one in unexplained}
     lost = [
         promise.says
         for promise, timeline in zip(evidence.promises, evidence.timelines, strict=True)
@@ -115,11 +115,11 @@ def judge(evidence: Evidence) -> Verdict:
         phantom=len(shown - delivered) + len(delivered - promised),
         uncertain=uncertain,
         delivered=len(delivered & promised),
-        was_uncertain=len(doubts),
-        without_call=sum(doubt.call is None for doubt in doubts),
+        was_uncertain=len(uncertainties),
+        without_call=sum(one.call is None for one in uncertainties),
         violations=(
             *_shown("I-24, I-25: lost", lost),
-            *_shown("I-12, I-14: Uncertain, and no kill explains it", [_story(doubt) for doubt in unexplained]),
+            *_shown("I-12, I-14: Uncertain, and no kill explains it", [_described(one) for one in unexplained]),
             *_answer_violations(evidence.promises),
             *_call_violations(evidence, rows, calls),
             *_end_violations(evidence, rows, uncertain=uncertain, delivered=len(delivered & promised)),
@@ -248,18 +248,18 @@ def _claims_cover(row: OutgoingTimeline, calls: Sequence[TakenCall]) -> bool:
     return True
 
 
-def _doubts(row: OutgoingTimeline, calls: Sequence[TakenCall]) -> Iterator[Doubt]:
+def _uncertainties(row: OutgoingTimeline, calls: Sequence[TakenCall]) -> Iterator[Uncertainty]:
     """Yield each time that a claim ended in `Uncertain`."""
     for claimed_at, ended_at, status in _claims(row):
         if status is OutgoingStatus.UNCERTAIN and ended_at is not None:
             call = next((one for one in calls if _is_within(one, claimed_at, ended_at)), None)
-            yield Doubt(message_id=str(row.message_id), claimed_at=claimed_at, ended_at=ended_at, call=call)
+            yield Uncertainty(message_id=str(row.message_id), claimed_at=claimed_at, ended_at=ended_at, call=call)
 
 
-def _unexplained(doubts: Sequence[Doubt], evidence: Evidence) -> list[Doubt]:
-    """Match every doubt to the end of a program or of the store that explains it; return those left over.
+def _unexplained(uncertainties: Sequence[Uncertainty], evidence: Evidence) -> list[Uncertainty]:
+    """Match every uncertainty to the end of a program or of the store that explains it; return those left over.
 
-    A doubt with a call has one explanation: the end of the program that made it. The others are given to what ended
+    One with a call has one explanation: the end of the program that made it. The others are given to what ended
     soon after their claim, the oldest first, which finds a complete matching wherever there is one.
     """
     lives = [life for life in evidence.lives if life.killed_at is not None]
@@ -270,16 +270,16 @@ def _unexplained(doubts: Sequence[Doubt], evidence: Evidence) -> list[Doubt]:
         + [(outage.at, id(outage)) for outage in evidence.outages]
     )
     left = []
-    for doubt in sorted(doubts, key=lambda doubt: (doubt.call is None, doubt.claimed_at)):
-        if doubt.call is not None:
-            life = _maker(doubt.call, evidence.lives)
-            causes = [id(life)] if life is not None and _was_cut_off(doubt.call, life, evidence.outages) else []
+    for one in sorted(uncertainties, key=lambda one: (one.call is None, one.claimed_at)):
+        if one.call is not None:
+            life = _maker(one.call, evidence.lives)
+            causes = [id(life)] if life is not None and _was_cut_off(one.call, life, evidence.outages) else []
         else:
-            first, last = doubt.claimed_at - CLOCKS_APART, doubt.claimed_at + CALLED_WITHIN
+            first, last = one.claimed_at - CLOCKS_APART, one.claimed_at + CALLED_WITHIN
             causes = [ident for at, ident in ends if first <= at <= last]
         cause = next((ident for ident in causes if room[ident] > 0), None)
         if cause is None:
-            left.append(doubt)
+            left.append(one)
         else:
             room[cause] -= 1
     return left
@@ -305,9 +305,9 @@ def _was_cut_off(call: TakenCall, life: Life, outages: Sequence[Outage]) -> bool
     return life.killed_at <= until
 
 
-def _story(doubt: Doubt) -> str:
-    call = f"called by {doubt.call.program} at {doubt.call.at:%H:%M:%S.%f}" if doubt.call else "never called"
-    return f"{doubt.message_id} claimed at {doubt.claimed_at:%H:%M:%S.%f}, {call}"
+def _described(one: Uncertainty) -> str:
+    call = f"called by {one.call.program} at {one.call.at:%H:%M:%S.%f}" if one.call else "never called"
+    return f"{one.message_id} claimed at {one.claimed_at:%H:%M:%S.%f}, {call}"
 
 
 def _shown(what: str, found: Sequence[str]) -> Iterator[str]:
