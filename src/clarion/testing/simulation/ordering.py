@@ -14,7 +14,7 @@ from clarion.testing.simulation.excuse import LEASE_SECONDS
 from clarion.testing.simulation.ledger import LedgerCall
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.scene import Claim, OutgoingRow
-from clarion.testing.simulation.truth import Addressee, in_doubt, lane_of, was_in_doubt
+from clarion.testing.simulation.truth import Addressee, any_may_have_arrived, lane_of, was_once_unknown
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 SOON: Final = 60.0
@@ -75,7 +75,7 @@ def _waits(before: Sequence[Claim], *, until_next: float) -> bool:
     """Tell whether a message with these claims behind it was due, or would be within a minute."""
     if not before:
         return True  # it was due from when it was made
-    if in_doubt(before) or not isinstance(before[-1].recorded, Deferred | Misconfigured | NotCalled):
+    if any_may_have_arrived(before) or not isinstance(before[-1].recorded, Deferred | Misconfigured | NotCalled):
         return False
     return until_next <= SOON
 
@@ -83,7 +83,7 @@ def _waits(before: Sequence[Claim], *, until_next: float) -> bool:
 def _is_pinned(claim: Claim, evidence: Evidence) -> bool:
     """Tell whether a claim was for a replay: an earlier call of the message may have arrived."""
     claims = evidence.scene.claims_of(evidence.scene.outgoing[claim.row_id])
-    return any(was_in_doubt(one) for one in claims if one.at < claim.at)
+    return any(was_once_unknown(one) for one in claims if one.at < claim.at)
 
 
 def _is_gated(row: OutgoingRow, evidence: Evidence) -> bool:

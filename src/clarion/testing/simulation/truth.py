@@ -109,7 +109,7 @@ class Truth:
         """Answer for a message that is shown as not sent: each of its calls is known not to have been taken."""
         if any(isinstance(claim.recorded, Accepted) for claim in claims):
             return "its provider has accepted it, and its worker wrote that down"
-        return "a call of it may have arrived" if in_doubt(claims) else None
+        return "a call of it may have arrived" if any_may_have_arrived(claims) else None
 
     # What became of a message that may have been sent
 
@@ -117,7 +117,7 @@ class Truth:
         """Answer for a message that is uncertain: of one of its claims nobody knows what came of it."""
         if any(isinstance(claim.recorded, Accepted) for claim in claims):
             return "its provider has accepted it, and its worker wrote that down"
-        return None if any(map(was_in_doubt, claims)) else "every call of it is known to be refused"
+        return None if any(map(was_once_unknown, claims)) else "every call of it is known to be refused"
 
     def left_uncertain(
         self, plan: JobPlan, job_id: UUID, channel: Channel, claims: Sequence[Claim], *, store_now: float
@@ -135,7 +135,7 @@ class Truth:
             return None
         if sum(isinstance(claim.recorded, Unknown) for claim in made) >= ATTEMPTS or len(made) >= ATTEMPTS_LOST:
             return None
-        first = next((claim for claim in claims if was_in_doubt(claim)), None)
+        first = next((claim for claim in claims if was_once_unknown(claim)), None)
         if first is None:
             return "every call of it is known to be refused"
         window = self._windows[channel]
@@ -263,16 +263,16 @@ def definition_of(plan: JobPlan) -> Definition:
     return _DEFINITIONS[plan.type]
 
 
-def in_doubt(claims: Sequence[Claim]) -> bool:
+def any_may_have_arrived(claims: Sequence[Claim]) -> bool:
     """Tell whether nobody knows what came of some claim of a message."""
-    return any(is_in_doubt(claim) for claim in claims)
+    return any(may_have_arrived(claim) for claim in claims)
 
 
-def is_in_doubt(claim: Claim) -> bool:
+def may_have_arrived(claim: Claim) -> bool:
     """Tell whether nobody knows what came of a claim: its outcome was not written down, or is unknown."""
     return claim.recorded is None or isinstance(claim.recorded, Unknown)
 
 
-def was_in_doubt(claim: Claim) -> bool:
+def was_once_unknown(claim: Claim) -> bool:
     """Tell whether at any time nobody knew what came of a claim, even if a late reply has told since."""
-    return is_in_doubt(claim) or claim.rescued_at is not None
+    return may_have_arrived(claim) or claim.rescued_at is not None
