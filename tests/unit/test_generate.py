@@ -1,6 +1,7 @@
 """The second stage: rows are made for those who are known, under the claim that stands, and one bad job fails alone."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -8,22 +9,31 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendRequest
 from clarion.dispatch.request import Trace
 from clarion.domain.ensured import Ensured
+from clarion.domain.identity import Channel, Identity
 from clarion.domain.inbox import UserMessage
-from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
+from clarion.domain.notification import (
+    RESCUES_MAX,
+    STAGE_LEASE,
+    NotificationJob,
+    NotificationScheduler,
+    NotificationStatus,
+)
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.operations.notification import answer_of, read_request
-from clarion.pipeline.generate import TENANT_RESTS_FOR
+from clarion.pipeline.generate import ALONE_FOR, TENANT_RESTS_FOR
 from clarion.pipeline.schedule import Schedule
-from clarion.ports.ensure import WrappedKeys
+from clarion.ports.ensure import ITEMS_MAX, WrappedKeys
 from clarion.producers.direct import origin_of
 from clarion.sealing.place import payload_place
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
+from clarion.workers.janitor import Janitor
 from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted
 
 DONE, FAILED = NotificationStatus.DONE, NotificationStatus.FAILED
@@ -243,3 +253,62 @@ async def test_a_tenant_with_few_jobs_does_not_wait_for_the_rows_of_one_with_man
         await line.accept(asked, tenant_id=tenant_id)
     await line.queue()
     assert store.made == ("college", TENANT)
+
+
+class Killed(BaseException):
+    """What a process dies of: nothing catches it."""
+
+
+class Deadly(SqliteInMemory):
+    """A store in which the rows of some jobs kill whoever makes them."""
+
+    deadly: frozenset[str] = frozenset()
+
+    async def ensure_outgoing_messages(
+        self, tenant_id: str, items: Sequence[OutgoingItem]
+    ) -> list[Ensured[OutgoingMessage]]:
+        if any(item.notification_job in self.deadly for item in items):
+            raise Killed
+        return await super().ensure_outgoing_messages(tenant_id, items)
+
+
+async def test_jobs_that_kill_every_worker_take_no_neighbour_with_them() -> None:
+    """F-13: those over which a worker was lost are made after the others and one at a time, so only they are lost."""
+    clock = ManualClock()
+    store = Deadly(clock)
+    line = await open_line(store, clock)
+    bad = [(await line.send(key=f"bad {n}")).job_id for n in range(2)]
+    store.deadly = frozenset(job.row_key for job in await store.rows(TENANT, NotificationJob) if job.guid in bad)
+    good = [(await line.send(key=f"good {n}")).job_id for n in range(2)]
+    for rescues in range(1, RESCUES_MAX + 3):
+        await Schedule(queue=store, facts=store).step()
+        for _ in range(3):
+            with suppress(Killed):
+                await line.generate().step()
+            clock.advance(ALONE_FOR)
+        clock.advance(STAGE_LEASE)
+        await Janitor(queue=store).step()
+        if rescues > 1:
+            good.append((await line.send(key=f"good after {rescues} rescues")).job_id)
+    await line.drain()
+    assert {await status_of(line, TENANT, job_id) for job_id in bad} == {FAILED}
+    assert {await status_of(line, TENANT, job_id) for job_id in good} == {DONE}
+    rows = {job.guid: job for job in await store.rows(TENANT, NotificationJob)}
+    rescued = {row.artifact_rk: row.rescue_count for row in await store.rows(TENANT, NotificationScheduler)}
+    assert {rescued[rows[job_id].row_key] for job_id in good[2:]} == {0}
+
+
+async def test_jobs_that_are_done_have_all_their_rows_though_these_are_more_than_one_set(line: Line) -> None:
+    """I-28: two jobs of one step, to more people together than one transaction takes, on two channels."""
+    members = [Identity.user(f"member {n}") for n in range(ITEMS_MAX // 2 + 1)]
+    contacts = (Contact(channel=Channel.EMAIL, destination="sam@example.com"),)
+    people = People(catalog=line.store, dispatcher=line.dispatcher, keyring=line.keyring)
+    entries = [PersonEntry(identity=member, name="Sam", contacts=contacts) for member in members]
+    await people.put(TENANT, entries, trace=Trace(correlation_id="c-1"))
+    everybody = UUID(int=1)
+    await people.put_group(TENANT, GroupEntry(guid=everybody, name="Everybody", members=tuple(members)))
+    sent = [await line.send(to=Recipient(group=everybody)) for _ in range(2)]
+    await line.queue()
+    assert [await status_of(line, TENANT, one.job_id) for one in sent] == [DONE, DONE]
+    assert len(await line.store.rows(TENANT, OutgoingMessage)) == 2 * len(members)
+    assert len(await line.store.rows(TENANT, UserMessage)) == 2 * len(members)
