@@ -175,6 +175,17 @@ class ReceiptContract:
         assert await harness.store.apply_events(limit=2, actor="track") == 1
         assert await pump.status(message) is OutgoingStatus.DELIVERED
 
+    async def test_events_about_rows_that_are_yet_to_be_called_hold_up_nobody(self, harness: StoreHarness) -> None:
+        """F-49: a whole page of them, whose rows are known and cannot be received yet."""
+        pump = Pump(harness, broadcast=BROADCAST)
+        message = await make_sent(pump)
+        early = [event(await pump.message(job), OutgoingStatus.DELIVERED) for job in range(2, 7)]
+        await harness.store.keep_events(harness.tenant_id, early)
+        await harness.elapse(timedelta(seconds=1))
+        await harness.store.keep_events(harness.tenant_id, [event(message, OutgoingStatus.DELIVERED)])
+        assert await harness.store.apply_events(limit=2, actor="track") == 1
+        assert await pump.status(message) is OutgoingStatus.DELIVERED
+
     async def test_no_more_events_are_applied_than_asked(self, harness: StoreHarness) -> None:
         """The rest is applied the next time."""
         pump = Pump(harness, broadcast=BROADCAST)
