@@ -23,6 +23,9 @@ from clarion.adapters.providers.http import CONNECT_TIMEOUT, REPLY_BYTES_MAX, TI
 
 HEADERS = {"content-type": "application/json"}
 
+OURS_BESIDES = {"user-agent": "python-pyreqwest/1.0.0", "accept-encoding": "zstd,gzip,deflate,br"}
+"""What the client of our providers sends by itself; aiohttp is given the same, to write as many bytes."""
+
 KEEP_SECONDS = 600
 """How long aiohttp keeps an idle connection: longer than a run, since the client of our providers keeps its own for 90
 seconds and is idle for less."""
@@ -114,8 +117,7 @@ async def bare_loops(address: str) -> AsyncIterator[BareLoops]:
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=TIMEOUT.total_seconds(), sock_connect=CONNECT_TIMEOUT.total_seconds()),
-            headers=HEADERS,
-            skip_auto_headers=("User-Agent", "Accept-Encoding"),
+            headers=HEADERS | OURS_BESIDES,
             auto_decompress=False,
         ) as theirs,
     ):
