@@ -7,6 +7,7 @@ the steps of a run gives every seed another one; choose anew by the command that
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarion.domain.notification import NOTIFICATION_SCHEDULER
@@ -14,6 +15,7 @@ from clarion.domain.outgoing import OUTGOING_MESSAGE
 from clarion.testing import simulate
 from clarion.testing.simulation.choice import TIMES, choose
 from clarion.testing.simulation.coverage import EDGES, NOT_HERE
+from clarion.testing.simulation.moment import ROUND
 from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.run import run
 
@@ -100,6 +102,20 @@ def test_switching_a_kind_of_fault_off_leaves_the_others_as_they_were() -> None:
     assert kind not in fewer.rates
     assert fewer.rates == {one: rate for one, rate in options.rates.items() if one is not kind}
     assert fewer.jobs == options.jobs
+
+
+@pytest.mark.parametrize("kind, word", [(Fault.KILL, " crashes"), (Fault.PAUSE, " is paused ")])
+def test_kills_and_pauses_fall_on_steps_of_a_process_and_not_only_on_rounds(kind: Fault, word: str) -> None:
+    """Rounds come every three seconds, and what falls on one of them is a whole number of rounds from the others."""
+    within = set[float]()
+    for seed in range(5):
+        dealt = Options.of(seed)
+        jobs = tuple(msgspec.structs.replace(plan, poison=False) for plan in dealt.jobs)  # which would kill as well
+        options = msgspec.structs.replace(dealt, rates={kind: 0.2}, jobs=jobs)
+        timeline = run(options, with_timeline=True).timeline
+        times = [float(line.split()[0]) for line in timeline if word in line]
+        within |= {round((at - times[0]) % ROUND, 2) for at in times}
+    assert len(within) > 5
 
 
 def test_some_runs_have_no_faults_and_every_kind_is_on_in_some() -> None:

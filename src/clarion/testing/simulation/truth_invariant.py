@@ -70,7 +70,7 @@ def unknown_outcomes_are_unknown(change: Change, evidence: Evidence) -> Iterator
 
 
 def slots_are_never_exceeded(change: Change, evidence: Evidence) -> Iterator[Violation]:
-    """I-14: a pump holds no more claims than it has call slots, so that a kill leaves no more of them in doubt."""
+    """I-14: a pump holds no more claims than it has call slots, so that a kill leaves no more of them uncertain."""
     if change.deed.method != "claim_outgoing":
         return
     claimed = [claim for claim in evidence.scene.claims.values() if claim.at == change.seconds]
