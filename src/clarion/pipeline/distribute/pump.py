@@ -7,6 +7,7 @@ and the template is fetched before the next claim.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
@@ -28,6 +29,10 @@ DISCOVER_EVERY: Final = 0.25
 
 LOW_MARKS_FOR: Final = 10.0
 """Seconds a low mark is trusted: a row that was pushed behind it is found after that at the latest."""
+
+COMMITTED_WITHIN: Final = timedelta(seconds=1)
+"""A row is due from when its transaction began, and seen when it is committed. Once a flow has nothing more to give,
+its low mark goes back by this much, so that such a row is found at the next look."""
 
 log = structlog.get_logger("clarion.pipeline")
 
@@ -204,3 +209,5 @@ class Distribute:
             self._share.count(self._heads[quota.flow_id], got[quota.flow_id])
             if got[quota.flow_id] < quota.quota:
                 self._heads.pop(quota.flow_id, None)
+                if low := self._lows.get(quota.flow_id):
+                    self._lows[quota.flow_id] = LowMark(due_at=low.due_at - COMMITTED_WITHIN, id=low.id)
