@@ -4,17 +4,13 @@ Adapters are found by the scheme of a URL through entry points (`clarion.stores`
 ours exactly as a stranger's. Everything below takes what it needs as arguments.
 """
 
-import asyncio
-import gc
 import os
 import re
-import resource
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Final, Protocol, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -42,15 +38,6 @@ ACCOUNT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,252}")
 """What an operator may call an account; the names that we make up ourselves fit too, so that an operator can keep one
 when the account's URL changes. It stands in the address of its receipts, in timelines and in metrics."""
 
-SWEEP_EVERY: Final = 50_000
-"""New objects between two runs of the garbage collector: a message makes dozens, and no cycles for it to find."""
-
-GIVE_WAY_AFTER: Final = 0.0005
-"""Seconds until the interpreter gives way to a thread that waits for it, such as an HTTP client's with its replies."""
-
-FILES_MAX: Final = 65_536
-"""Open files of a process that serves or sends: more connections than its channels and its callers have together."""
-
 BlobOpener = Callable[[str], Blobs]
 """What an entry point of `clarion.blobs` offers: it opens the blob store at a URL."""
 
@@ -61,8 +48,6 @@ and raises where there is any."""
 ClockCommand = Callable[..., Awaitable[ClockReading]]
 """What an entry point of `clarion.stores` may offer as `read_clock(url, *, clock)` and, where its time can be set, as
 `set_clock(url, *, clock, actor, reason)`: both work where the store refuses the machine's clock."""
-
-T = TypeVar("T")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -379,23 +364,3 @@ def _adapter(group: str, url: str, *, setting: str) -> object:
             hint=f"use a URL that starts with one of: {', '.join(sorted(found.names))}",
         )
     return found[scheme].load()
-
-
-def run_service(work: Coroutine[Any, Any, T]) -> T:
-    """Run a process that serves or sends, with the settings of decision 0020."""
-    import uvloop  # here, because loading it would make short commands slower
-
-    gc.freeze()
-    gc.set_threshold(SWEEP_EVERY)
-    sys.setswitchinterval(GIVE_WAY_AFTER)
-    _allow_connections()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
-
-
-def _allow_connections() -> None:
-    """Have as many connections as the system allows: a process may have 1,024 unless it asks, a pump alone 1,000."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

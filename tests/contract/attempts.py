@@ -9,7 +9,7 @@ from clarion.domain.support import SupportKind
 from clarion.domain.timeline import OutgoingTimeline
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import StoreHarness
-from tests.unit.pipeline_line import TENANT, Line, Scripted
+from tests.unit.pipeline_line import Line, Scripted
 
 HOUR = timedelta(hours=1)
 """Longer than any wait between two attempts."""
@@ -23,7 +23,7 @@ async def tried(
     clock, provider = harness.clock or ManualClock(), Scripted()
     provider.replay = replay or Replay()
     provider.answers = [*answers, *[answers[-1]] * 50]
-    line = Line(store, clock, provider)
+    line = Line(store, clock, provider, tenant_id=harness.tenant_id)
     await line.seed()
     sent = await line.send()
     await line.drain()
@@ -45,7 +45,7 @@ class AttemptContract:
         row, calls = await tried(harness, Deferred(reason="busy"))
         assert (row.status, row.attempts, calls) == (OutgoingStatus.FAILED_FINAL, 8, 8)
         assert [(one.attempt, one.status) for one in row.tries] == [(number, "Deferred") for number in range(1, 9)]
-        (case,) = await harness.store.list_support_cases(TENANT)
+        (case,) = await harness.store.list_support_cases(harness.tenant_id)
         assert case.kind is SupportKind.DEAD_LETTER
 
     async def test_one_that_may_have_arrived_has_twenty_calls_and_rests_uncertain(self, harness: StoreHarness) -> None:

@@ -94,6 +94,7 @@ class Line:
         renderer: Renderer | None = None,
         slots: int | None = 10,
         times: CallTimes = CALL_TIMES,
+        tenant_id: str = TENANT,
     ) -> None:
         self.store, self.clock, self.provider, self.account = store, clock, provider, account
         self.renderer = renderer or open_renderer()
@@ -101,7 +102,7 @@ class Line:
         self.keyring = Keyring(store, SeededVault())
         self.templates = Library(store)
         self.dispatcher = DeliveryDispatcher(store=store, blobs=open_blobs("memory://"), keyring=self.keyring)
-        self.ids = SeededIds()
+        self.tenant_id, self.ids = tenant_id, SeededIds(tenant_id)
         self.sends = DirectSends(dispatcher=self.dispatcher, templates=self.templates, renderer=self.renderer)
         self.observe: CallObserver = lambda _message, _outcome, _took: None
         self.tasks: set[asyncio.Task[None]] = set()
@@ -143,13 +144,15 @@ class Line:
 
     async def seed(self) -> None:
         """Make the tenant with its notifications and a few people."""
-        await self.dispatcher.ensure_tenant(TENANT)
-        await Publisher(catalog=self.store, renderer=self.renderer).publish(TENANT, folder=DEFINITIONS, actor="test")
+        await self.dispatcher.ensure_tenant(self.tenant_id)
+        await Publisher(catalog=self.store, renderer=self.renderer).publish(
+            self.tenant_id, folder=DEFINITIONS, actor="test"
+        )
         people = People(catalog=self.store, dispatcher=self.dispatcher, keyring=self.keyring)
         mail = Contact(channel=Channel.EMAIL, destination="sam@example.com")
         phone = Contact(channel=Channel.SMS, destination="+447700900001")
         await people.put(
-            TENANT,
+            self.tenant_id,
             [
                 PersonEntry(identity=Identity.user("1"), name="Sam Sample", contacts=(mail, phone)),
                 PersonEntry(identity=Identity.user("2"), name="Kim Sample", contacts=()),
@@ -157,7 +160,7 @@ class Line:
             trace=TRACE,
         )
         group = GroupEntry(guid=STAFF, name="Staff", members=(Identity.user("1"), Identity.user("2")))
-        await people.put_group(TENANT, group)
+        await people.put_group(self.tenant_id, group)
 
     async def send(
         self,
@@ -174,12 +177,12 @@ class Line:
         return await self.accept(SendRequest(type=type_, to=(recipient, *also), **values), key=key)  # type: ignore[arg-type]
 
     async def accept(
-        self, asked: SendRequest, *, key: str | None = None, tenant_id: str = TENANT, may_raise: bool = True
+        self, asked: SendRequest, *, key: str | None = None, tenant_id: str | None = None, may_raise: bool = True
     ) -> SendAnswer:
         """Accept a notification as the doors do."""
         origin, now = origin_of(key, self.ids), await self.store.now()
         request = read_request(asked, origin=origin, source_at=now, actor="test", trace=TRACE)
-        return answer_of(await self.sends.send(tenant_id, request, may_raise=may_raise))
+        return answer_of(await self.sends.send(tenant_id or self.tenant_id, request, may_raise=may_raise))
 
     def generate(self) -> Generate:
         """Make the second stage."""
@@ -225,7 +228,7 @@ class Line:
 
     async def timeline(self, sent: SendAnswer) -> JobTimeline:
         """Return all that is stored about a job."""
-        timeline = await self.store.find_job_timeline(TENANT, sent.job_id)
+        timeline = await self.store.find_job_timeline(self.tenant_id, sent.job_id)
         assert timeline is not None
         return timeline
 

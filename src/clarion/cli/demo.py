@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from clarion.bootstrap import DEFAULT_HOME, Platform, Settings, load_settings, open_platform, prepare, run_service
+from clarion.bootstrap import DEFAULT_HOME, Platform, Settings, load_settings, open_platform, prepare
 from clarion.catalog.access import Access
 from clarion.catalog.people import People
 from clarion.catalog.publish import Publisher
@@ -21,6 +21,7 @@ from clarion.cli import option, school
 from clarion.cli.access import grant
 from clarion.cli.output import called_as, print_json, print_pairs, progress
 from clarion.cli.serve import HOST, PORT, Host, Port, serve_platform
+from clarion.cli.service import run_service
 from clarion.cli.session import Session, acting, open_session
 from clarion.errors import BadConfiguration, InvalidInput
 from clarion.ports.catalog import Role
