@@ -12,7 +12,7 @@ from bench.figure import Figure, Round, Run, figure, table, write
 from bench.raw import BareLoops
 from bench.stage import open_stage, store_urls
 from clarion.bootstrap import Platform
-from clarion.cli.service import run_service
+from clarion.cli.long_running import run_service
 
 ROUNDS = 4
 """How often a drain and its limits are measured in turn. One round scatters by a tenth around the median."""

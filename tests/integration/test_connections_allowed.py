@@ -5,7 +5,7 @@ import sys
 
 ASKED = """
 import resource
-from clarion.cli.service import run_service
+from clarion.cli.long_running import run_service
 
 async def ask():
     return resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -19,9 +19,9 @@ from clarion.catalog.people import People
 from clarion.catalog.publish import Publisher
 from clarion.cli import option, school
 from clarion.cli.access import grant
+from clarion.cli.long_running import run_service
 from clarion.cli.output import called_as, print_json, print_pairs, progress
 from clarion.cli.serve import HOST, PORT, Host, Port, serve_platform
-from clarion.cli.service import run_service
 from clarion.cli.session import Session, acting, open_session
 from clarion.errors import BadConfiguration, InvalidInput
 from clarion.ports.catalog import Role

@@ -13,8 +13,8 @@ import typer
 
 from clarion.bootstrap import Settings, open_platform
 from clarion.cli import option
+from clarion.cli.long_running import run_service
 from clarion.cli.output import print_json
-from clarion.cli.service import run_service
 from clarion.cli.session import settings_with
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
