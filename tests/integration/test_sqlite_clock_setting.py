@@ -10,7 +10,7 @@ import pytest
 
 from clarion.adapters.stores.sqlite import SqliteStore, read_clock, set_clock
 from clarion.adapters.stores.sqlite.clock import instant
-from clarion.domain.call import Unknown
+from clarion.domain.call import Accepted, Unknown
 from clarion.domain.claim import CallResult, FlowQuota
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
@@ -45,11 +45,11 @@ async def set_right(machine: Machine) -> None:
     await set_clock(f"sqlite:///{machine.path}", clock=machine.clock(), actor="cli:kim", reason="a month ahead")
 
 
-async def accept(store: SqliteStore, number: int, *, expires: bool = True) -> None:
+async def accept(store: SqliteStore, number: int, *, expires: bool = True, **fields: object) -> None:
     (parent,) = await store.ensure_notification_jobs(TENANT, [JobEntry(job=factories.notification_job(number))])
     (address,) = await store.ensure_address_versions(TENANT, [factories.address_version(number)])
     expires_at = await store.now() + LIFE if expires else None
-    item = factories.outgoing_item(parent.record, address.record, expires_at=expires_at)
+    item = factories.outgoing_item(parent.record, address.record, expires_at=expires_at, **fields)
     await store.ensure_outgoing_messages(TENANT, [item])
 
 
@@ -145,6 +145,32 @@ async def test_set_back_a_job_that_was_put_off_before_the_leap_waits_for_its_tim
     machine.elapse(WEEK)
     assert len(await store.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=9, lease=LEASE)) == 1
     await store.close()
+
+
+async def test_set_back_a_message_whose_turn_in_line_has_come_is_due_at_once(machine: Machine) -> None:
+    store = await machine.open(off_by=MONTH)
+    for number in (1, 2):
+        await accept(store, number, order_key="one recipient")
+    (first,) = await claim(store, 1)
+    machine.elapse(timedelta(seconds=2))
+    await store.record_outgoing([msgspec.structs.replace(first, outcome=Accepted())], actor="worker")
+    await store.close()
+    await set_right(machine)
+    store = await machine.open()
+    assert [one.id for one in await claim(store, 2)] == [2]
+    await store.close()
+
+
+async def test_set_back_a_message_that_was_put_off_waits_for_its_callers_time(machine: Machine) -> None:
+    store = await machine.open(off_by=MONTH)
+    callers_at = machine.true_at + WEEK
+    await accept(store, 1, expires=False, due_at=callers_at + MONTH, order_key="one recipient")
+    await accept(store, 2, expires=False, due_at=await store.now() + timedelta(seconds=1))
+    machine.elapse(timedelta(seconds=2))
+    due_at = machine.true_at + MONTH - timedelta(seconds=1)
+    await store.close()
+    await set_right(machine)
+    assert looked_up(machine, "outgoing_message", "due_at") == [(callers_at + MONTH,), (due_at,)]
 
 
 async def test_set_back_a_receipt_that_waits_for_its_message_is_looked_at_as_soon_as_before(machine: Machine) -> None:

@@ -47,7 +47,7 @@ def set_time(location: Location, *, clock: Clock, actor: str, reason: str) -> Cl
             by = was - kept.high_water
             if by > 0:
                 for name in _BACK:
-                    transaction.rows(_SQL[name], by=by)
+                    transaction.rows(_SQL[name], was=was, by=by)
             keep_clock(session.connection, kept)
             done = act.set_clock(from_at=instant(was), to_at=instant(kept.high_water), reason=reason, actor=actor)
             for (tenant_id,) in transaction.rows(_SQL["list_tenants"]):

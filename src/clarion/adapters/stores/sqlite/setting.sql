@@ -13,11 +13,16 @@ WHERE due_at IS NOT NULL OR lease_until IS NOT NULL;
 
 -- name: set_back_messages
 -- The same, and what is uncertain or failed and may be sent once more: how long it lives, and how long ago its first
--- call was of which nobody knows.
+-- call was of which nobody knows. A row that was made due when its turn in line came is due later than it was made too,
+-- though no caller named that time.
 UPDATE outgoing_message
 SET
   lease_until = lease_until - :by,
-  due_at = CASE WHEN status = 'Created' AND NOT in_line AND due_at > created_at THEN due_at ELSE due_at - :by END,
+  due_at = CASE
+    WHEN status <> 'Created' OR in_line OR due_at <= created_at THEN due_at - :by
+    WHEN order_key IS NOT NULL AND due_at <= :was THEN due_at - :by
+    ELSE due_at
+  END,
   expires_at = expires_at - :by,
   settle_at = settle_at - :by,
   first_unknown_at = first_unknown_at - :by
