@@ -44,8 +44,10 @@ def test_a_command_under_a_clock_a_month_ahead_is_refused_and_changes_nothing(ho
 def test_a_store_that_is_a_month_ahead_is_set_right_while_nobody_uses_it(house: House) -> None:
     house.ask("clock", "set", "--reason", "a typing error in a date", off_by=AHEAD)  # how it came to be ahead
     with house.serving() as served:
-        assert "30 days ahead of this machine's clock" in served.call("GET", "/ready").json["warning"]
-        assert "30 days ahead of this machine's clock" in served.log.read_text()
+        warning = "the store's time is 30 days ahead of this machine's clock; `clarion clock show` shows both"
+        assert served.call("GET", "/ready").json["warning"] == warning
+        assert warning in served.log.read_text()
+        assert warning in house.run("check").stderr
         busy = house.run("clock", "set", "--reason", "set right")
         assert (busy.returncode, "stop serve, work" in busy.stderr) == (1, True)
     before = house.ask("clock", "set", "--reason", "set right")
@@ -53,6 +55,7 @@ def test_a_store_that_is_a_month_ahead_is_set_right_while_nobody_uses_it(house: 
     assert "they agree" in house.run("clock", "show").stdout
     last = house.ask("audit")["items"][-1]
     assert (last["act"], last["subject"], last["reason"]) == ("set", "clock", "set right")
+    assert house.run("clock", "set", "--reason", "again").stdout.startswith("they agreed already: it is ")
     later, code = house.ask(*put_off())["job_id"], house.ask(*CODE)["job_id"]
     with house.serving(command="work"):
         assert is_sent(until(lambda: house.timeline(code), so=is_over))

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from clarion.errors import ClarionError, OperatorError, StoreFull, StoreReadOnly
-from clarion.operations.clock import gap_in_words
+from clarion.operations.clock import gap_warning
 from clarion.ports.clock import Clock
 from clarion.ports.insights import Gauge
 from clarion.ports.store import Store
@@ -68,7 +68,7 @@ class Pulse:
     @property
     def warning(self) -> str | None:
         """What a person should look at, though work goes on: clocks that differ, when the store was asked last."""
-        return gap_in_words(self._ahead)
+        return gap_warning(self._ahead)
 
     async def why_unready(self) -> str | None:
         """Say what is in the way, by a word of ours or an error code; None where nothing is."""

@@ -48,6 +48,9 @@ def set_clock(
     if as_json:
         print_json(_shape(before))
         return
+    if abs(before.ahead) < timedelta(seconds=1):
+        typer.echo(f"they agreed already: it is {moment(before.machine_at)} by both")
+        return
     moved = "back" if before.ahead > timedelta() else "forwards"
     typer.echo(f"set {moved} by {spoken(before.ahead)}, from {moment(before.store_at)} to {moment(before.machine_at)}")
 

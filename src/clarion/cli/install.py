@@ -8,7 +8,7 @@ from clarion import bootstrap
 from clarion.cli import option
 from clarion.cli.output import print_json, print_line, say
 from clarion.cli.session import settings_with
-from clarion.operations.clock import gap_in_words
+from clarion.operations.clock import gap_warning
 
 
 def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
@@ -26,7 +26,7 @@ def check(store: option.Store = None, as_json: option.Json = False) -> None:
     """Open store, blobs, vault and providers as the program would, look for damage, and say if they can be used."""
     settings = settings_with(store)
     asyncio.run(bootstrap.check(settings))
-    gap = gap_in_words(asyncio.run(bootstrap.read_clock(settings)).ahead)
+    gap = gap_warning(asyncio.run(bootstrap.read_clock(settings)).ahead)
     if gap is not None:
-        say(f"{gap}; `clarion clock show` shows both")
+        say(gap)
     print_line("store, blobs, vault and providers can be used", {"usable": True}, as_json=as_json)

@@ -23,7 +23,7 @@ from clarion.api import logs
 from clarion.bootstrap import Platform, open_wake_up
 from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration, InvalidInput
-from clarion.operations.clock import gap_in_words
+from clarion.operations.clock import gap_warning
 from clarion.sandbox.postman import Postman
 from clarion.sandbox.provider import SandboxProvider
 from clarion.workers.loop import run
@@ -88,7 +88,7 @@ def set_up_logs(platform: Platform) -> None:
 
 async def look_at_clock(platform: Platform) -> None:
     """Say in the log where this machine's clock and the store's time differ: the store's decides all the same."""
-    gap = gap_in_words(await platform.store.now() - platform.clock.now())
+    gap = gap_warning(await platform.store.now() - platform.clock.now())
     if gap is not None:
         log.warning(gap)  # all of it, since a value beside the words would be masked
 

@@ -14,3 +14,9 @@ def gap_in_words(ahead: timedelta) -> str | None:
     if abs(ahead) < AGREE:
         return None
     return f"the store's time is {spoken(ahead)} {'ahead of' if ahead > timedelta() else 'behind'} this machine's clock"
+
+
+def gap_warning(ahead: timedelta) -> str | None:
+    """Say the same to somebody who did not ask, with where to look."""
+    gap = gap_in_words(ahead)
+    return gap and f"{gap}; `clarion clock show` shows both"
