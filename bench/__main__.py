@@ -23,6 +23,9 @@ WRITE_ROUNDS = 3
 NULL_ROUNDS = 3
 """The same for drains through a provider that does nothing."""
 
+MESSAGES_MIN = 100
+"""Some measurements take a tenth of the messages."""
+
 POSTS = 20
 """Notifications for a latency. On SQLite each waits for the other process to look, which it does every second."""
 
@@ -196,12 +199,16 @@ async def _parts(folder: Path, messages: int) -> AsyncIterator[list[Figure]]:
     yield await claiming.figures(folder, fsync_ms=raw.fsync_latency(folder))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Read the arguments, run, print, write."""
-    parser = argparse.ArgumentParser(prog="bench", description="Measure Clarion beside the raw limits of this machine.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure Clarion beside the raw limits of this machine."
+    )
     parser.add_argument("--messages", type=int, default=20_000, help="messages a measurement (default: 20000)")
     parser.add_argument("--keep", action=argparse.BooleanOptionalAction, default=True, help="write results/latest.json")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
+    if given.messages < MESSAGES_MIN:
+        parser.exit(2, f"{parser.prog}: --messages {given.messages} measures nothing: take at least {MESSAGES_MIN}\n")
     result = run_service(run(given.messages))
     if given.keep:
         write(result)

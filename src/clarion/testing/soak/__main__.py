@@ -18,7 +18,7 @@ import msgspec
 from clarion.errors import ClarionError
 from clarion.testing.postgres import postgres_server
 from clarion.testing.soak.client import Moment
-from clarion.testing.soak.leg import Leg, Place, Plan
+from clarion.testing.soak.leg import LEASE, Leg, Place, Plan
 from clarion.testing.soak.verdict import Verdict, summed
 
 DEDUPE = timedelta(hours=24)
@@ -27,6 +27,9 @@ DEDUPE = timedelta(hours=24)
 SLOTS = 2
 SLOTS_WITH_DEDUPE = 50
 """Few where what a kill leaves stays uncertain; many where nothing does."""
+
+MESSAGES_FOR_A_KILL = 4
+"""Each kill and each crash waits for the next message of its leg; with fewer some would wait in vain."""
 
 STRIKES = (Moment.TOLD, Moment.CALLED, Moment.ASKED, Moment.CALLED)
 """The kills, in turn: `serve` just after an answer, whichever program has just called, `serve` while it is asked."""
@@ -55,13 +58,15 @@ async def soak(store: str, *, messages: int, kills: int, lease: timedelta | None
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m clarion.testing.soak", description="Kill programs and count.")
-    parser.add_argument("--store", choices=("sqlite", "postgres"), required=True)
-    parser.add_argument("--messages", type=int, default=2000)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--lease", type=float, help="seconds; without it the program runs as users start it")
-    parser.add_argument("--seed", type=int, default=0, help="of how long after its moment a kill comes")
+    parser.add_argument("--store", choices=("sqlite", "postgres"), required=True, help="which engine the programs use")
+    parser.add_argument("--messages", type=int, default=2000, help="how many are sent (default: 2000)")
+    parser.add_argument("--kills", type=int, default=100, help="how often a program is killed (default: 100)")
+    parser.add_argument("--lease", type=float, help="seconds; without it the programs run as users start them")
+    parser.add_argument("--seed", type=int, default=0, help="draws how long after its moment each kill comes")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
+    if (wrong := _wrong(given)) is not None:
+        parser.exit(2, f"{parser.prog}: {wrong}\n")
     lease = None if given.lease is None else timedelta(seconds=given.lease)
     try:
         verdicts = asyncio.run(
@@ -84,6 +89,17 @@ def main(arguments: list[str] | None = None) -> int:
     for violation in total.violations:
         sys.stderr.write(f"{violation}\n")
     return int(bool(total.lost or total.duplicate or total.phantom or total.violations))
+
+
+def _wrong(given: argparse.Namespace) -> str | None:
+    """Say what is wrong with the arguments and what to do, before programs are started for them."""
+    if given.kills < 0:
+        return f"--kills {given.kills} is no number of kills: give 0 or more"
+    if given.messages < (fewest := MESSAGES_FOR_A_KILL * (given.kills + 1)):
+        return f"--messages {given.messages} are too few for {given.kills} kills: send at least {fewest}"
+    if given.lease is not None and not 1 <= given.lease <= LEASE.total_seconds():
+        return f"--lease {given.lease:g} is no lease: give 1 to {LEASE.total_seconds():g} seconds"
+    return None
 
 
 @contextlib.contextmanager
