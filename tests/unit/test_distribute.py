@@ -10,6 +10,7 @@ import structlog
 
 from clarion.domain.backoff import ATTEMPTS_MAX, MISCONFIGURED_FOR
 from clarion.domain.call import MARGIN, Accepted, CallOutcome, Deferred, Misconfigured, Replay, Unknown
+from clarion.domain.call_times import CallTimes
 from clarion.domain.claim import ClaimedMessage, FlowQuota
 from clarion.domain.content import Content
 from clarion.domain.identity import Channel
@@ -70,6 +71,32 @@ async def test_a_slot_is_taken_until_its_outcome_is_recorded(line: Line) -> None
     end.set()
     await line.drain()
     assert len(line.provider.calls) == 15
+
+
+async def test_a_call_is_given_up_in_time_though_the_pump_waits_for_the_store() -> None:
+    """I-20: also one that began after the pump had no call open for a while, and so had no timer."""
+    clock, timeout = ManualClock(), timedelta(milliseconds=50)
+    line = Line(SqliteInMemory(clock), clock, Scripted(), times=CallTimes(timeout=timeout))
+    await line.seed()
+    await line.send()
+    await line.drain()
+    await asyncio.sleep(2 * timeout.total_seconds())
+
+    async def hang() -> CallOutcome:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    line.provider.answers = [hang]
+    await line.send()
+    await line.queue()
+    pump = line.pumps[0]
+    pump.hint()
+    while len(line.provider.calls) < 2:
+        await pump.step()
+        await asyncio.sleep(0)
+    line.clock.advance(timeout)
+    _, open_ = await asyncio.wait(line.tasks, timeout=10)  # and the pump takes no step meanwhile
+    assert not open_
 
 
 async def test_an_account_that_is_at_fault_is_left_alone_for_a_while(line: Line) -> None:
