@@ -168,6 +168,18 @@ async def test_a_revoked_key_ends_here_at_once_and_elsewhere_within_two_seconds(
     assert TRUSTED_FOR < 5
 
 
+async def test_a_revoked_key_ends_elsewhere_though_it_is_in_use_all_the_time() -> None:
+    """X-06: a key is believed for two seconds after it was read, not after it was last used."""
+    gate = Gate()
+    minted, elsewhere = await gate.key(), gate.another_node()
+    assert await elsewhere.check(minted.token) is not None
+    assert await gate.access.revoke("school", minted.key.key_id, actor="ada")
+    gate.clock.advance(timedelta(seconds=TRUSTED_FOR / 2))
+    assert await elsewhere.check(minted.token) is not None
+    gate.clock.advance(timedelta(seconds=TRUSTED_FOR / 2))
+    assert await elsewhere.check(minted.token) is None
+
+
 async def test_another_tenant_cannot_revoke_a_key() -> None:
     gate = Gate()
     minted = await gate.key()
