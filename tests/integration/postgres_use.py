@@ -174,8 +174,9 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     jobs = [make.notification_job(start + n) for n in range(40)]
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=job) for job in jobs])
     versions = await store.ensure_address_versions(TENANT, [make.address_version(start + n) for n in range(40)])
+    campaigns = (broadcast, "")  # of each pair the later one can be woken, which a row of a broadcast never is
     items = [
-        make.outgoing_item(job, version.record, order_key=f"{n // 2:032}", broadcast=broadcast, route=ROUTE)
+        make.outgoing_item(job, version.record, order_key=f"{n // 2:032}", broadcast=campaigns[n % 2], route=ROUTE)
         for n, (job, version) in enumerate(zip(jobs, versions, strict=True))
     ]
     answers = await store.ensure_outgoing_messages(TENANT, items)

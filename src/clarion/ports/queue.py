@@ -68,8 +68,8 @@ class QueueStore(Protocol):
     ) -> list[ClaimedMessage]:
         """Take due rows, at most each flow's quota; return those that are now `Sending`.
 
-        What becomes of each row is ruled by `at_claim`; one that waits for its order key is due one lease later. A gate
-        that is not open yields nothing, and none is claimed after its update committed (I-16). Of those that are sent
+        What becomes of each row is ruled by `at_claim`; one that waits for its order key stays, in line. A gate that is
+        not open yields nothing, and none is claimed after its update committed (I-16). Of those that are sent
         `attempts` is one more; an authorised replay is so for this call.
         """
         ...

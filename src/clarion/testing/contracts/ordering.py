@@ -216,6 +216,29 @@ class OrderContract:
         await harness.elapse(POLL)
         assert await ids(pump) == [second.id]
 
+    async def test_a_row_of_a_broadcast_that_is_paused_again_takes_no_wake_up_from_others(
+        self, harness: StoreHarness
+    ) -> None:
+        """The wake-up that it would not use is all that the row behind it has: that one looks again much later."""
+        pump = Pump(harness)
+        store, tenant_id = harness.store, harness.tenant_id
+        await pump.message(1, to=1, order_key=ORDER_KEY)
+        before = await pump.claim_one()
+        await pump.message(2, to=1, order_key=ORDER_KEY, broadcast="spring")
+        assert await ids(pump) == []
+        await store.set_gate(tenant_id, "spring", Gate.PAUSED, actor="sam")
+        await pump.record(Accepted(), before)
+        await pump.message(3, to=1, order_key=ORDER_KEY)
+        last = await pump.message(4, to=1, order_key=ORDER_KEY)
+        (claimed,) = await pump.claim()
+        await store.set_gate(tenant_id, "spring", Gate.OPEN, actor="sam")
+        await pump.record(Accepted(), claimed)
+        await store.set_gate(tenant_id, "spring", Gate.PAUSED, actor="sam")
+        if not (left := await ids(pump)):
+            await harness.elapse(POLL)
+            left = await ids(pump)
+        assert left == [last.id]
+
     async def test_a_first_row_far_from_its_retry_is_not_waited_for(self, harness: StoreHarness) -> None:
         """It would hold up everything behind it."""
         pump = Pump(harness)

@@ -262,7 +262,7 @@ class ReceiptContract:
 
     async def test_a_receipt_lets_the_next_of_its_order_key_go(self, harness: StoreHarness) -> None:
         """It closes the row as a record does."""
-        pump = Pump(harness, broadcast=BROADCAST)
+        pump = Pump(harness)
         message = await pump.message(1, to=1, order_key=ORDER_KEY)
         second = await pump.message(2, to=1, order_key=ORDER_KEY)
         await pump.claim()

@@ -39,12 +39,7 @@ WITH accepted AS MATERIALIZED (
     FROM outgoing_message AS found
     WHERE
       found.order_key = c.order_key AND (found.due_at IS NOT NULL OR found.lease_until IS NOT NULL) AND found.in_line
-      AND found.first_unknown_at IS NULL
-      AND NOT EXISTS (
-        SELECT FROM flow AS f
-        JOIN broadcast AS b ON b.tenant_id = f.tenant_id AND b.broadcast = f.broadcast AND b.gate <> 'Open'
-        WHERE f.id = found.flow_id
-      )
+      AND found.first_unknown_at IS NULL AND NOT found.has_broadcast
     ORDER BY found.id
     LIMIT 1
     FOR UPDATE SKIP LOCKED

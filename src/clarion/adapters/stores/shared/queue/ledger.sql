@@ -154,12 +154,12 @@ WHERE
   );
 
 -- name: lock_next_in_line
--- After rows were closed: of each of their order keys the first row that waits in line behind an open gate. One is
--- enough, because the others would have to wait for it again; not so for one that is pinned to an account, which looks
--- again by itself. One that somebody else holds is passed over, and the one behind it is taken instead: the holder may
--- be closing it, and may have looked who is next before that one came. Each look-up names the whole condition of the
--- order index: a part of it would do for the queue's index too, which the planner likes better while it takes the queue
--- for empty.
+-- After rows were closed: of each of their order keys the first row in line that goes as soon as it may. One is enough,
+-- because the others would have to wait for it again; not so for one that is pinned to an account, and for one of a
+-- broadcast, which may be paused before it goes: these look again by themselves. One that somebody else holds is passed
+-- over, and the one behind it is taken instead: the holder may be closing it, and may have looked who is next before
+-- that one came. Each look-up names the whole condition of the order index: a part of it would do for the queue's index
+-- too, which the planner likes better while it takes the queue for empty.
 SELECT n.bucket, n.id
 FROM {keys: order_key text} AS g
 JOIN outgoing_message AS n
@@ -170,13 +170,7 @@ JOIN outgoing_message AS n
       FROM outgoing_message AS w
       WHERE
         w.order_key = g.order_key AND (w.due_at IS NOT NULL OR w.lease_until IS NOT NULL) AND w.in_line
-        AND w.first_unknown_at IS NULL
-        AND NOT EXISTS (
-          SELECT 1
-          FROM flow AS f
-          JOIN broadcast AS b ON b.tenant_id = f.tenant_id AND b.broadcast = f.broadcast AND b.gate <> 'Open'
-          WHERE f.id = w.flow_id
-        )
+        AND w.first_unknown_at IS NULL AND NOT w.has_broadcast
       ORDER BY w.id
       LIMIT 1
       FOR UPDATE SKIP LOCKED
