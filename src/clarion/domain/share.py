@@ -5,8 +5,9 @@ tenant's part does not grow with the number of its flows. Whose turn it is carri
 parts come out right even where one slot becomes free at a time.
 
 Two reserves stay out of it. Some slots are left to the critical lane, so that a campaign never takes the last one from
-a one-time code. And some are left to tenants that have no call open in any lane, so that nobody waits for the end of
-somebody else's calls, however slow these are. Pure arithmetic; what was really claimed is told to it afterwards.
+a one-time code. And some are left to tenants that have no call open in any lane, so that as many of them need not wait
+for the end of somebody else's calls, however slow these are. Pure arithmetic; what was really claimed is told to it
+afterwards.
 """
 
 from collections import Counter, defaultdict
