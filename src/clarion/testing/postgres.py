@@ -143,10 +143,13 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server on its folder and wait until it takes connections."""
+        self.wait_until_ready(self.launch())
+
+    def launch(self) -> "subprocess.Popen[bytes]":
+        """Start the server's process, from the main thread: the kernel ends it with the thread that started it."""
         settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=100"]
         settings += LASTING if self._durable else FORGETFUL
-        log = self.folder / "log"
-        with log.open("ab") as output:
+        with (self.folder / "log").open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603  the server that we were told to use
                 [
                     *(self._binaries / "postgres", "-D", self.folder / "data"),
@@ -163,16 +166,21 @@ class PostgresServer:
                 process_group=0,  # Ctrl-C is for us; we stop the server ourselves
                 preexec_fn=death_with_parent(),  # noqa: PLW1509  it calls two system calls and takes no lock
             )
+        return self._process
+
+    def wait_until_ready(self, process: "subprocess.Popen[bytes]") -> None:
+        """Wait until the server that was launched takes connections; any thread may wait."""
         for _ in range(READY_POLLS_MAX):
             try:
-                self._process.wait(POLL_SECONDS)
+                process.wait(POLL_SECONDS)
                 break  # it ended, and its log says why
             except subprocess.TimeoutExpired:
-                if self._is_ready(self._process.pid):
+                if self._is_ready(process.pid):
                     return
         self.stop(immediately=True)
+        said = (self.folder / "log").read_text()[-LOG_TAIL:]
         raise BadConfiguration(
-            f"the PostgreSQL server for tests did not start, it said: {log.read_text()[-LOG_TAIL:]}",
+            f"the PostgreSQL server for tests did not start, it said: {said}",
             hint=f"look at what it said; its binaries are in {self._binaries}",
         )
 

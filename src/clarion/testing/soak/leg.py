@@ -216,7 +216,8 @@ class Leg:
         self._clients.send_until(share)
         await crashed
         await asyncio.sleep(self._chance.random() * OUTAGE_MAX)
-        server.start()
+        process = server.launch()
+        await asyncio.to_thread(server.wait_until_ready, process)  # programs, clients and the sandbox go on meanwhile
         self._outages.append(Outage(at=self._crashed_at, until=self._clock.now()))
 
     def _note_ends(self) -> None:
