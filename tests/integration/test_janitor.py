@@ -1,7 +1,7 @@
 """What a dead worker left behind comes back, and what was called off is cleared away, by the workers as they run."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from clarion.domain.call import CallOutcome
 from clarion.domain.call_times import CallTimes
@@ -9,7 +9,7 @@ from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import STAGE_LEASE, Stage
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.testing.clock import START_AT, ManualClock
+from clarion.testing.clock import LoopClock
 from clarion.testing.contracts.pump import LEASE, Pump
 from clarion.testing.row import QueueEntry
 from clarion.testing.simulation.loop import SimulationLoop
@@ -19,20 +19,6 @@ from clarion.workers.timings import Timings
 from clarion.workers.wake_up import WakeUp
 from tests.integration.api_harness import ApiHarness
 from tests.unit.pipeline_line import TENANT
-
-
-class LoopClock(ManualClock):
-    """The virtual time of a loop."""
-
-    def __init__(self, loop: SimulationLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def now(self) -> datetime:
-        return START_AT + timedelta(seconds=self._loop.time())
-
-    def monotonic(self) -> float:
-        return self._loop.time()
 
 
 def test_the_workers_of_a_process_rescue_and_sweep_for_as_long_as_they_run() -> None:

@@ -223,21 +223,23 @@ async def test_a_message_that_cannot_be_merged_has_no_attempt(line: Line) -> Non
 
 async def test_a_row_that_is_committed_a_moment_late_is_found_at_the_next_look() -> None:
     """Its transaction began before that of a row which another worker was quicker to commit, and which was claimed."""
-    clock = ManualClock(MOVED_AT + timedelta(milliseconds=500))
-    line = await seeded(SqliteInMemory(clock), clock)
-    line.provider.answers = [Deferred(reason="busy", retry_after=timedelta(days=1))]
-    await line.send()
-    await line.send(to="kim@example.com")
-    await line.drain()
-    (late,) = [row for row in await line.store.rows(TENANT, OutgoingMessage) if row.status in DUE]
-    await line.store.overwrite(TENANT, late)  # it is due at MOVED_AT from now on
+    line = await _line_with_a_late_row(late_by=timedelta(milliseconds=500))
     await line.wait(1)
     assert len(line.provider.calls) == 3
 
 
 async def test_a_row_that_appears_behind_a_low_mark_waits_ten_seconds_at_most() -> None:
     """Its transaction took an hour: by the time that it is seen, later rows have been claimed."""
-    clock = ManualClock(MOVED_AT + timedelta(hours=1))
+    line = await _line_with_a_late_row(late_by=timedelta(hours=1))
+    await line.wait(9)
+    assert len(line.provider.calls) == 2, "the worker trusts its mark, or this test shows nothing"
+    await line.wait(2)
+    assert len(line.provider.calls) == 3
+
+
+async def _line_with_a_late_row(*, late_by: timedelta) -> Line:
+    """Make two calls, and after them a row appear that was due before both."""
+    clock = ManualClock(MOVED_AT + late_by)
     line = await seeded(SqliteInMemory(clock), clock)
     line.provider.answers = [Deferred(reason="busy", retry_after=timedelta(days=1))]
     await line.send()
@@ -245,7 +247,4 @@ async def test_a_row_that_appears_behind_a_low_mark_waits_ten_seconds_at_most() 
     await line.drain()
     (late,) = [row for row in await line.store.rows(TENANT, OutgoingMessage) if row.status in DUE]
     await line.store.overwrite(TENANT, late)  # it is due at MOVED_AT from now on
-    await line.wait(9)
-    assert len(line.provider.calls) == 2, "the worker trusts its mark, or this test shows nothing"
-    await line.wait(2)
-    assert len(line.provider.calls) == 3
+    return line

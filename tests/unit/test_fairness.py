@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from datetime import datetime, timedelta
 from typing import TypeVar
 
 import pytest
@@ -14,7 +13,7 @@ from clarion.domain.call import Accepted, Call, CallOutcome
 from clarion.domain.identity import Channel, Lane
 from clarion.pipeline.distribute import Distribute
 from clarion.pipeline.schedule import Schedule
-from clarion.testing.clock import START_AT, ManualClock
+from clarion.testing.clock import LoopClock
 from clarion.testing.simulation.loop import SimulationLoop
 from clarion.testing.store import SqliteInMemory
 from clarion.workers.loop import run
@@ -25,20 +24,6 @@ STEPS_MAX = 10_000_000
 LATE_TO = "+447700999999"
 
 T = TypeVar("T")
-
-
-class LoopClock(ManualClock):
-    """The loop's virtual time."""
-
-    def __init__(self, loop: SimulationLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def now(self) -> datetime:
-        return START_AT + timedelta(seconds=self._loop.time())
-
-    def monotonic(self) -> float:
-        return self._loop.time()
 
 
 class Slow(Scripted):

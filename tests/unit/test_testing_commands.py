@@ -34,6 +34,7 @@ def refused(command: Command, arguments: list[str], capsys: pytest.CaptureFixtur
         (simulate, ["--seeds", "5", "--choose", "no-such-folder/seeds.json"], "there is no folder no-such-folder"),
         (simulate, ["--seeds", "5", "--choose", "."], "--choose . is a folder: name a file"),
         (simulate, ["--chosen", "no-such-file.json"], "write one with --seeds 2000 --choose no-such-file.json"),
+        (simulate, ["--seed", "1", "--chosen", "seeds.json"], "give one of them"),
         (compare, ["--examples", "0"], "--examples 0 proves nothing: run at least one"),
         (soak, ["--store", "sqlite", "--messages", "8", "--kills", "4"], "send at least 20"),
         (soak, ["--store", "sqlite", "--messages", "0", "--kills", "0"], "send at least 4"),
@@ -55,3 +56,14 @@ def test_a_file_that_holds_no_seeds_is_refused(text: str, tmp_path: Path, capsys
     file = tmp_path / "seeds.json"
     file.write_text(text)
     assert f"{file} holds no seeds" in refused(simulate, ["--chosen", str(file)], capsys)
+
+
+def test_seeds_that_do_not_meet_everything_are_not_written_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file is what the short run of `make test` stands on."""
+    file = tmp_path / "seeds.json"
+    file.write_text("[7]")
+    assert simulate(["--seeds", "1", "--jobs", "1", "--choose", str(file)]) == 1
+    assert file.read_text() == "[7]"
+    assert "is left as it was: choose from more seeds" in capsys.readouterr().out

@@ -4,6 +4,7 @@ These are honest implementations of `ports.clock`, not recordings: the clock sta
 seeds give equal ids in equal order. Reads and writes nothing.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -56,6 +57,23 @@ class ManualClock:
     def jump(self, to: datetime) -> None:
         """Set the wall clock forwards or back, as an administrator would; no time passes."""
         self._zero_at = _utc(to) - self._machine.elapsed
+
+
+class LoopClock(ManualClock):
+    """The time of an event loop, which passes as fast as that loop lets it: in a simulation, at once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Follow a loop from its time zero on."""
+        super().__init__()
+        self._loop = loop
+
+    def now(self) -> datetime:
+        """Return the instant that the loop has come to, in UTC."""
+        return START_AT + timedelta(seconds=self._loop.time())
+
+    def monotonic(self) -> float:
+        """Return the loop's own time."""
+        return self._loop.time()
 
 
 class SeededIds:

@@ -125,10 +125,13 @@ def choose_seeds(seeds: Sequence[int], *, jobs: int, path: Path) -> int:
     """Run many seeds and write those down that meet everything together; say what none of them met."""
     met = {report.seed: report.coverage.keys() for report in _reports(seeds, jobs=jobs) if not report.failed}
     chosen = choose(met, expected=frozenset(EXPECTED), most=CHOSEN_MAX)
-    path.write_bytes(msgspec.json.encode(chosen) + b"\n")
     uncovered = missing(Counter(name for seed in chosen for name in met[seed]))
-    say(f"{len(chosen)} of {len(met)} clean seeds are chosen; never met: {', '.join(uncovered) or 'nothing'}")
-    return int(bool(uncovered))
+    if uncovered:
+        say(f"never met: {', '.join(uncovered)}; {path} is left as it was: choose from more seeds")
+        return 1
+    path.write_bytes(msgspec.json.encode(chosen) + b"\n")
+    say(f"{len(chosen)} of {len(met)} clean seeds are chosen, and meet everything together")
+    return 0
 
 
 def simulate(seeds: Sequence[int], *, jobs: int, as_json: bool, demanding: bool) -> int:
@@ -226,6 +229,8 @@ def _wrong(given: argparse.Namespace) -> str | None:
     for name in ("trace", "digest"):
         if getattr(given, name) and given.seed is None:
             return f"--{name} is about one run: add --seed N"
+    if sum(one is not None for one in (given.seed, given.choose, given.chosen)) > 1:
+        return "--seed, --choose and --chosen each say which seeds to run: give one of them"
     if given.choose is not None and given.choose.is_dir():
         return f"--choose {given.choose} is a folder: name a file"
     if given.choose is not None and not given.choose.parent.is_dir():
