@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -35,11 +35,15 @@ class Peer:
     def __init__(self, act: Callable[["Peer", asyncio.StreamWriter], Any]) -> None:
         self.act = act
         self.requests = 0
-        self.connections = 0
+        self.writers: list[asyncio.StreamWriter] = []
         self.over = asyncio.Event()
 
+    @property
+    def connections(self) -> int:
+        return len(self.writers)
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
+        self.writers.append(writer)
         try:
             while not writer.is_closing():
                 await read_request(reader)
@@ -50,14 +54,24 @@ class Peer:
         finally:
             writer.close()
 
+    async def leave(self) -> None:
+        """Close every connection, with what nobody read: none outlives its test."""
+        self.over.set()
+        for writer in self.writers:
+            writer.transport.abort()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
 
 @asynccontextmanager
 async def peer(act: Callable[[Peer, asyncio.StreamWriter], Any]) -> AsyncIterator[tuple[Peer, int]]:
     one = Peer(act)
     server = await asyncio.start_server(one.serve, "127.0.0.1", 0)
     async with server:
-        yield one, server.sockets[0].getsockname()[1]
-        one.over.set()
+        try:
+            yield one, server.sockets[0].getsockname()[1]
+        finally:
+            await one.leave()
 
 
 def says(text: str) -> Callable[[Peer, asyncio.StreamWriter], Any]:
