@@ -24,6 +24,7 @@ WITHOUT_TENANT = {
     "schema_info": "one row about the schema itself",
     "schema_step": "one row for each file of the schema's steps",
     "store_clock": "one row: the latest instant that this database has handed out (SQLite only)",
+    "worker": "one row for each process that works, for all tenants",
 }
 
 # Primary keys that no caller can choose: the engine numbers the rows. Everything else that is unique starts with the
