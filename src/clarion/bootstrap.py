@@ -4,6 +4,7 @@ Adapters are found by the scheme of a URL through entry points (`clarion.stores`
 ours exactly as a stranger's. Everything below takes what it needs as arguments.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -22,7 +23,7 @@ from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, SchemaOutdated
 from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
-from clarion.ports.provider import Provider
+from clarion.ports.provider import Probed, Provider
 from clarion.ports.renderer import Renderer
 from clarion.ports.store import ClockReading, Migrated, Store
 from clarion.ports.templates import Templates
@@ -215,13 +216,23 @@ async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
 
 
 async def check(settings: Settings) -> None:
-    """Open everything as the program would, a tenant's keys too, and have a store that can do so look for damage."""
+    """Open everything as the program would, a tenant's keys too, have the store look for damage, and try the accounts.
+
+    Every account that can be tried is connected to, all at once, and nothing is sent.
+    """
     async with open_platform(settings) as platform:
         for tenant_id in await platform.store.list_tenants(limit=1):
             await platform.keyring.get(tenant_id)  # they open only under the master key that wrapped them
         inspect = cast(Inspector | None, getattr(_engine(settings), "inspect", None))
         if inspect is not None:
             await inspect(settings.store)
+        probed = {name: one for name, one in platform.providers.items() if isinstance(one, Probed)}
+        found = await asyncio.gather(*(one.probe() for one in probed.values()))
+    if unusable := [f"{name} ({why})" for name, why in zip(probed, found, strict=True) if why is not None]:
+        raise BadConfiguration(
+            f"the provider account {' and the account '.join(unusable)} cannot be used",
+            hint="see that the server runs and can be reached from here, and that CLARION_PROVIDERS names it rightly",
+        )
 
 
 async def read_clock(settings: Settings) -> ClockReading:

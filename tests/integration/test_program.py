@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from clarion.cli.program import program
+from tests.integration.smtp_server import closed_port
 
 PROGRAM = Path(sys.executable).with_name("clarion")
 
@@ -50,6 +51,18 @@ def test_check_finds_damage_in_a_file_that_still_opens(home: Path) -> None:
     assert (answer.returncode, answer.stdout) == (1, "")
     assert "clarion.db is damaged" in answer.stderr
     assert answer.stderr.endswith("stop all that use it and restore it from a backup\n")
+
+
+def test_check_connects_to_the_providers_and_says_which_cannot_be_used(home: Path) -> None:
+    clarion("migrate", home=home)
+    mail, chat = closed_port(), closed_port()
+    accounts = f"email=smtp://ann:sesame@127.0.0.1:{mail}?from=a@example.com,chat=sandbox+http://127.0.0.1:{chat}"
+    answer = clarion("check", home=home, CLARION_PROVIDERS=accounts)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "account smtp-127.0.0.1 (connecting: " in answer.stderr
+    assert "account sandbox+http-127.0.0.1 (no reply: " in answer.stderr
+    assert answer.stderr.endswith("and that CLARION_PROVIDERS names it rightly\n")
+    assert "sesame" not in answer.stderr
 
 
 def test_a_lost_master_key_is_asked_for_and_not_replaced(home: Path) -> None:

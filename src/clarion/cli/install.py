@@ -23,7 +23,7 @@ def migrate(store: option.Store = None, as_json: option.Json = False) -> None:
 
 
 def check(store: option.Store = None, as_json: option.Json = False) -> None:
-    """Open store, blobs, vault and providers as the program would, look for damage, and say if they can be used."""
+    """Open store, blobs and vault, look for damage, connect to the providers, and say if all can be used."""
     settings = settings_with(store)
     asyncio.run(bootstrap.check(settings))
     gap = gap_warning(asyncio.run(bootstrap.read_clock(settings)).ahead)

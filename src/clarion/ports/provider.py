@@ -2,7 +2,8 @@
 
 An adapter makes one call for one message and says what came of it; it never retries, never waits for a slot and never
 raises what a vendor raised. Credentials are in memory before the first call. An account that takes only so many calls
-at once is `Limited` too, and one whose provider says later what became of messages is a `Reporter`.
+at once is `Limited` too, one that can be tried without a message is `Probed`, and one whose provider says later what
+became of messages is a `Reporter`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,6 +47,15 @@ class Limited(Protocol):
     @property
     def calls_max(self) -> int:
         """How many calls one process makes at once at most."""
+        ...
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """An account that can be tried without sending anything."""
+
+    async def probe(self) -> str | None:
+        """Connect as the next call would, as far as can be without a message; say what is in the way, or None."""
         ...
 
 

@@ -56,6 +56,10 @@ class RemoteSandbox:
         outcome = judge(reply.status, retry_after=reply.retry_after)
         return Accepted(provider_message_id=_id(reply.body)) if isinstance(outcome, Accepted) else outcome
 
+    async def probe(self) -> str | None:
+        """Reach the server without a call."""
+        return await self._http.probe(self._url)
+
     async def close(self) -> None:
         """Let go of connections."""
         await self._http.close()

@@ -26,6 +26,7 @@ import msgspec
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import DetailedPyreqwestError, PyreqwestError
 from pyreqwest.http import Url
+from pyreqwest.request import RequestBuilder
 from pyreqwest.response import Response
 
 from clarion.domain.call import REASON_CHARS_MAX, Accepted, CallOutcome, Deferred, Misconfigured, Refused, Unknown
@@ -120,8 +121,17 @@ class HttpCaller:
 
     async def post(self, url: Url, body: bytes) -> Reply | CallOutcome:
         """Make one call; return its reply, or what the lack of one means."""
+        return await self._ask(self._client.post(url).body_bytes(body))
+
+    async def probe(self, url: Url) -> str | None:
+        """Ask for an address that no message goes to; any complete reply shows that the provider can be reached."""
+        reply = await self._ask(self._client.get(url))
+        return None if isinstance(reply, Reply | Accepted) else reply.reason
+
+    async def _ask(self, asked: RequestBuilder) -> Reply | CallOutcome:
+        """Make a request; return its reply, or what the lack of one means."""
         try:
-            async with self._client.post(url).body_bytes(body).build_streamed() as response:
+            async with asked.build_streamed() as response:
                 content = await response.body_reader.read(REPLY_BYTES_MAX)  # returns when it has that much, or all
                 retry_after = read_retry_after(_header(response, "retry-after"), date=_header(response, "date"))
                 return Reply(status=response.status, body=bytes(content or b""), retry_after=retry_after)

@@ -167,13 +167,22 @@ class SmtpProvider:
         self._keep(ready, unfinished=False)
         return Accepted(provider_message_id=ident) if isinstance(outcome, Accepted) else outcome
 
+    async def probe(self) -> str | None:
+        """Connect, log in and name the sender, then hang up: no mail is sent."""
+        client = self._client()
+        try:
+            async with asyncio.timeout(self._account.timeout.total_seconds()):
+                with _closed_on_error(client):
+                    outcome = await self._connect(client, [])
+        except TimeoutError:
+            return _reason(Phase.CONNECT, "no reply in time")
+        await _hang_up(client)
+        return None if outcome is None or isinstance(outcome, Accepted) else outcome.reason
+
     async def close(self) -> None:
         """Send QUIT on every idle connection and close it."""
         while self._idle:
-            client = self._idle.pop().client
-            with suppress(SMTPException, OSError):
-                await client.quit(timeout=1)  # a server that does not answer is not waited for
-            client.close()
+            await _hang_up(self._idle.pop().client)
 
     async def _ready(self, recipient: str) -> SMTP | CallOutcome:
         """Bring a connection to where the server waits for the content, or return what went wrong."""
@@ -287,6 +296,13 @@ class SmtpProvider:
             client.close()
 
 
+async def _hang_up(client: SMTP) -> None:
+    """Send QUIT, if the connection still stands, and close it."""
+    with suppress(SMTPException, OSError):
+        await client.quit(timeout=1)  # a server that does not answer is not waited for
+    client.close()
+
+
 @contextmanager
 def _closed_on_error(client: SMTP) -> Iterator[None]:
     """Close a connection that is left in the middle: its next reply would be taken for another mail's."""
@@ -298,7 +314,7 @@ def _closed_on_error(client: SMTP) -> Iterator[None]:
 
 
 async def open_provider(url: str, *, clock: Clock) -> SmtpProvider:
-    """Read an account's URL; that the server answers is seen with the first mail."""
+    """Read an account's URL; whether the server answers is seen by `probe`, or with the first mail."""
     return SmtpProvider(Account.parse(url), clock=clock)
 
 
