@@ -158,7 +158,8 @@ def commands() -> str:
 
 def _command_sections(group: Any, *, path: str) -> Iterator[str]:  # noqa: ANN401  (typer's commands have no public type)
     """Describe the commands of a group, those of the groups in it after their own group."""
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         if hasattr(command, "commands"):
             yield f"### {path} {name}\n\n{command.help}"
             yield from _command_sections(command, path=f"{path} {name}")
@@ -198,6 +199,15 @@ def _default(option: Any) -> str:  # noqa: ANN401  (as above)
     return "on" if option.is_flag else f"`{option.default}`"
 
 
+def decisions() -> str:
+    """List every decision by the title of its page."""
+    lines = []
+    for page in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        lines.append(f"- [{title}](decisions/{page.name})")
+    return "\n".join(lines)
+
+
 BENCH_MESSAGES = 20_000
 """What `make bench` takes unless told otherwise."""
 
@@ -233,6 +243,7 @@ def _figure(value: float) -> str:
 BLOCKS: Mapping[str, Block] = {
     "benchmark": benchmark,
     "commands": commands,
+    "decisions": decisions,
     "errors": error_codes,
     "schema": schema,
     "automation-scheduler": partial(machine, AUTOMATION_SCHEDULER),

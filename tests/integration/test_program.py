@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from clarion.cli.program import program
+from clarion.cli.program import Program, program
 from tests.integration.smtp_server import closed_port
 
 PROGRAM = Path(sys.executable).with_name("clarion")
@@ -152,6 +153,20 @@ def test_a_database_that_was_never_migrated_names_the_command(home: Path) -> Non
 def test_an_unknown_command_or_option_is_bad_input(home: Path) -> None:
     assert clarion("nope", home=home).returncode == 2
     assert clarion("migrate", "--nope", home=home).returncode == 2
+
+
+def test_the_list_of_commands_says_of_each_what_its_own_help_says() -> None:
+    group = get_command(program)
+    assert isinstance(group, Program)
+    for listed in group.panels.values():
+        for name, one in listed.items():
+            assert one.help == " ".join(group.get_command(None, name).help.split("\n\n")[0].split())
+
+
+def test_help_is_for_people_and_shows_no_types_of_a_program(home: Path) -> None:
+    shown = clarion("--help", home=home).stdout
+    assert "<bool>" not in shown
+    assert "  explain    Tell the whole timeline" in shown
 
 
 def test_help_and_version_name_the_program(home: Path) -> None:

@@ -241,5 +241,5 @@ def commands(command: Any, name: str) -> Iterator[str]:
     """Name every command that takes `--json`."""
     if any("--json" in parameter.opts for parameter in command.params):
         yield name
-    for inner, below in getattr(command, "commands", {}).items():
-        yield from commands(below, f"{name} {inner}".strip())
+    for inner in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        yield from commands(command.get_command(None, inner), f"{name} {inner}".strip())

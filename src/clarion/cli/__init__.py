@@ -5,13 +5,16 @@ caller must ask differently, 1 where the installation or the program is at fault
 
 | module | what it holds |
 |---|---|
-| `program` | every command under its name |
-| `demo`, `serve` | processes that run; `process` is how they stop, `school` what the demo puts in |
+| `program` | every command under its name; `lazy` loads them, `value` reads what was typed |
+| `demo`, `serve` | processes that run; `process` is how they stop, `seed` and `school` what the demo puts in |
 | `send`, `ask`, `outbox` | sending, and finding out what became of it |
 | `uncertain`, `support`, `clock` | what a person has to decide |
 | `catalog`, `access`, `install` | types, tenants, keys, the installation itself |
 | `session` | what a command works with |
 | `option`, `output` | what all commands take and how all print |
+
+Modules import what a command needs for its work inside the functions that do it, so that the list of commands, the
+version and a refusal come at once. `tests/checks/test_program_start.py` holds the list of what may be loaded by then.
 """
 
 import os
@@ -65,10 +68,21 @@ def _drop_output() -> None:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """Say what is wrong with the command line, and where it is explained."""
+    """Say what is wrong with the command line in our own words, and where it is explained."""
     path = getattr(getattr(error, "ctx", None), "command_path", "clarion")
-    message: str = getattr(error, "format_message", error.__str__)()
-    return f"{' '.join(message.split()).rstrip('.')}: `{path} --help` explains it"
+    option, near = getattr(error, "option_name", None), getattr(error, "possibilities", ())
+    if near:
+        return f"there is no option {option}: did you mean {' or '.join(sorted(near))}?"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if option is not None and "requires" in message:
+        message = f"{option} needs a value behind it"
+    elif option is not None and "not take a value" in message:
+        message = f"{option} takes no value"
+    elif option is not None:
+        message = f"there is no option {option}"
+    elif "unexpected extra argument" in message:
+        message = f"{message.partition(' (')[2].removesuffix(')')!r:.80} is more than it takes"
+    return f"{message}: `{path} --help` explains it"
 
 
 def _leave(line: str, *, code: int) -> None:

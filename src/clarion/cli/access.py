@@ -2,22 +2,23 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarion.catalog.access import SECRET_BYTES, Access, MintedKey, mint
 from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_table, say
 from clarion.cli.session import Session, in_session
 from clarion.errors import Conflict
 from clarion.ports.catalog import ApiKey, Role
 
+if TYPE_CHECKING:
+    from clarion.catalog.access import MintedKey
+
 DAYS_MAX = 36_500
 """A century; for longer than that, make a key that does not expire."""
 
 keys = typer.Typer(help="API keys: who may use the API, and as what.")
-keys.callback(invoke_without_command=True)(option.help_without_command)
 
 
 @keys.command()
@@ -34,7 +35,7 @@ def create(
 ) -> None:
     """Make a key and show it, this once."""
 
-    async def work(session: Session) -> MintedKey:
+    async def work(session: Session) -> "MintedKey":
         return await grant(session, actor=actor, role=role, lasts=None if days is None else timedelta(days=days))
 
     minted = in_session(work, store=store, tenant=tenant)
@@ -73,6 +74,8 @@ def revoke(
     """End a key, on every node within seconds."""
 
     async def work(session: Session) -> None:
+        from clarion.catalog.access import Access
+
         access = Access(session.store, clock=session.platform.clock)
         if not await access.revoke(session.tenant_id, key_id, actor=session.actor):
             raise Conflict(
@@ -83,8 +86,10 @@ def revoke(
     print_line(f"revoked: {key_id}", {"key_id": key_id, "revoked": True}, as_json=as_json)
 
 
-async def grant(session: Session, *, actor: str, role: Role, lasts: timedelta | None = None) -> MintedKey:
+async def grant(session: Session, *, actor: str, role: Role, lasts: timedelta | None = None) -> "MintedKey":
     """Mint a key for the session's tenant and store it."""
+    from clarion.catalog.access import SECRET_BYTES, Access, mint
+
     platform = session.platform
     minted = mint(
         tenant_id=session.tenant_id,

@@ -1,21 +1,20 @@
 """`clarion types`, `publish`, `tenants` and `audit`: what a tenant can send, and who changed it."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarion.bootstrap import open_platform
-from clarion.catalog.publish import Published, Publisher
 from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_table, progress, say_more
 from clarion.cli.session import Session, acting, in_session, settings_with, unknown_type
 
+if TYPE_CHECKING:
+    from clarion.catalog.publish import Published
+
 types = typer.Typer()
 tenants = typer.Typer(help="Tenants: whose notifications these are.")
-tenants.callback(invoke_without_command=True)(option.help_without_command)
 
 TypeKey = Annotated[str, typer.Argument(help="The notification type.", metavar="TYPE")]
 
@@ -72,7 +71,9 @@ def publish(
 ) -> None:
     """Publish notifications from their files; what did not change keeps its version."""
 
-    async def work(session: Session) -> list[Published]:
+    async def work(session: Session) -> "list[Published]":
+        from clarion.catalog.publish import Publisher
+
         publisher = Publisher(catalog=session.store, renderer=session.platform.renderer)
         with progress("publishing") as step:
             return await publisher.publish(session.tenant_id, folder=folder, actor=session.actor, progress=step)
@@ -93,6 +94,9 @@ def list_tenants(
     limit: option.Limit = 50, after: option.After = "", store: option.Store = None, as_json: option.Json = False
 ) -> None:
     """List the tenants."""
+    import asyncio
+
+    from clarion.bootstrap import open_platform
 
     async def work() -> Sequence[str]:
         async with open_platform(settings_with(store)) as platform:
@@ -115,6 +119,9 @@ def create(
     as_json: option.Json = False,
 ) -> None:
     """Make a tenant with keys of its own, unless it exists."""
+    import asyncio
+
+    from clarion.bootstrap import open_platform
 
     async def work() -> None:
         async with open_platform(settings_with(store)) as platform:

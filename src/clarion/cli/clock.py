@@ -1,26 +1,29 @@
 """`clarion clock`: what time it is by this machine and by the store, and setting the store's time."""
 
-import asyncio
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarion import bootstrap
 from clarion.cli import option
 from clarion.cli.output import moment, print_json, print_pairs
 from clarion.cli.session import acting, require_reason, settings_with
 from clarion.domain.duration import spoken
-from clarion.operations.clock import gap_in_words
-from clarion.ports.store import ClockReading
+
+if TYPE_CHECKING:
+    from clarion.ports.store import ClockReading
 
 clock = typer.Typer(help="The store's time: by it things are accepted, due and out of time.")
-clock.callback(invoke_without_command=True)(option.help_without_command)
 
 
 @clock.command()
 def show(store: option.Store = None, as_json: option.Json = False) -> None:
     """Show what time it is by this machine and by the store; changes nothing."""
+    import asyncio
+
+    from clarion import bootstrap
+    from clarion.operations.clock import gap_in_words
+
     reading = asyncio.run(bootstrap.read_clock(settings_with(store)))
     if as_json:
         print_json(_shape(reading))
@@ -44,6 +47,11 @@ def set_clock(
 ) -> None:
     """Set the store's time to this machine's clock, while nobody else uses the store."""
     require_reason(reason)
+
+    import asyncio
+
+    from clarion import bootstrap
+
     before = asyncio.run(bootstrap.set_clock(settings_with(store), actor=acting(), reason=reason))
     if as_json:
         print_json(_shape(before))
@@ -55,7 +63,7 @@ def set_clock(
     typer.echo(f"set {moved} by {spoken(before.ahead)}, from {moment(before.store_at)} to {moment(before.machine_at)}")
 
 
-def _shape(reading: ClockReading) -> dict[str, object]:
+def _shape(reading: "ClockReading") -> dict[str, object]:
     return {
         "machine_at": reading.machine_at,
         "store_at": reading.store_at,

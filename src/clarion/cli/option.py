@@ -21,10 +21,3 @@ RowId = Annotated[int, typer.Argument(help="The id in the list.", metavar="ID", 
 def page(limit: int, after: str) -> PageQuery:
     """Say which page of a list is asked for."""
     return PageQuery(limit=limit, cursor=after or None)
-
-
-def help_without_command(context: typer.Context) -> None:
-    """Show the help of a group of commands where none of them is named."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(2)

@@ -3,14 +3,12 @@
 Reads the sandbox's file only, and writes into it that somebody opened a message.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Annotated, assert_never
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
-from clarion.bootstrap import Settings, load_settings, require_home
 from clarion.cli import option
 from clarion.cli.output import moment, print_json, print_pairs, print_table, say
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
@@ -18,7 +16,10 @@ from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import InvalidInput
 from clarion.sandbox.ledger import PAGE_MAX, OutboxPage, SandboxMessage
-from clarion.sandbox.provider import Outbox, has_outbox, open_outbox, sandbox_url
+
+if TYPE_CHECKING:
+    from clarion.bootstrap import Settings
+    from clarion.sandbox.provider import Outbox
 
 SUMMARY_CHARS = 60
 """Of a message in a list, so that each takes one line."""
@@ -43,6 +44,11 @@ def outbox(
             field="--channel",
             hint="`clarion explain ID` says what was put into an inbox",
         )
+
+    import asyncio
+
+    from clarion.bootstrap import load_settings
+
     settings = load_settings()
     whose = tenant or settings.tenant
     if opened is not None:
@@ -65,7 +71,7 @@ def outbox(
 
 
 async def _page(
-    settings: Settings, *, before: int | None, limit: int, tenant_id: str | None, channel: Channel | None
+    settings: "Settings", *, before: int | None, limit: int, tenant_id: str | None, channel: Channel | None
 ) -> OutboxPage:
     async with _opened(settings) as outbox:
         if outbox is None:
@@ -73,20 +79,23 @@ async def _page(
         return await outbox.page(before=before, limit=limit, tenant_id=tenant_id, channel=channel)
 
 
-async def _find(settings: Settings, number: int, tenant_id: str | None) -> SandboxMessage:
+async def _find(settings: "Settings", number: int, tenant_id: str | None) -> SandboxMessage:
     async with _opened(settings) as outbox:
         return await _found(outbox, number, tenant_id, option_name="--show")
 
 
-async def _report_opened(settings: Settings, number: int, tenant_id: str | None) -> bool:
+async def _report_opened(settings: "Settings", number: int, tenant_id: str | None) -> bool:
     async with _opened(settings) as outbox:
         found = await _found(outbox, number, tenant_id, option_name="--opened")
         return outbox is not None and await outbox.report(found.id, OutgoingStatus.OPENED)
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[Outbox | None]:
+async def _opened(settings: "Settings") -> AsyncIterator["Outbox | None"]:
     """Open the outbox, or give None where nothing was ever sent; makes no file and no folder."""
+    from clarion.bootstrap import require_home
+    from clarion.sandbox.provider import has_outbox, open_outbox
+
     require_home(settings)
     url = outbox_url(settings)
     if not has_outbox(url):
@@ -99,7 +108,7 @@ async def _opened(settings: Settings) -> AsyncIterator[Outbox | None]:
         await opened.close()
 
 
-async def _found(outbox: Outbox | None, number: int, tenant_id: str | None, *, option_name: str) -> SandboxMessage:
+async def _found(outbox: "Outbox | None", number: int, tenant_id: str | None, *, option_name: str) -> SandboxMessage:
     message = None if outbox is None else await outbox.find(number, tenant_id=tenant_id)
     if message is None:
         raise InvalidInput(
@@ -108,8 +117,10 @@ async def _found(outbox: Outbox | None, number: int, tenant_id: str | None, *, o
     return message
 
 
-def outbox_url(settings: Settings) -> str:
+def outbox_url(settings: "Settings") -> str:
     """Find the sandbox account among the providers."""
+    from clarion.sandbox.provider import sandbox_url
+
     url = sandbox_url(settings.providers)
     if url is None:
         raise InvalidInput(

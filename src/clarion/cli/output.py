@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.table import Table  # loaded where a table is printed: a refused command prints none
 
 WIDE = 10_000
 """Columns of a file or a pipe: nothing is ever wrapped or cut there."""
@@ -38,6 +38,10 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty:
     if not shown:
         typer.echo(empty)
         return
+
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in head:
         table.add_column(name, overflow="fold")
@@ -49,6 +53,9 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty:
 
 def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     """Print names and values, a line each, leaving out what is empty."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -77,10 +84,15 @@ def say(text: str) -> None:
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[str], None]]:
     """Show what a long work is at, on a terminal; the work calls what this gives with each step's name."""
+    from rich.console import Console
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
         return
+
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True) as shown:
         task = shown.add_task(what)
         yield lambda step: shown.update(task, description=f"{what}: {step}", refresh=True)
@@ -106,8 +118,10 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _print(table: Table) -> None:
+def _print(table: "Table") -> None:
     """Print a table as wide as the terminal, or as wide as it is."""
+    from rich.console import Console
+
     if sys.stdout.isatty():
         Console(highlight=False).print(table)
         return

@@ -1,14 +1,77 @@
-"""The program: every command under its name. Each opens what it needs through bootstrap and leaves errors to `main`."""
+"""The program: every command under its name and heading. Each opens what it needs and leaves errors to `main`.
 
-from typing import Annotated
+Commands are named here by their place and loaded when they are asked for, so that the list, the version and a refusal
+do not wait for the platform's modules. A test holds each sentence to the command's own help.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 
 import clarion
-from clarion.cli import access, ask, catalog, clock, demo, install, option, outbox, send, serve, support, uncertain
+from clarion.cli.lazy import LazyGroup, Listed, show_help
+
+
+class Program(LazyGroup):
+    """All commands."""
+
+    panels: ClassVar[Mapping[str, Mapping[str, Listed]]] = {
+        "Try": {
+            "demo": Listed(
+                "demo:demo",
+                "Start Clarion with a small school in it: API, workers, sandbox. Ctrl-C stops it; the data stays.",
+            ),
+            "outbox": Listed("outbox:outbox", "Show what the sandbox was given to send, newest first."),
+        },
+        "Send": {
+            "send": Listed("send:send", "Send a notification: accepted once it is stored, sent by the workers."),
+            "cancel": Listed("send:cancel", "Cancel a notification: what was not sent yet never is."),
+        },
+        "Ask": {
+            "explain": Listed(
+                "ask:explain", "Tell the whole timeline of a notification in order, with times and reasons."
+            ),
+            "history": Listed("ask:history", "List every notification about an entity, newest first."),
+            "audit": Listed("catalog:audit", "List what people and support tools did, oldest first."),
+        },
+        "Mend": {
+            "uncertain": Listed("uncertain:uncertain", "Messages of which nobody knows whether they arrived."),
+            "support": Listed("support:support", "Cases that a person should look at."),
+            "clock": Listed("clock:clock", "The store's time: by it things are accepted, due and out of time."),
+        },
+        "Change": {
+            "types": Listed("catalog:types", "The notification types of a tenant: list them, switch them on and off."),
+            "publish": Listed(
+                "catalog:publish", "Publish notifications from their files; what did not change keeps its version."
+            ),
+            "tenants": Listed("catalog:tenants", "Tenants: whose notifications these are."),
+            "keys": Listed("access:keys", "API keys: who may use the API, and as what."),
+        },
+        "Install and run": {
+            "migrate": Listed(
+                "install:migrate",
+                "Bring the store's schema up to date and set up a new installation; safe to run again and at once.",
+            ),
+            "check": Listed(
+                "install:check",
+                "Open store, blobs and vault, look for damage, connect to the providers, and say if all can be used.",
+            ),
+            "serve": Listed(
+                "serve:serve", "Serve the API and run the workers, in one process, until Ctrl-C or SIGTERM."
+            ),
+            "work": Listed(
+                "serve:work",
+                "Run workers only, until Ctrl-C or SIGTERM; start as many as you like on PostgreSQL.",
+            ),
+        },
+    }
+
 
 program = typer.Typer(
+    cls=Program,
     help="Clarion: tell it what happened, and everyone who should know hears of it, once.",
+    rich_markup_mode=None,  # help as plain text, which needs no `rich`
     pretty_exceptions_enable=False,  # `main` writes our errors on one line; anything else is a defect and shows itself
 )
 
@@ -22,26 +85,5 @@ def about(
     if version:
         typer.echo(f"clarion {clarion.__version__}")
         raise typer.Exit
-    option.help_without_command(context)
-
-
-_TRY, _SEND, _ASK, _MEND, _CHANGE, _RUN = "Try", "Send", "Ask", "Mend", "Change", "Install and run"
-
-program.command(rich_help_panel=_TRY)(demo.demo)
-program.command(rich_help_panel=_TRY)(outbox.outbox)
-program.command(rich_help_panel=_SEND)(send.send)
-program.command(rich_help_panel=_SEND)(send.cancel)
-program.command(rich_help_panel=_ASK)(ask.explain)
-program.command(rich_help_panel=_ASK)(ask.history)
-program.command(rich_help_panel=_ASK)(catalog.audit)
-program.add_typer(uncertain.uncertain, name="uncertain", rich_help_panel=_MEND)
-program.add_typer(support.support, name="support", rich_help_panel=_MEND)
-program.add_typer(clock.clock, name="clock", rich_help_panel=_MEND)
-program.add_typer(catalog.types, name="types", rich_help_panel=_CHANGE)
-program.command(rich_help_panel=_CHANGE)(catalog.publish)
-program.add_typer(catalog.tenants, name="tenants", rich_help_panel=_CHANGE)
-program.add_typer(access.keys, name="keys", rich_help_panel=_CHANGE)
-program.command(rich_help_panel=_RUN)(install.migrate)
-program.command(rich_help_panel=_RUN)(install.check)
-program.command(rich_help_panel=_RUN)(serve.serve)
-program.command(rich_help_panel=_RUN)(serve.work)
+    if context.invoked_subcommand is None:
+        show_help(context)

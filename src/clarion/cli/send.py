@@ -16,10 +16,10 @@ from clarion.cli import option
 from clarion.cli.output import called_as, print_json, print_line, say
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, unknown_type
 from clarion.client import wire
-from clarion.dispatch.job import PAYLOAD_BYTES_MAX
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.identity import Channel, IdentityDomain, Lane
+from clarion.domain.notification import PAYLOAD_BYTES_MAX
 from clarion.domain.recipient import NAMED_MAX
 from clarion.errors import InvalidInput
 

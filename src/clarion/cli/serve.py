@@ -1,23 +1,24 @@
 """`clarion serve` and `clarion work`: the processes that do the work.
 
-The server and the workers are imported inside the functions that start them: importing them takes a quarter second,
-which no other command needs.
+The platform, the server and the workers are imported inside the functions that start them: a command that is asked
+wrongly needs none of them.
 """
 
 from collections.abc import Callable
 from contextlib import ExitStack
 from socket import socket
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarion.bootstrap import Settings, open_platform
 from clarion.cli import option
-from clarion.cli.long_running import run_service
 from clarion.cli.output import print_json
 from clarion.cli.session import settings_with
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from clarion.bootstrap import Settings
 
 HOST = "127.0.0.1"
 PORT = 8025
@@ -57,6 +58,7 @@ def serve(
         else:
             typer.echo(f"serving {url}" + ("" if workers else ", without workers"))
 
+    from clarion.cli.long_running import run_service
     from clarion.cli.process import listen
 
     with listen(host, port) as opened:
@@ -91,11 +93,13 @@ def work(
         else:
             typer.echo(f"working on {', '.join(served)}" + (f", metrics at {url}/metrics" if url else ""))
 
+    from clarion.cli.long_running import run_service
+
     run_service(work_on_platform(settings_with(store), channels=wanted, slots=slots, watch=watch, ready=ready))
 
 
 async def work_on_platform(
-    settings: Settings,
+    settings: "Settings",
     *,
     channels: tuple[Channel, ...],
     slots: int | None,
@@ -107,6 +111,7 @@ async def work_on_platform(
     It is given the channels and, where somebody may watch, the URL at which that host and port are served.
     """
     from clarion.api.metrics import Metrics
+    from clarion.bootstrap import open_platform
     from clarion.cli.process import (
         Server,
         listen,
@@ -141,7 +146,7 @@ async def work_on_platform(
 
 
 async def serve_platform(
-    settings: Settings,
+    settings: "Settings",
     *,
     host: str,
     opened: socket,
@@ -155,6 +160,7 @@ async def serve_platform(
     from clarion.api.metrics import Metrics
     from clarion.api.pulse import Pulse
     from clarion.api.server import server_config
+    from clarion.bootstrap import open_platform
     from clarion.cli.process import (
         Server,
         look_at_clock,

@@ -1,21 +1,26 @@
-"""A command's session: what it works with. Opens the platform, finds the tenant, says who acts, and closes again."""
+"""A command's session: what it works with. Opens the platform, finds the tenant, says who acts, and closes again.
 
-import asyncio
+Every command imports this module before it knows whether it was asked rightly, so the platform is imported where it is
+opened.
+"""
+
 import os
 import pwd
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from clarion.bootstrap import Platform, Settings, load_settings, open_platform, open_wake_up
-from clarion.dispatch.request import Trace
 from clarion.errors import Conflict, InvalidInput
-from clarion.operations import Operations, Wake
-from clarion.ports.store import Store
+
+if TYPE_CHECKING:
+    from clarion.bootstrap import Platform, Settings
+    from clarion.dispatch.request import Trace
+    from clarion.operations import Operations, Wake
+    from clarion.ports.store import Store
 
 T = TypeVar("T")
 
@@ -23,20 +28,23 @@ T = TypeVar("T")
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One command's platform, and for whom it works there."""
 
-    platform: Platform
-    operations: Operations
+    platform: "Platform"
+    operations: "Operations"
     tenant_id: str
     actor: str
-    trace: Trace
+    trace: "Trace"
 
     @property
-    def store(self) -> Store:
+    def store(self) -> "Store":
         """The store, which nearly every command asks."""
         return self.platform.store
 
 
 def in_session(work: Callable[[Session], Awaitable[T]], *, store: str | None, tenant: str | None) -> T:
     """Run one command's work for a tenant, wake the workers if there is something for them, and return its answer."""
+    import asyncio
+
+    from clarion.bootstrap import open_platform
 
     async def whole() -> T:
         async with open_platform(settings_with(store)) as platform:
@@ -54,8 +62,11 @@ def in_session(work: Callable[[Session], Awaitable[T]], *, store: str | None, te
         raise type(error)(error.message, field="--after", hint=error.hint) from None
 
 
-async def open_session(platform: Platform, *, tenant: str | None, wake: Wake = lambda _: None) -> Session:
+async def open_session(platform: "Platform", *, tenant: str | None, wake: "Wake" = lambda _: None) -> Session:
     """Make the session on an open platform, for the tenant that is named or the only one."""
+    from clarion.dispatch.request import Trace
+    from clarion.operations import Operations
+
     return Session(
         platform=platform,
         operations=Operations(platform, wake=wake),
@@ -65,8 +76,10 @@ async def open_session(platform: Platform, *, tenant: str | None, wake: Wake = l
     )
 
 
-def settings_with(store: str | None) -> Settings:
+def settings_with(store: str | None) -> "Settings":
     """Take the settings of the environment, and the store that the command names."""
+    from clarion.bootstrap import load_settings
+
     settings = load_settings()
     return settings if store is None else msgspec.structs.replace(settings, store=store)
 
@@ -125,15 +138,17 @@ def hint_on_conflict(hint: str) -> Iterator[None]:
         raise Conflict(error.message, hint=hint) from None
 
 
-async def _wake_workers(settings: Settings, topics: Collection[str]) -> None:
+async def _wake_workers(settings: "Settings", topics: Collection[str]) -> None:
     """Wake workers of other processes, where the store can tell them; elsewhere they find the work within a second."""
+    from clarion.bootstrap import open_wake_up
+
     async with open_wake_up(settings, hear=lambda _: None) as forward:
         if forward is not None:
             for topic in topics:
                 forward(topic)
 
 
-async def _tenant(platform: Platform, named: str | None) -> str:
+async def _tenant(platform: "Platform", named: str | None) -> str:
     """Choose the tenant, and make sure that there is one."""
     if named is None:
         found = await platform.store.list_tenants(limit=2)

@@ -14,7 +14,6 @@ from clarion.domain.support import DETAILS_BYTES_MAX, SupportStatus
 from clarion.errors import InvalidInput
 
 support = typer.Typer(help="Cases that a person should look at.")
-support.callback(invoke_without_command=True)(option.help_without_command)
 
 CaseId = Annotated[str, typer.Argument(help="The case's id in the list.", metavar="CASE")]
 

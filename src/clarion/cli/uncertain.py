@@ -11,7 +11,6 @@ from clarion.client import wire
 from clarion.errors import Conflict
 
 uncertain = typer.Typer(help="Messages of which nobody knows whether they arrived.")
-uncertain.callback(invoke_without_command=True)(option.help_without_command)
 
 
 @uncertain.command("list")

@@ -10,7 +10,19 @@
 `wire` holds the shapes that both sides speak in, `connection` the client itself. It needs nothing of the server.
 """
 
-from clarion.client.connection import ApiError, Client, Unreachable
-from clarion.client.wire import Entity, Recipient, SendAnswer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clarion.client.connection import ApiError, Client, Unreachable
+    from clarion.client.wire import Entity, Recipient, SendAnswer
 
 __all__ = ["ApiError", "Client", "Entity", "Recipient", "SendAnswer", "Unreachable"]
+
+
+def __getattr__(name: str) -> object:
+    """Import the client when it is named: whoever needs only the shapes does not load an HTTP library."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from clarion.client import connection, wire
+
+    return getattr(connection, name, None) or getattr(wire, name)

@@ -26,7 +26,7 @@ from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import IdentityDomain
 from clarion.domain.instant import require_storable
-from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
+from clarion.domain.notification import PAYLOAD_BYTES_MAX, ArtifactType, NotificationJob, NotificationScheduler
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
 from clarion.sealing.place import payload_place
@@ -36,9 +36,6 @@ MICROSECOND: Final = timedelta(microseconds=1)
 
 Place = tuple[str, str, UUID, UUID | None]
 """A job's partition key, row key and guid, and the id of its message where it has one recipient to answer to."""
-
-PAYLOAD_BYTES_MAX: Final = 64 * 1024
-"""Merge data of a direct send; anything larger is content, which goes into a blob."""
 
 
 def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntry:

@@ -28,6 +28,9 @@ STAGE_LEASE: Final = timedelta(seconds=60)
 RESCUES_MAX: Final = 5
 """A job that loses more workers than this is taken for poison: it fails with a support case (I-23)."""
 
+PAYLOAD_BYTES_MAX: Final = 64 * 1024
+"""Recipients and merge data of a direct send; anything larger is content, which goes into a blob."""
+
 
 class NotificationStatus(StrEnum):
     """Where the present stage of a job stands."""

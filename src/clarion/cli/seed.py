@@ -1,0 +1,91 @@
+"""The demo's first start: makes the installation and puts the school into it.
+
+It publishes the sample notifications, puts in people and groups, makes an API key and sends what a first day brings.
+Every step is idempotent and the key's file is written last, so a start that was interrupted is simply made again, and a
+later one finds the file and changes nothing.
+"""
+
+import os
+from pathlib import Path
+
+from clarion.bootstrap import Platform, Settings, open_platform, prepare
+from clarion.catalog.access import Access
+from clarion.catalog.people import People
+from clarion.catalog.publish import Publisher
+from clarion.cli import school
+from clarion.cli.access import grant
+from clarion.cli.output import progress
+from clarion.cli.session import Session, acting, open_session
+from clarion.errors import BadConfiguration
+from clarion.ports.catalog import Role
+
+KEY_FILE = "demo-api-key"
+ACTOR = "demo"
+
+
+async def seed(settings: Settings, definitions: Path) -> str | None:
+    """Make the school unless it is there; return its new API key, or None where there was one."""
+    with progress("preparing") as step:
+        step("database")
+        await prepare(settings)
+        async with open_platform(settings) as platform:
+            if await _is_seeded(platform, key_path(settings)):
+                return None
+            await platform.dispatcher.ensure_tenant(school.TENANT, actor=acting())
+            session = await open_session(platform, tenant=school.TENANT)
+            publisher = Publisher(catalog=session.store, renderer=platform.renderer)
+            await publisher.publish(school.TENANT, folder=definitions, actor=session.actor, progress=step)
+            step("people")
+            people = People(catalog=session.store, dispatcher=platform.dispatcher, keyring=platform.keyring)
+            await people.put(school.TENANT, [*school.PARENTS, *school.EMPLOYEES], trace=session.trace)
+            for group in school.GROUPS:
+                await people.put_group(school.TENANT, group)
+            step("the first day")
+            await _send_first_day(session)
+            minted = await grant(session, actor=ACTOR, role=Role.ADMIN)
+            _write_key(key_path(settings), minted.token)
+            return minted.token
+
+
+def key_path(settings: Settings) -> Path:
+    """Say where the demo's API key is kept: in the home, or where the program was started if nothing lies there."""
+    return (settings.home or Path.cwd()) / KEY_FILE
+
+
+async def _is_seeded(platform: Platform, path: Path) -> bool:
+    """Tell whether an earlier start came to its end: its key is there and opens the door."""
+    caller = await Access(platform.store, clock=platform.clock).check(_read_key(path))
+    return caller is not None and caller.tenant_id == school.TENANT
+
+
+async def _send_first_day(session: Session) -> None:
+    for key, asked in school.FIRST_DAY.items():
+        await session.operations.notifications.send(
+            session.tenant_id, asked, key=key, actor=session.actor, trace=session.trace
+        )
+
+
+def _read_key(path: Path) -> str:
+    """Read the key that an earlier start kept; empty where there is none."""
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""
+    except OSError as error:
+        raise _unusable(path, error) from None
+
+
+def _write_key(path: Path, token: str) -> None:
+    """Keep the key for this user only, in place of one that opens nothing."""
+    try:
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"{token}\n")
+    except OSError as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: OSError) -> BadConfiguration:
+    return BadConfiguration(
+        f"the API key cannot be kept in {path} ({error.strerror})", hint="let this user write a file there"
+    )
