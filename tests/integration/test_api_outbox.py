@@ -3,7 +3,7 @@
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -16,18 +16,27 @@ from clarion.domain.call import Call
 from clarion.domain.content import ChatContent, Content, EmailContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
 from clarion.ports.catalog import Role
-from clarion.sandbox.provider import open_provider
+from clarion.sandbox.ledger import Ledger
+from clarion.sandbox.link import Visitor
+from clarion.sandbox.provider import make_link, open_provider
 from tests.integration.api_harness import OTHER, ApiHarness, problem, running_api
+from tests.integration.api_server import serving
 from tests.unit.pipeline_line import TENANT
 
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
 
 @asynccontextmanager
-async def api_with(folder: Path, *messages: tuple[Content, str, str]) -> AsyncIterator[ApiHarness]:
-    """Open an API whose sandbox has sent these: content, destination, tenant."""
+async def api_with(
+    folder: Path, *messages: tuple[Content, str, str], by_server: bool = False
+) -> AsyncIterator[ApiHarness]:
+    """Open an API whose sandbox has sent these: content, destination, tenant; or leave it to a server to start it."""
     file = folder / "sandbox.db"
-    async with running_api(sandbox=file) as api:
+    async with AsyncExitStack() as stack:
+        api = ApiHarness(sandbox=file)
+        await api.seed()
+        if not by_server:
+            await stack.enter_async_context(api.door.lifespan())
         provider = await open_provider(f"sandbox://{file}", clock=api.clock)
         for number, (content, destination, tenant_id) in enumerate(messages):
             kinds = {EmailContent: Channel.EMAIL, SmsContent: Channel.SMS, PushContent: Channel.PUSH}
@@ -75,7 +84,7 @@ class Page(HTMLParser):
 async def test_messages_are_listed_newest_first_page_by_page(tmp_path: Path) -> None:
     async with (
         api_with(tmp_path, *[sms(f"message {number}.") for number in range(30)]) as api,
-        api.client(None) as client,
+        api.client() as client,
     ):
         first = Page(await client.get("/sandbox/outbox"))
         shown = re.findall(r"message (\d+)\.", first.text)
@@ -87,7 +96,7 @@ async def test_messages_are_listed_newest_first_page_by_page(tmp_path: Path) -> 
 
 
 async def test_an_outbox_without_messages_says_how_to_send_one(tmp_path: Path) -> None:
-    async with api_with(tmp_path) as api, api.client(None) as client:
+    async with api_with(tmp_path) as api, api.client() as client:
         assert "clarion send welcome" in Page(await client.get("/sandbox/outbox")).text
         assert "nothing older" in Page(await client.get("/sandbox/outbox?before=1")).text
         assert "has a template for it" in Page(await client.get("/sandbox/outbox?channel=push")).text
@@ -96,7 +105,7 @@ async def test_an_outbox_without_messages_says_how_to_send_one(tmp_path: Path) -
 
 async def test_one_channel_can_be_shown_alone(tmp_path: Path) -> None:
     mail = (EmailContent(subject="A mail", html="<p>Hi</p>", text="Hi"), "sam@example.com", TENANT)
-    async with api_with(tmp_path, sms("A text"), mail) as api, api.client(None) as client:
+    async with api_with(tmp_path, sms("A text"), mail) as api, api.client() as client:
         page = Page(await client.get("/sandbox/outbox?channel=email"))
         assert ("A mail" in page.text, "A text" in page.text) == (True, False)
         assert [link.get("href") for link in page.all("a") if "aria-current" in link] == [
@@ -108,7 +117,7 @@ async def test_one_channel_can_be_shown_alone(tmp_path: Path) -> None:
 async def test_a_mail_is_shown_as_its_recipient_sees_it_in_a_frame_that_belongs_to_no_origin(tmp_path: Path) -> None:
     html = "<html><body><h1>Hi Sam</h1><script>alert(1)</script></body></html>"
     mail = (EmailContent(subject="Hi Sam", html=html, text="Hi <Sam>"), "sam@example.com", TENANT)
-    async with api_with(tmp_path, mail) as api, api.client(None) as client:
+    async with api_with(tmp_path, mail) as api, api.client() as client:
         answer = await client.get("/sandbox/outbox/1")
         page = Page(answer)
         (frame,) = page.all("iframe")
@@ -133,7 +142,7 @@ async def test_a_mail_is_shown_as_its_recipient_sees_it_in_a_frame_that_belongs_
     ],
 )
 async def test_nothing_in_a_message_breaks_out_of_a_page(tmp_path: Path, content: Content) -> None:
-    async with api_with(tmp_path, (content, EVIL, TENANT)) as api, api.client(None) as client:
+    async with api_with(tmp_path, (content, EVIL, TENANT)) as api, api.client() as client:
         for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox/1/content"):
             page = Page(await client.get(path))
             assert not page.all("script")
@@ -142,7 +151,7 @@ async def test_nothing_in_a_message_breaks_out_of_a_page(tmp_path: Path, content
 
 
 async def test_a_page_may_style_itself_and_frame_the_message_and_nothing_else(tmp_path: Path) -> None:
-    async with api_with(tmp_path, sms("Hi")) as api, api.client(None) as client:
+    async with api_with(tmp_path, sms("Hi")) as api, api.client() as client:
         for path in ("/sandbox/outbox", "/sandbox/outbox/1"):
             answer = await client.get(path)
             (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
@@ -155,7 +164,7 @@ async def test_a_page_may_style_itself_and_frame_the_message_and_nothing_else(tm
 
 
 async def test_a_page_is_named_says_its_language_and_labels_what_has_no_words(tmp_path: Path) -> None:
-    async with api_with(tmp_path, *[sms("Hi")] * 26) as api, api.client(None) as client:
+    async with api_with(tmp_path, *[sms("Hi")] * 26) as api, api.client() as client:
         for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox?before=10"):
             page = Page(await client.get(path))
             assert [tag["lang"] for tag in page.all("html")] == ["en"]
@@ -166,7 +175,7 @@ async def test_a_page_is_named_says_its_language_and_labels_what_has_no_words(tm
 
 
 async def test_a_number_that_no_message_has_is_not_found(tmp_path: Path) -> None:
-    async with api_with(tmp_path, sms("Hi")) as api, api.client(None) as client:
+    async with api_with(tmp_path, sms("Hi")) as api, api.client() as client:
         for number in ("2", "0", "99999999999999999999", "x"):
             answer = await client.get(f"/sandbox/outbox/{number}")
             assert (answer.status_code, problem(answer)["code"]) == (404, "not-found")
@@ -176,7 +185,7 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 
 
 async def test_a_browser_is_told_on_a_page_what_a_program_is_told_as_a_problem(tmp_path: Path) -> None:
-    async with api_with(tmp_path) as api, api.client(None) as client:
+    async with api_with(tmp_path) as api, api.client() as client:
         for path, status in (("/2", 404), ("/x", 404), ("/2/content", 404), ("?channel=pigeon", 422)):
             answer = await client.get(f"/sandbox/outbox{path}", headers=BROWSER)
             page = Page(answer, status=status)
@@ -184,48 +193,85 @@ async def test_a_browser_is_told_on_a_page_what_a_program_is_told_as_a_problem(t
             assert [link["href"] for link in page.all("a")] == ["/sandbox/outbox"]
             assert "style-src 'sha256-" in answer.headers["content-security-policy"]
         problem(await client.get("/sandbox/outboxes", headers=BROWSER))
+    async with api_with(tmp_path / "other") as api, api.client(None) as client:
         problem(await client.get("/v1/types", headers=BROWSER))
-        far = await client.get("/sandbox/outbox", headers=BROWSER | {"via": "1.1 proxy"})
-        assert "API key" in Page(far, status=401).text
-        assert far.headers["www-authenticate"].startswith("Basic ")
+        stranger = await client.get("/sandbox/outbox", headers=BROWSER)
+        assert "API key" in Page(stranger, status=401).text
+        assert stranger.headers["www-authenticate"].startswith("Basic ")
 
 
 async def test_where_there_is_no_outbox_a_browser_is_sent_to_none() -> None:
-    async with running_api() as api, api.client(None) as client:
+    async with running_api() as api, api.client() as client:
         assert problem(await client.get("/sandbox/outbox", headers=BROWSER))["code"] == "not-found"
 
 
-@pytest.mark.parametrize(
-    "options,headers",
-    [
-        ({"base_url": "http://clarion.example.com"}, {}),  # a name elsewhere that points here
-        ({"base_url": "http://127.0.0.1.example.com:8025"}, {}),
-        ({}, {"x-forwarded-for": "203.0.113.7"}),
-        ({}, {"forwarded": "for=203.0.113.7"}),
-        ({}, {"host": ""}),
-    ],
-)
-async def test_whoever_does_not_sit_at_this_machine_needs_a_key(
-    tmp_path: Path, options: dict[str, str], headers: dict[str, str]
-) -> None:
-    async with api_with(tmp_path, sms("Hi")) as api, api.client(None, **options) as client:
-        for path in ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox/1/content"):
-            answer = await client.get(path, headers=headers)
+PATHS = ("/sandbox/outbox", "/sandbox/outbox/1", "/sandbox/outbox/1/content")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8025", "localhost", "[::1]:8025", "clarion.example.com", ""])
+async def test_whoever_has_neither_key_nor_session_sees_nothing_wherever_they_sit(tmp_path: Path, host: str) -> None:
+    """A proxy on the same machine asks under a local name, from a loopback address, for anybody."""
+    async with (
+        api_with(tmp_path, sms("Your code is 4711"), by_server=True) as api,
+        serving(api) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers={"host": host}) as client,
+    ):
+        for path in PATHS:
+            answer = await client.get(path)
             assert (answer.status_code, problem(answer)["code"]) == (401, "unauthenticated")
             assert answer.headers["www-authenticate"].startswith("Basic ")
+            assert "4711" not in answer.text
 
 
-async def test_a_peer_from_elsewhere_needs_a_key_whatever_name_it_asks_for(tmp_path: Path) -> None:
-    async with api_with(tmp_path, sms("Hi")) as api:
-        far = httpx.ASGITransport(api.door, client=("203.0.113.7", 4711))  # type: ignore[arg-type]  # ASGI, spelled otherwise
-        async with httpx.AsyncClient(transport=far, base_url="http://localhost:8025") as client:
-            assert (await client.get("/sandbox/outbox")).status_code == 401
+async def test_a_one_time_link_lets_one_browser_in(tmp_path: Path) -> None:
+    async with api_with(tmp_path, sms("Ours"), sms("Theirs", OTHER), by_server=True) as api, serving(api) as port:
+        link = "/sandbox/outbox/link/" + make_link(f"sandbox://{tmp_path}/sandbox.db", tenant_id=TENANT)
+        base_url = f"http://127.0.0.1:{port}"
+        async with httpx.AsyncClient(base_url=base_url) as first, httpx.AsyncClient(base_url=base_url) as second:
+            opened = await first.get(link)
+            cookie = opened.headers["set-cookie"]
+            assert [link["href"] for link in Page(opened).all("a")] == ["/sandbox/outbox"]
+            assert {part.strip() for part in cookie.split(";")[1:]} == {
+                *("HttpOnly", "SameSite=strict", "Path=/sandbox/outbox", "Max-Age=7200"),
+            }
+            page = Page(await first.get("/sandbox/outbox"))
+            assert ("Ours" in page.text, "Theirs" in page.text) == (True, False)
+            assert [(await first.get(path)).status_code for path in PATHS] == [200, 200, 200]
+            assert (await first.get("/sandbox/outbox/2")).status_code == 404
+
+            used = await second.get(link, headers=BROWSER)
+            assert "clarion outbox --link" in Page(used, status=410).text
+            assert "set-cookie" not in used.headers
+            assert (await second.get("/sandbox/outbox")).status_code == 401
+            assert (await first.get(link)).status_code == 200  # a page that is loaded again
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8025", "[::1]:8025", "[::1]", "LOCALHOST:1"])
-async def test_whoever_sits_at_this_machine_needs_none(tmp_path: Path, host: str) -> None:
+async def test_the_token_of_a_link_is_no_session_and_no_key(tmp_path: Path) -> None:
     async with api_with(tmp_path, sms("Hi")) as api, api.client(None) as client:
-        assert (await client.get("/sandbox/outbox", headers={"host": host})).status_code == 200
+        token = make_link(f"sandbox://{tmp_path}/sandbox.db", tenant_id=None)
+        assert (await client.get("/sandbox/outbox", headers={"cookie": f"clarion_outbox={token}"})).status_code == 401
+        assert (await client.get("/sandbox/outbox", auth=("", token))).status_code == 401
+        assert (await client.get("/sandbox/outbox/link/" + "0" * 64)).status_code == 410
+
+
+def test_links_and_sessions_expire_and_a_link_opens_once(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "sandbox.db")
+    try:
+        late = ledger.links.make(tenant_id=TENANT, lasts=timedelta(0))
+        assert ledger.links.exchange(late) is None
+        short = ledger.links.exchange(ledger.links.make(tenant_id=TENANT), lasts=timedelta(0))
+        assert short is not None
+        assert ledger.links.find_visitor(short) is None
+        link = ledger.links.make(tenant_id=None)
+        session = ledger.links.exchange(link)
+        assert session is not None
+        assert ledger.links.find_visitor(session) == Visitor(tenant_id=None)
+        assert ledger.links.exchange(link) is None
+        assert ledger.links.exchange(session) is None  # a session is not made longer by using it as a link
+        kept = (tmp_path / "sandbox.db-wal").read_bytes()
+        assert not [one for one in (late, short, link, session) if one.encode() in kept]
+    finally:
+        ledger.close()
 
 
 async def test_a_key_that_may_reveal_messages_shows_those_of_its_own_tenant(tmp_path: Path) -> None:

@@ -51,7 +51,12 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     probes.get_openapi,
 )
 
-PAGES: Final[Sequence[HTTPRouteHandler]] = (outbox.show_outbox, outbox.show_message, outbox.show_content)
+PAGES: Final[Sequence[HTTPRouteHandler]] = (
+    outbox.show_outbox,
+    outbox.open_link,
+    outbox.show_message,
+    outbox.show_content,
+)
 """For people, and only where the sandbox is in use."""
 
 WATCHING: Final[Sequence[HTTPRouteHandler]] = (probes.get_health, probes.get_metrics)

@@ -41,7 +41,7 @@ class Authentication:
             raise BrokenInvariant("a route has no contract")
         if contract.grant is None:
             return
-        caller = await self._access.check(_token(connection))
+        caller = await self._access.check(bearer_token(connection))
         if caller is None:
             raise Refusal(
                 HTTPStatus.UNAUTHORIZED,
@@ -73,7 +73,7 @@ def trace_of(connection: Connection) -> Trace:
     return trace
 
 
-def _token(connection: Connection) -> str:
+def bearer_token(connection: Connection) -> str:
     """Read the bearer token; anything else is an empty one, which is nobody's."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     return token if scheme.lower() == "bearer" else ""

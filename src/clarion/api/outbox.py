@@ -1,21 +1,21 @@
 """The sandbox's outbox in a browser: what was sent, as its recipient would see it. Only where the sandbox is in use.
 
-The pages show addresses and contents, so without a key they open only on this machine: the peer has a loopback address,
-the host that was asked for is a local name (which a page elsewhere that resolves its own name to this machine is not),
-and no header says that a proxy passed the request on. From elsewhere the browser asks for a password: an API key that
-may reveal messages, which shows its tenant's.
+The pages show addresses and contents, so nobody sees them without saying who they are, wherever they sit: a proxy on
+this machine makes everybody look local. Either a one-time link was opened in this browser, which then has a session for
+a while, or the browser is given an API key that may reveal messages, as the password that it asks for.
 """
 
 from base64 import b64decode
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import Annotated, Final
 
 import msgspec
 from litestar import MediaType, Response, get
-from litestar.params import PathParameter
+from litestar.datastructures import Cookie
+from litestar.params import FromPath, PathParameter
 
 from clarion.api import outbox_page
+from clarion.api.authentication import bearer_token
 from clarion.api.context import ApiContext, InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import Refusal, found
@@ -25,6 +25,7 @@ from clarion.client.wire import ROW_ID_MAX, Problem
 from clarion.domain.identity import Channel
 from clarion.sandbox import view
 from clarion.sandbox.ledger import SandboxMessage
+from clarion.sandbox.link import SESSION_LASTS
 
 PAGE_SIZE: Final = 25
 """As many as one looks through before searching."""
@@ -33,8 +34,8 @@ MessageNumber = Annotated[int, PathParameter(ge=0, le=ROW_ID_MAX - 1)]
 
 _PAGE: Final = Contract(tag="sandbox", grant=None, answer=None).opt
 _CHALLENGE: Final = {"www-authenticate": 'Basic realm="clarion sandbox", charset="UTF-8"'}
-_LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_SESSION: Final = "clarion_outbox"
+"""The cookie that has a browser's session."""
 
 
 class OutboxQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,6 +53,35 @@ async def show_outbox(request: AnyRequest, context: InjectedContext) -> Response
     page = await context.outbox.page(before=query.before, limit=PAGE_SIZE, tenant_id=tenant_id, channel=query.channel)
     html = outbox_page.list_page(page, channel=query.channel, before=query.before, page_size=PAGE_SIZE)
     return _html(html, csp=outbox_page.CSP)
+
+
+@get(f"{outbox_page.LINK_PATH}/{{token:str}}", opt=_PAGE, media_type=MediaType.HTML)
+async def open_link(token: FromPath[str], request: AnyRequest, context: InjectedContext) -> Response[str]:
+    """Let the browser in that opens a one-time link first.
+
+    It is answered with a page that leads on and not with a redirect: after a redirect from a link on another site the
+    browser would not send a cookie that is meant for this site only.
+    """
+    page = _html(outbox_page.let_in_page(), csp=outbox_page.CSP)
+    session = await context.outbox.exchange(token)
+    if session is not None:
+        cookie = Cookie(
+            key=_SESSION,
+            value=session,
+            path=outbox_page.PATH,
+            max_age=int(SESSION_LASTS.total_seconds()),
+            httponly=True,
+            samesite="strict",
+            secure=request.scope["scheme"] == "https",
+        )
+        page.set_cookie(cookie)
+    elif await context.outbox.find_visitor(request.cookies.get(_SESSION, "")) is None:
+        raise Refusal(
+            HTTPStatus.GONE,
+            "link-used-up",
+            "this link was opened before, or it is too old: `clarion outbox --link` makes another",
+        )
+    return page
 
 
 @get(f"{outbox_page.PATH}/{{number:int}}", opt=_PAGE, media_type=MediaType.HTML)
@@ -83,31 +113,20 @@ async def _find(request: AnyRequest, context: ApiContext, number: int) -> Sandbo
 
 
 async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
-    """Tell whose messages may be seen: all of them at this machine, else those of the key's tenant."""
-    if _is_local(request):
-        return None
-    caller = await context.access.check(_password(request.headers.get("authorization", "")))
+    """Tell whose messages may be seen: those of the session or of the key; None for everybody's."""
+    visitor = await context.outbox.find_visitor(request.cookies.get(_SESSION, ""))
+    if visitor is not None:
+        return visitor.tenant_id
+    caller = await context.access.check(bearer_token(request) or _password(request.headers.get("authorization", "")))
     if caller is None or not caller.may(Grant.REVEAL):
         raise Refusal(
             HTTPStatus.UNAUTHORIZED,
             "unauthenticated",
-            "give an API key with the role support or admin as the password, or open the page on the machine itself",
+            "open the link that `clarion outbox --link` prints, or give an API key with the role support or admin "
+            "as the password",
             headers=_CHALLENGE,
         )
     return caller.tenant_id
-
-
-def _is_local(request: AnyRequest) -> bool:
-    """Tell whether whoever asks sits at this machine."""
-    client = request.client
-    if client is None or any(name in request.headers for name in _FORWARDED):
-        return False
-    name = request.headers.get("host", "").lower()
-    bare = name if name.endswith("]") else name.rpartition(":")[0] or name
-    try:
-        return ip_address(client.host).is_loopback and bare in _LOCAL_NAMES
-    except ValueError:  # a socket of the file system has no address
-        return False
 
 
 def _password(header: str) -> str:

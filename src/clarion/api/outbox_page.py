@@ -15,6 +15,7 @@ from clarion.domain.identity import Channel
 from clarion.sandbox.ledger import OutboxPage, SandboxMessage
 
 PATH: Final = "/sandbox/outbox"
+LINK_PATH: Final = f"{PATH}/link"
 
 _STYLE: Final = """
 :root { color-scheme: light; --ink: #16302a; --soft: #52635d; --line: #d5ddd9; --paper: #fff; --ground: #f1f4f2;
@@ -112,6 +113,16 @@ def message_page(message: SandboxMessage) -> str:
     )
 
 
+def let_in_page() -> str:
+    """Write what leads from a one-time link to the messages, by itself and by hand."""
+    return _page(
+        title="Sandbox outbox",
+        head="<h1>Sandbox outbox</h1>",
+        body=f'<div class="empty"><p><a href="{PATH}">See the messages</a></p></div>',
+        more=f'<meta http-equiv="refresh" content="0; url={PATH}">',
+    )
+
+
 def problem_page(*, title: str, detail: str) -> str:
     """Write why there is nothing to see."""
     return _page(
@@ -190,10 +201,10 @@ def _time(message: SandboxMessage) -> str:
     return f'<time datetime="{message.called_at.isoformat()}">{message.called_at:%Y-%m-%d %H:%M:%S} UTC</time>'
 
 
-def _page(*, title: str, head: str, body: str) -> str:
+def _page(*, title: str, head: str, body: str, more: str = "") -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)} - Clarion</title><style>{_STYLE}</style></head>"
+        f"<title>{escape(title)} - Clarion</title>{more}<style>{_STYLE}</style></head>"
         f"<body><header>{head}</header><main>{body}</main></body></html>\n"
     )

@@ -56,7 +56,8 @@ def demo(
 
     def ready(url: str) -> None:
         if as_json:
-            print_json({"url": url, "tenant_id": school.TENANT, "key_file": str(key_path(settings))})
+            places = {"url": url, "tenant_id": school.TENANT, "key_file": str(key_path(settings))}
+            print_json(places | {"outbox": _outbox_link(settings, url)})
         else:
             _print_places(settings, url=url, token=token)
 
@@ -65,6 +66,17 @@ def demo(
         run_service(
             serve_platform(settings, host=host, opened=opened, channels=(), slots=None, workers=True, ready=ready)
         )
+
+
+def _outbox_link(settings: "Settings", url: str) -> str | None:
+    """Make a one-time link to what the school was sent, where the sandbox has it."""
+    from clarion.cli import school
+    from clarion.cli.outbox import link_to
+    from clarion.sandbox.provider import sandbox_url
+
+    if sandbox_url(settings.providers) is None:
+        return None
+    return link_to(settings, server=url, tenant_id=school.TENANT)
 
 
 def _print_places(settings: "Settings", *, url: str, token: str | None) -> None:
@@ -78,7 +90,7 @@ def _print_places(settings: "Settings", *, url: str, token: str | None) -> None:
     typer.echo("Clarion is running, with a small school in it. Ctrl-C stops it; the data stays.\n")
     print_pairs(
         [
-            ("outbox", f"{url}/sandbox/outbox"),
+            ("outbox", _outbox_link(settings, url)),
             ("API", f"{url}/openapi.json"),
             ("ready", f"{url}/ready"),
             ("API key", f"in {key_path(settings)}, for this user only"),

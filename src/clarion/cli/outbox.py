@@ -1,6 +1,6 @@
 """The sandbox's outbox in the terminal: what was sent, as its recipient would see it.
 
-Reads the sandbox's file only, and writes into it that somebody opened a message.
+Reads the sandbox's file only, and writes into it that somebody opened a message, and one-time links to the page.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import moment, print_json, print_pairs, print_table, say
+from clarion.cli.output import moment, print_json, print_line, print_pairs, print_table, say
+from clarion.cli.serve import HOST, PORT
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
@@ -31,6 +32,12 @@ def outbox(
     opened: Annotated[
         int | None, typer.Option(help="Have the sandbox report that this message was opened.", metavar="NUMBER")
     ] = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="Print a link that shows the outbox in a browser; it opens once.")
+    ] = False,
+    server: Annotated[
+        str, typer.Option(help="Where the server of such a link is reached.", metavar="URL")
+    ] = f"http://{HOST}:{PORT}",
     channel: Annotated[Channel | None, typer.Option(help="Of this channel only.")] = None,
     limit: Annotated[int, typer.Option(help=f"How many to show, {PAGE_MAX} at most.", min=1, max=PAGE_MAX)] = 20,
     before: Annotated[int | None, typer.Option(help="Go on behind this number.", metavar="NUMBER")] = None,
@@ -47,10 +54,15 @@ def outbox(
 
     import asyncio
 
-    from clarion.bootstrap import load_settings
+    from clarion.bootstrap import load_settings, require_home
 
     settings = load_settings()
     whose = tenant or settings.tenant
+    if link:
+        require_home(settings)
+        made = link_to(settings, server=server, tenant_id=whose)
+        print_line(made, {"link": made}, as_json=as_json)
+        return
     if opened is not None:
         _tell_opened(opened, new=asyncio.run(_report_opened(settings, opened, whose)), as_json=as_json)
         return
@@ -115,6 +127,14 @@ async def _found(outbox: "Outbox | None", number: int, tenant_id: str | None, *,
             f"the outbox has no message {number}", field=option_name, hint="`clarion outbox` lists the numbers"
         )
     return message
+
+
+def link_to(settings: "Settings", *, server: str, tenant_id: str | None) -> str:
+    """Make a one-time link to the outbox, as a browser takes it."""
+    from clarion.sandbox.provider import make_link
+
+    token = make_link(outbox_url(settings), tenant_id=tenant_id)
+    return f"{server.rstrip('/')}/sandbox/outbox/link/{token}"
 
 
 def outbox_url(settings: "Settings") -> str:

@@ -5,7 +5,7 @@ contents in the clear, so only this user may read the file. It survives a kill o
 would cost a flush for every call.
 
 What became of accepted messages lies beside them until the postman has brought it to whoever sent them, with the secret
-that signs it.
+that signs it. Who may see the outbox in a browser lies there too (`link`).
 
 Synchronous; whoever uses it decides in which thread.
 """
@@ -27,6 +27,7 @@ from clarion.domain.content import Content
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BadConfiguration
+from clarion.sandbox import link
 
 BUSY_TIMEOUT: Final = timedelta(seconds=5)
 """For another process to end its transaction, which is one insert."""
@@ -83,9 +84,6 @@ select id from call
 where idempotency_key = ? and outcome = 'accepted' and called_at > ?
 order by id limit 1
 """
-
-# Days since noon in Greenwich on 24 November 4714 BC, of which 2440587.5 had passed when 1970 began.
-_NOW: Final = "select cast(round((julianday('now') - 2440587.5) * 86400000) as integer)"
 
 _PAGE: Final = """
 select id, called_at, outcome, idempotency_key, tenant_id, message_id, channel, destination, content, attempt,
@@ -204,6 +202,7 @@ class Ledger:
                 f"the sandbox's file {path} cannot be used ({error})",
                 hint="name a file that this user may write, on a disk with space",
             ) from None
+        self.links = link.Links(self._connection)
 
     def close(self) -> None:
         """Close the file."""
@@ -302,7 +301,7 @@ class Ledger:
 
     def _now(self) -> datetime:
         """Return the time by the database's own clock; exact to a millisecond."""
-        (milliseconds,) = self._connection.execute(_NOW).fetchone()
+        (milliseconds,) = self._connection.execute(link.NOW).fetchone()
         return _EPOCH + timedelta(milliseconds=milliseconds)
 
     def _insert(self, entry: Entry, called_at: datetime, dedupe: timedelta | None) -> str | None:
@@ -354,7 +353,7 @@ def _connect(path: Path, busy_timeout: timedelta) -> sqlite3.Connection:
     try:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
-        connection.executescript(_SCHEMA)
+        connection.executescript(_SCHEMA + link.SCHEMA)
     except sqlite3.Error:
         connection.close()
         raise

@@ -17,6 +17,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,7 @@ from clarion.ports.track import ProviderEvent
 from clarion.sandbox import report
 from clarion.sandbox.fault import Fault, Options, outcome_of
 from clarion.sandbox.ledger import Ending, Entry, Ledger, OutboxPage, Receipt, SandboxMessage, WaitingReceipt
+from clarion.sandbox.link import Visitor
 
 RECEIPT_AFTER: Final = timedelta(seconds=1)
 """From the reply to the receipt: short for a person who waits, and long enough for the reply to be stored first."""
@@ -169,6 +171,14 @@ class Outbox:
         """Have a receipt brought for a message of the outbox; False where it has been or will be brought already."""
         return await self._runner.run(partial(self._ledger.add_receipt, message, status))
 
+    async def exchange(self, link: str) -> str | None:
+        """Give a browser's session for a one-time link; None where the link opens nothing any more."""
+        return await self._runner.run(partial(self._ledger.links.exchange, link))
+
+    async def find_visitor(self, session: str) -> Visitor | None:
+        """Say what the holder of a session may see; None where there is no such session now."""
+        return await self._runner.run(partial(self._ledger.links.find_visitor, session))
+
     async def close(self) -> None:
         """Close the file."""
         await self._runner.run(self._ledger.close)
@@ -185,6 +195,13 @@ def open_outbox(url: str) -> Outbox:
     """Open the outbox of the account that a URL names, also while others write to it."""
     path, _ = _parse(url)
     return Outbox(Ledger(path))
+
+
+def make_link(url: str, *, tenant_id: str | None) -> str:
+    """Make the token of a one-time link to the outbox of the account that a URL names."""
+    path, _ = _parse(url)
+    with closing(Ledger(path)) as ledger:
+        return ledger.links.make(tenant_id=tenant_id)
 
 
 def sandbox_url(providers: Mapping[str, str]) -> str | None:
