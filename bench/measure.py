@@ -21,7 +21,7 @@ from clarion.ports.provider import EVERY_CHANNEL, Provider
 from clarion.workers import loop
 from clarion.workers.supervisor import open_pump
 
-DEFINITIONS = Path(__file__).parent.parent / "definitions"
+DEFINITIONS = Path(__file__).parent.parent / "src/clarion/cli/definitions"
 
 MANY_SLOTS = 1000
 """The most that `clarion work` takes by itself, given from the start instead of grown."""

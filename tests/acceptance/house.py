@@ -24,7 +24,8 @@ from clarion.adapters.host import HostClock
 from clarion.sandbox.ledger import Ledger, SandboxMessage
 
 PROGRAM = Path(sys.executable).with_name("clarion")
-DEFINITIONS = Path(__file__).parents[2] / "definitions"
+ROOT = Path(__file__).parents[2]
+DEFINITIONS = ROOT / "src/clarion/cli/definitions"
 
 PATIENCE = 30.0
 """Seconds: ten times what a step takes on a machine that is busy with other tests; only a failure waits so long."""
@@ -141,7 +142,7 @@ class House:
             text=True,
             timeout=2 * PATIENCE,
             check=False,
-            cwd=DEFINITIONS.parent,
+            cwd=ROOT,
         )
 
     def ask(self, *arguments: str, off_by: timedelta = timedelta()) -> Any:
@@ -178,7 +179,7 @@ class House:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 text=True,
-                cwd=DEFINITIONS.parent,
+                cwd=ROOT,
             )
         try:
             yield Served(process, token=self.token, log=log)

@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from tests.acceptance.house import DEFINITIONS, PATIENCE, PROGRAM, Answer, House, until
+from tests.acceptance.house import PATIENCE, PROGRAM, Answer, House, until
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def printing_demo(house: House) -> Iterator[list[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        cwd=DEFINITIONS.parent,
+        cwd=house.home.parent,  # any folder will do
     )
     assert process.stdout is not None
     lines: list[str] = []
@@ -90,6 +90,7 @@ def test_everything_that_the_demo_prints_can_be_used_as_it_stands(tmp_path: Path
             assert request(url).status == 200
         (token,) = re.findall(r"^  (clarion_\w+)$", text, flags=re.MULTILINE)
         assert request(urls[0]._replace(path="/v1/types"), token=token).status == 200
+        assert text.count("clarion_") == 1  # one key, in one place
         shell = "curl() { printf '%s\\n' \"$@\"; }\n" + lines[-1]  # what curl would be given by the shell
         given = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout.splitlines()
         url, key, kind, body = urlsplit(given[1]), given[3], given[5], given[7]

@@ -13,7 +13,7 @@ EDIT = "UPDATE schema_step SET checksum = 'other'"
 COMMANDS = {
     "migrate": ["migrate"],
     "check": ["check"],
-    "demo": ["demo", "--only-seed", "--definitions", str(Path(__file__).parents[2] / "definitions")],
+    "demo": ["demo", "--only-seed"],
     "serve": ["serve", "--port", "0"],
     "work": ["work"],
     "send": ["send", "welcome", "--to", "user:parent-1", "--tenant", "school"],

@@ -50,7 +50,7 @@ def clarion(
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installation with one tenant and one published type, for making copies of."""
     home = tmp_path_factory.mktemp("model") / "home"
-    for command in (("migrate",), ("tenants", "create", "school"), ("publish", "definitions/welcome")):
+    for command in (("migrate",), ("tenants", "create", "school"), ("publish", "src/clarion/cli/definitions/welcome")):
         done = clarion(*command, home=home)
         assert done.returncode == 0, done
     return home
@@ -241,7 +241,7 @@ def test_a_file_of_data_that_cannot_be_read_as_json_is_one_line(
 
 @pytest.mark.parametrize("levels", [40, 800, 5000])
 def test_a_definition_that_is_nested_too_deeply_is_one_line(home: Path, tmp_path: Path, levels: int) -> None:
-    folder = shutil.copytree(ROOT / "definitions/welcome", tmp_path / "deep")
+    folder = shutil.copytree(ROOT / "src/clarion/cli/definitions/welcome", tmp_path / "deep")
     with (folder / "definition.toml").open("a") as file:
         file.write(f"deep = {'[' * levels}1{']' * levels}\n")
     refused(clarion("publish", str(folder), home=home), code=2)

@@ -153,7 +153,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
             await work(platform, calls=4)
 
     asyncio.run(make())
-    said(home, f"publish {ROOT}/definitions/welcome")
+    said(home, f"publish {ROOT}/src/clarion/cli/definitions/welcome")
     said(home, f"{SEND} --to kim@example.com --entity child:{CHILD}")
     sent = said(home, f"{SEND} --to sam@example.com --entity child:{CHILD}")
     for name in ("unknown", "unknown+2"):

@@ -37,7 +37,7 @@ from clarion.testing.store import SqliteInMemory
 from clarion.testing.vault import SeededVault
 from clarion.workers.janitor import Janitor
 
-DEFINITIONS = Path(__file__).parents[2] / "definitions"
+DEFINITIONS = Path(__file__).parents[2] / "src/clarion/cli/definitions"
 TENANT = "school"
 TRACE = Trace(correlation_id="c-1")
 STAFF = UUID("6f1c2c7e-0000-4000-8000-0000000000aa")

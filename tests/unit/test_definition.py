@@ -12,7 +12,7 @@ from clarion.domain.outgoing import UncertainPolicy
 from clarion.errors import InvalidInput
 from clarion.ports.renderer import Definition
 
-DEMO = Path(__file__).parents[2] / "definitions"
+DEMO = Path(__file__).parents[2] / "src/clarion/cli/definitions"
 MINIMAL = 'key = "a"\ntitle = "A"\nchannels = ["sms"]\n'
 
 

@@ -14,7 +14,7 @@ from clarion.operations.types import Types
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 
-SAMPLES = Path(__file__).parents[2] / "definitions"
+SAMPLES = Path(__file__).parents[2] / "src/clarion/cli/definitions"
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import typer
 from clarion.cli import option
 from clarion.cli.output import called_as, print_json, print_pairs
 from clarion.cli.serve import HOST, PORT, Host, Port, serve_platform
-from clarion.errors import InvalidInput
 
 if TYPE_CHECKING:
     from clarion.bootstrap import Settings
@@ -17,25 +16,18 @@ JSON = "-H 'Content-Type: application/json'"
 BODY = '{"type": "welcome", "to": [{"user": "parent-3"}], "data": {"name": "Nora"}}'
 """What the printed request over HTTP sends, and as what."""
 
+TUTORIAL = "docs/tutorial/demo.md"
+"""Named where it is there: in a clone."""
+
 
 def demo(
     *,
     host: Host = HOST,
     port: Port = PORT,
-    definitions: Annotated[
-        Path, typer.Option(help="The folder with the sample notifications.", metavar="FOLDER")
-    ] = Path("definitions"),
     only_seed: Annotated[bool, typer.Option("--only-seed", help="Put the school in, and serve nothing.")] = False,
     as_json: option.Json = False,
 ) -> None:
     """Start Clarion with a small school in it: API, workers, sandbox. Ctrl-C stops it; the data stays."""
-    if not definitions.is_dir():
-        raise InvalidInput(
-            f"there is no folder {str(definitions)!r} here",
-            field="--definitions",
-            hint="start the demo in the clone's folder, or name the folder with the sample notifications",
-        )
-
     import asyncio
 
     from clarion.bootstrap import load_settings
@@ -44,7 +36,7 @@ def demo(
 
     settings, token = load_settings(), None
     if only_seed:
-        token = asyncio.run(seed(settings, definitions))
+        token = asyncio.run(seed(settings))
         if as_json:
             print_json({"tenant_id": school.TENANT, "key_file": str(key_path(settings)), "new": token is not None})
         else:
@@ -62,9 +54,11 @@ def demo(
             _print_places(settings, url=url, token=token)
 
     with listen(host, port) as opened:  # before anything is made, which would be for nothing if the port is in use
-        token = asyncio.run(seed(settings, definitions))
+        token = asyncio.run(seed(settings))
         run_service(
-            serve_platform(settings, host=host, opened=opened, channels=(), slots=None, workers=True, ready=ready)
+            serve_platform(
+                settings, host=host, opened=opened, channels=(), slots=None, workers=True, ready=ready, quiet=True
+            )
         )
 
 
@@ -93,13 +87,13 @@ def _print_places(settings: "Settings", *, url: str, token: str | None) -> None:
             ("outbox", _outbox_link(settings, url)),
             ("API", f"{url}/openapi.json"),
             ("ready", f"{url}/ready"),
-            ("API key", f"in {key_path(settings)}, for this user only"),
             ("data", settings.home or "where CLARION_STORE says"),
-            ("tutorial", "docs/tutorial/demo.md"),
+            ("API key", None if token else f"in {key_path(settings)}, for this user only"),
+            ("tutorial", TUTORIAL if Path(TUTORIAL).is_file() else None),
         ]
     )
     if token is not None:
-        typer.echo(f"\nThe API key, shown this once:\n\n  {token}")
+        typer.echo(f"\nThe API key, shown this once; {key_path(settings)} keeps it for this user only:\n\n  {token}")
     clarion, key = called_as(), shlex.quote(str(key_path(settings)))
     commands = [
         f"""{clarion} send welcome --to user@example.com --data '{{"name": "you"}}'""",

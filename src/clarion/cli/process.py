@@ -80,9 +80,13 @@ def listen(host: str, port: int, *, host_option: str = "--host", port_option: st
     return opened
 
 
-def set_up_logs(platform: Platform) -> None:
-    """Send this process's logs to standard error: lines for a person at a terminal, JSON for everything else."""
-    logs.set_up(correlation_id=str(platform.ids.new_guid()), json_lines=not sys.stderr.isatty())
+def set_up_logs(platform: Platform, *, quiet: bool = False) -> None:
+    """Send this process's logs to standard error: lines for a person at a terminal, JSON for everything else.
+
+    A quiet process leaves out what is as it should be, such as every request that was answered.
+    """
+    level = logging.WARNING if quiet else logging.INFO
+    logs.set_up(correlation_id=str(platform.ids.new_guid()), json_lines=not sys.stderr.isatty(), level=level)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # that it starts and stops, we say ourselves
 
 

@@ -22,8 +22,11 @@ from clarion.ports.catalog import Role
 KEY_FILE = "demo-api-key"
 ACTOR = "demo"
 
+DEFINITIONS = Path(__file__).parent / "definitions"
+"""The sample notifications, which are part of the package."""
 
-async def seed(settings: Settings, definitions: Path) -> str | None:
+
+async def seed(settings: Settings) -> str | None:
     """Make the school unless it is there; return its new API key, or None where there was one."""
     with progress("preparing") as step:
         step("database")
@@ -34,7 +37,7 @@ async def seed(settings: Settings, definitions: Path) -> str | None:
             await platform.dispatcher.ensure_tenant(school.TENANT, actor=acting())
             session = await open_session(platform, tenant=school.TENANT)
             publisher = Publisher(catalog=session.store, renderer=platform.renderer)
-            await publisher.publish(school.TENANT, folder=definitions, actor=session.actor, progress=step)
+            await publisher.publish(school.TENANT, folder=DEFINITIONS, actor=session.actor, progress=step)
             step("people")
             people = People(catalog=session.store, dispatcher=platform.dispatcher, keyring=platform.keyring)
             await people.put(school.TENANT, [*school.PARENTS, *school.EMPLOYEES], trace=session.trace)

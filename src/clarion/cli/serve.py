@@ -154,8 +154,12 @@ async def serve_platform(
     slots: int | None,
     workers: bool,
     ready: Callable[[str], None],
+    quiet: bool = False,
 ) -> None:
-    """Serve an installation on an open port until told to stop; `ready` is called with the URL once it answers."""
+    """Serve an installation on an open port until told to stop; `ready` is called with the URL once it answers.
+
+    A `quiet` one logs only what somebody should look at.
+    """
     from clarion.api.app import create_app
     from clarion.api.metrics import Metrics
     from clarion.api.pulse import Pulse
@@ -182,7 +186,7 @@ async def serve_platform(
         supervisor = Supervisor(
             platform, wake_up=wake_up, channels=served, slots=slots, observe=metrics.observe_call, failed=pulse.note
         )
-        set_up_logs(platform)
+        set_up_logs(platform, quiet=quiet)
         await look_at_clock(platform)
         await run_until_told(
             server=Server(server_config(app), ready=lambda: ready(url)),
