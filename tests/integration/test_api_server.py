@@ -191,19 +191,3 @@ async def test_a_slow_caller_is_not_taken_for_a_slow_store(monkeypatch: pytest.M
         writer.write(body)
         assert (await reader.read()).startswith(b"HTTP/1.1 202 ")
         writer.close()
-
-
-async def test_beyond_so_many_connections_a_request_is_sent_away_with_a_problem(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
-    api = await seeded_api()
-    ask = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
-    async with serving(api) as port:
-        _, idle = await asyncio.open_connection("127.0.0.1", port)
-        refused = await exchange(port, ask)
-        assert refused.startswith(b"HTTP/1.1 503 ")
-        assert b"content-type: application/problem+json\r\n" in refused
-        assert b'"code":"overloaded"' in refused
-        idle.close()
-        await idle.wait_closed()

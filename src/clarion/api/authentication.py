@@ -20,6 +20,9 @@ CALLER: Final = "caller"
 TRACE: Final = "trace"
 """The names under which a request's state has its caller, and what ties it to others."""
 
+RECOGNISE: Final = "recognise"
+"""The name under which a request's state has what tells the server that its sender is no stranger."""
+
 _CHALLENGE: Final = {"www-authenticate": 'Bearer realm="clarion"'}
 
 Connection = ASGIConnection[Any, Any, Any, Any]  # the framework's user, session and state, which are not used here
@@ -55,6 +58,14 @@ class Authentication:
                 f"a key with the role {caller.role} may not {contract.grant}", hint=f"use a key with the role {roles}"
             )
         connection.scope["state"][CALLER] = caller
+        recognise(connection)
+
+
+def recognise(connection: Connection) -> None:
+    """Tell the server that whoever sent this request showed a key, a session or a signature that holds."""
+    tell = connection.scope["state"].get(RECOGNISE)
+    if tell is not None:
+        tell()
 
 
 def caller_of(connection: Connection) -> Caller:

@@ -35,7 +35,6 @@ class ApiContext:
         self.access = Access(platform.store, clock=platform.clock)
         self.operations = Operations(platform, wake=wake)
         self.open_outbox: Outbox | None = None
-        self.receipts_open = 0
 
     @property
     def outbox(self) -> Outbox:

@@ -22,6 +22,7 @@ from structlog.contextvars import bound_contextvars
 from clarion.api import problem
 from clarion.api.authentication import CALLER, TRACE
 from clarion.api.metrics import Metrics
+from clarion.api.reading import BODIES, Bodies
 from clarion.dispatch.request import Trace
 from clarion.errors import StoreUnreachable
 from clarion.ports.clock import Clock, Ids
@@ -38,6 +39,13 @@ HEADERS_BYTES_MAX: Final = 16 * 1024
 
 CROWDED: Final = "crowded"
 """The key in a request's state that says that its server has too many connections."""
+
+NEVER_CROWDED: Final = "/health"
+"""Answered however many others are being served: a process that does not answer it is restarted."""
+
+CLOSING: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
+"""After these the connection is closed: whoever gets them holds it without having shown who they are, or sends a body
+that nobody reads."""
 
 CORRELATION: Final = "x-correlation-id"
 
@@ -70,6 +78,7 @@ class Door:
         self._clock = clock
         self._ids = ids
         self._open = 0
+        self._bodies = Bodies()
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
         """Open what the application needs, and close it; a server does this by itself."""
@@ -81,7 +90,8 @@ class Door:
             await self.app(scope, receive, send)
             return
         trace = self._trace(scope)
-        scope.setdefault("state", {})[TRACE] = trace
+        state = scope.setdefault("state", {})
+        state[TRACE], state[BODIES] = trace, self._bodies
         started = self._clock.monotonic()
         answer = Answer(scope, receive, send, trace)
         with bound_contextvars(correlation_id=trace.correlation_id):
@@ -104,12 +114,12 @@ class Door:
                 "headers-too-large",
                 f"send at most {HEADERS_BYTES_MAX // 1024} kB of headers",
             )
-        if self._open >= REQUESTS_MAX or scope["state"].get(CROWDED):
+        if scope["path"] != NEVER_CROWDED and (self._open >= REQUESTS_MAX or scope["state"].get(CROWDED)):
             return problem.Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "overloaded",
                 "too many requests are being served: try again in a moment",
-                headers={"retry-after": "1"},
+                headers={"retry-after": "1", "connection": "close"},
             )
         return None
 
@@ -192,7 +202,8 @@ class Answer:
         if message["type"] == "http.response.start":
             self._begun = True
             self.status = int(message["status"])
-            message["headers"] = _completed(message["headers"], self._scope, self._trace)
+            headers = _completed(message["headers"], self._scope, self._trace)
+            message["headers"] = [*headers, (b"connection", b"close")] if self.status in CLOSING else headers
         await self._send(message)
 
     def _start_clock(self) -> None:

@@ -15,7 +15,7 @@ from litestar.datastructures import Cookie
 from litestar.params import FromPath, PathParameter
 
 from clarion.api import outbox_page
-from clarion.api.authentication import bearer_token
+from clarion.api.authentication import bearer_token, recognise
 from clarion.api.context import ApiContext, InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import Refusal, found
@@ -116,6 +116,7 @@ async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
     """Tell whose messages may be seen: those of the session or of the key; None for everybody's."""
     visitor = await context.outbox.find_visitor(request.cookies.get(_SESSION, ""))
     if visitor is not None:
+        recognise(request)
         return visitor.tenant_id
     caller = await context.access.check(bearer_token(request) or _password(request.headers.get("authorization", "")))
     if caller is None or not caller.may(Grant.REVEAL):
@@ -126,6 +127,7 @@ async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
             "as the password",
             headers=_CHALLENGE,
         )
+    recognise(request)
     return caller.tenant_id
 
 

@@ -5,6 +5,8 @@ A request that cannot be read is 400, one that can be read and cannot be accepte
 
 import asyncio
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -14,6 +16,8 @@ from litestar import Request
 from litestar.exceptions import InternalServerException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
+from clarion.api.authentication import CALLER
+from clarion.api.crowd import Crowd, source_of
 from clarion.api.problem import Refusal
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
@@ -28,8 +32,40 @@ BODY_TIME_MAX: Final = timedelta(seconds=20)
 _KEY: Final = re.compile(rf"[\x20-\x7e]{{1,{IDEMPOTENCY_KEY_MAX}}}", re.ASCII)
 _PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
 
+BODIES: Final = "bodies"
+"""The name under which a request's state has the bodies that are still to come."""
+
+BODIES_MAX: Final = 500
+"""Of callers at once, half of them of one tenant: half of all requests that are served, so that others find room."""
+
+STRANGE_BODIES_MAX: Final = 20
+"""Of senders without an API key, half of them of one source. They are read to their end before they can be refused."""
+
 AnyRequest = Request[Any, Any, Any]  # the framework's user, auth and state, which are not used here
 S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Bodies:
+    """The bodies of all requests that have not come to their end, by who sends them."""
+
+    def __init__(self) -> None:
+        """Wait for none."""
+        self._of_callers: Crowd[asyncio.Timeout] = Crowd(places=BODIES_MAX)
+        self._of_strangers: Crowd[asyncio.Timeout] = Crowd(places=STRANGE_BODIES_MAX)
+
+    @contextmanager
+    def waiting(self, request: AnyRequest, timer: asyncio.Timeout) -> Iterator[None]:
+        """Wait for one more; where there is no room for it, the one that has to leave is out of time now."""
+        caller = request.scope["state"].get(CALLER)
+        crowd = self._of_strangers if caller is None else self._of_callers
+        source = source_of(request.scope["client"]) if caller is None else caller.tenant_id
+        late = crowd.enter(source, timer)
+        if late is not None:
+            late.reschedule(0)  # of the loop's clock, which is past
+        try:
+            yield
+        finally:
+            crowd.leave(source, timer)
 
 
 async def read_body(request: AnyRequest, shape: type[S]) -> S:
@@ -52,8 +88,9 @@ async def read_bytes(request: AnyRequest) -> bytes:
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "send the body without a content-encoding"
         )
     try:
-        async with asyncio.timeout(BODY_TIME_MAX.total_seconds()):
-            return await request.body()
+        async with asyncio.timeout(BODY_TIME_MAX.total_seconds()) as timer:
+            with request.scope["state"][BODIES].waiting(request, timer):
+                return await request.body()
     except TimeoutError:
         raise Refusal(HTTPStatus.REQUEST_TIMEOUT, "too-slow", "the body came too slowly: send it again") from None
     except InternalServerException:  # what the framework raises where the caller hung up

@@ -10,6 +10,7 @@ from litestar import post
 from litestar.params import FromPath
 
 from clarion.api import example
+from clarion.api.authentication import recognise
 from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract, Header
 from clarion.api.problem import Refusal
@@ -20,10 +21,6 @@ from clarion.ports.provider import Reporter
 
 BYTES_MAX: Final = 1024 * 1024
 """A thousand events take less than half of it."""
-
-REQUESTS_MAX: Final = 20
-"""At once. A request without an API key is read to the end of its body before it can be refused, so there are few of
-them: callers who have a key must find room."""
 
 
 @post(
@@ -58,19 +55,10 @@ async def take_receipts(account: FromPath[str], request: AnyRequest, context: In
         raise Refusal(
             HTTPStatus.NOT_FOUND, "not-found", "nobody reports here: check the account's name at the end of the path"
         )
-    if context.receipts_open >= REQUESTS_MAX:
-        raise Refusal(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            "overloaded",
-            "too many receipts are being taken: send them again in a moment",
-            headers={"retry-after": "1"},
-        )
-    context.receipts_open += 1
-    try:
-        body = await read_bytes(request)
-    finally:
-        context.receipts_open -= 1
-    reports = await reporter.read_reports(account, request.headers, body, now=context.platform.clock.now())
+    now = context.platform.clock.now()
+    reporter.check_headers(request.headers, now=now)
+    reports = await reporter.read_reports(account, request.headers, await read_bytes(request), now=now)
+    recognise(request)
     for tenant_id in reports:
         await context.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored
     kept = 0

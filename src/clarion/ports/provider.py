@@ -63,6 +63,13 @@ class Probed(Protocol):
 class Reporter(Protocol):
     """An account whose provider reports back."""
 
+    def check_headers(self, headers: Mapping[str, str], *, now: datetime) -> None:
+        """Raise SignatureRefused where the headers alone show that a request is not the provider's.
+
+        It is asked before the body is read, so that whoever does not even look like the provider is not waited for.
+        """
+        ...
+
     async def read_reports(
         self, account: str, headers: Mapping[str, str], body: bytes, *, now: datetime
     ) -> Mapping[str, Sequence[ProviderEvent]]:

@@ -105,6 +105,10 @@ class SandboxProvider:
             await asyncio.sleep(delay.total_seconds())
         return outcome_of(fault, delivery_id=delivery_id)
 
+    def check_headers(self, headers: Mapping[str, str], *, now: datetime) -> None:
+        """Refuse what has no signature of the sandbox's kind, or one of another time."""
+        signature.check_headers(headers, now=now)
+
     async def read_reports(
         self, account: str, headers: Mapping[str, str], body: bytes, *, now: datetime
     ) -> Mapping[str, Sequence[ProviderEvent]]:

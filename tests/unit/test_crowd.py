@@ -1,0 +1,66 @@
+"""Places that strangers share: who gets in, and who has to leave for them."""
+
+import pytest
+
+from clarion.api.crowd import Crowd, source_of
+
+
+def test_whoever_takes_many_places_takes_them_from_themselves() -> None:
+    crowd: Crowd[str] = Crowd(places=6)
+    assert [crowd.enter("a", guest) for guest in ("a1", "a2", "a3")] == [None, None, None]
+    assert [crowd.enter("a", guest) for guest in ("a4", "a5")] == ["a1", "a2"]  # half is three
+    assert [crowd.enter("b", guest) for guest in ("b1", "b2")] == [None, None]
+    assert crowd.enter("c", "c1") is None
+    assert crowd.enter("d", "d1") == "a3"  # every place is taken, and nobody has more than `a`
+    assert not crowd.is_full()
+
+
+def test_where_every_source_has_one_place_the_oldest_leaves() -> None:
+    crowd: Crowd[str] = Crowd(places=3)
+    for guest in "abc":
+        crowd.enter(guest, guest)
+    assert [crowd.enter(guest, guest) for guest in "def"] == ["a", "b", "c"]
+
+
+def test_whoever_is_recognised_stays_and_counts() -> None:
+    crowd: Crowd[str] = Crowd(places=3)
+    for guest in ("a1", "a2", "a3"):
+        crowd.enter("a", guest)
+        crowd.recognise("a", guest)
+    assert not crowd.is_full()
+    assert crowd.enter("b", "b1") is None  # nobody can be asked to leave for it
+    assert crowd.is_full()
+    assert crowd.enter("c", "c1") == "b1"
+    crowd.leave("a", "a1")
+    assert not crowd.is_full()
+
+
+def test_one_that_had_to_leave_frees_its_place_once() -> None:
+    crowd: Crowd[str] = Crowd(places=2)
+    crowd.enter("a", "a1")
+    crowd.enter("b", "b1")
+    assert crowd.enter("c", "c1") == "a1"
+    crowd.leave("a", "a1")
+    crowd.recognise("a", "a1")  # too late
+    crowd.leave("a", "a1")
+    assert crowd.enter("d", "d1") == "b1"
+
+
+@pytest.mark.parametrize(
+    "host,other,are_one",
+    [
+        ("203.0.113.7", "203.0.113.7", True),
+        ("203.0.113.7", "203.0.113.8", False),
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),  # one subscriber has all of these
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:203.0.113.7", "203.0.113.7", True),
+        ("::ffff:203.0.113.7", "::ffff:203.0.113.8", False),
+        ("a name", "another", False),
+    ],
+)
+def test_a_source_is_an_address_and_of_ipv6_a_network(host: str, other: str, are_one: bool) -> None:
+    assert (source_of((host, 1)) == source_of((other, 2))) is are_one
+
+
+def test_whoever_comes_without_an_address_shares_one_source() -> None:
+    assert source_of(None) == source_of(None)
