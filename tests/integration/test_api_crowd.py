@@ -234,3 +234,35 @@ async def test_bodies_of_one_tenant_that_never_end_take_no_place_from_another(
         for peer in endless[:3]:
             assert (await peer.rest()).startswith(b"HTTP/1.1 408 ")
         assert (await (await connect(stack, port)).ask(request(api, "/v1/types")))[0] == 200
+
+
+@pytest.mark.parametrize("host", ["a:b", "a:99999", "a:-1", "a b", "a/b", "[::1", "::1", "a@b", "[::1]:b"])
+async def test_a_host_that_is_none_is_refused(host: str) -> None:
+    """`Host: a:b` was answered 500."""
+    api = await seeded_api()
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(serving(api))
+        peer = await connect(stack, port)
+        for path in ("/health", "/v1/nothing"):
+            status, said = await peer.ask(f"GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
+            assert (status, msgspec.json.decode(said)["code"]) == (400, "malformed")
+
+
+@pytest.mark.parametrize("lines", ["", "host: a\r\nhost: a\r\n"])
+async def test_a_request_has_one_host(lines: str) -> None:
+    api = await seeded_api()
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(serving(api))
+        peer = await connect(stack, port)
+        assert (await peer.ask(f"GET /health HTTP/1.1\r\n{lines}\r\n".encode()))[0] == 400
+
+
+@pytest.mark.parametrize("host", ["a", "a:1", "a:", "127.0.0.1:65535", "[::1]:8025", "[2001:db8::1]", "x.example.", ""])
+async def test_a_host_is_a_name_or_an_address_with_or_without_a_port(host: str) -> None:
+    api = await seeded_api()
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(serving(api))
+        peer = await connect(stack, port)
+        assert (await peer.ask(f"GET /health HTTP/1.1\r\nhost: {host}\r\n\r\n".encode()))[0] == 200
+        old = await connect(stack, port)
+        assert (await old.ask(b"GET /health HTTP/1.0\r\n\r\n"))[0] == 200

@@ -52,6 +52,9 @@ CORRELATION: Final = "x-correlation-id"
 QUIET: Final = frozenset({"/health", "/ready", "/metrics"})
 """Probes ask for these every few seconds, so only their errors are logged."""
 
+PORT_MAX: Final = 65_535
+
+_HOST: Final = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?")
 _CORRELATION_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -108,6 +111,13 @@ class Door:
 
     def _refusal(self, scope: HTTPScope) -> problem.Refusal | None:
         """Say why a request is refused before it reaches the application, or None."""
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if not _is_host(hosts, http_version=scope["http_version"]):
+            return problem.Refusal(
+                HTTPStatus.BAD_REQUEST,
+                "malformed",
+                "the Host header names no host: send it once, as the name that you connect to and, if need be, a port",
+            )
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADERS_BYTES_MAX:
             return problem.Refusal(
                 HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -217,6 +227,14 @@ class Answer:
         if not self._begun and self._giving_up is None:
             log.warning("a request failed", code=_LATE.code, error=str(_LATE))
             self._giving_up = asyncio.get_running_loop().create_task(self.refuse(_LATE))  # awaited by `within`
+
+
+def _is_host(hosts: list[bytes], *, http_version: str) -> bool:
+    """Tell whether the Host headers of a request are as RFC 9112 wants them: one, which may be empty, and a port."""
+    if len(hosts) != 1:
+        return not hosts and http_version == "1.0"
+    read = _HOST.fullmatch(hosts[0])
+    return read is not None and int(read[1] or 0) <= PORT_MAX
 
 
 def _completed(given: Iterable[tuple[bytes, bytes]], scope: HTTPScope, trace: Trace) -> list[tuple[bytes, bytes]]:

@@ -98,7 +98,7 @@ async def show_content(number: MessageNumber, request: AnyRequest, context: Inje
 
 def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Response[str] | None:
     """Give an error as a page where a browser asks for one of the outbox's."""
-    asked = request.url.path == outbox_page.PATH or request.url.path.startswith(f"{outbox_page.PATH}/")
+    asked = f"{request.scope['path']}/".startswith(f"{outbox_page.PATH}/")
     if not asked or MediaType.HTML not in request.headers.get("accept", ""):
         return None
     page = _html(outbox_page.problem_page(title=said.title, detail=said.detail), csp=outbox_page.CSP)
