@@ -1,5 +1,8 @@
 """The door for direct notifications: what is refused there, whoever calls."""
 
+import asyncio
+import threading
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -7,11 +10,13 @@ from uuid import UUID
 
 import pytest
 
+from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Entity, Recipient, SendRequest
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationScheduler
 from clarion.errors import Conflict, Forbidden, InvalidInput
+from clarion.ports.renderer import Bundle
 from clarion.producers.direct import HORIZON
 from clarion.testing.clock import START_AT, ManualClock
 from clarion.testing.store import SqliteInMemory
@@ -166,3 +171,61 @@ async def test_a_repeat_is_answered_though_the_type_has_a_less_urgent_lane_by_no
     with pytest.raises(Forbidden):
         await asked_in(line, Lane.CRITICAL, may_raise=False, key="other")
     assert len(await line.store.rows(TENANT, NotificationScheduler)) == 1
+
+
+@pytest.mark.parametrize(
+    "text, data, says",
+    [
+        (
+            "due {{ at | date: '%Y' }}",
+            {"at": "soon"},
+            "data: it cannot be merged: sms text: the merge failed near 'date'",
+        ),
+        (
+            "{% for i in (1..9999) %}{{ s }}{% endfor %}",
+            {"s": "a"},
+            "data: it cannot be merged: sms text: the template",
+        ),
+    ],
+    ids=["a date that is none", "too much work"],
+)
+async def test_data_that_cannot_be_merged_is_refused_at_the_door_and_nothing_is_stored(
+    line: Line, tmp_path: Path, text: str, data: dict[str, object], says: str
+) -> None:
+    await publish(line, tmp_path, text=text)
+    with pytest.raises(InvalidInput) as refused:
+        await line.send(type_="ping", to=Recipient(address="+447700900001", channel=Channel.SMS), data=data)
+    assert str(refused.value).startswith(says)
+    assert not await line.store.rows(TENANT, NotificationScheduler)
+
+
+class Gated(LiquidRenderer):
+    """Notes the threads of checks that take their time, and keeps them until the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.entered, self.threads = threading.Event(), threading.Event(), [0][:0]
+
+    def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool = False) -> bool:
+        if not briefly:
+            self.threads.append(threading.get_ident())
+            self.entered.set()
+            assert self.gate.wait(30), "the event loop was held up, and did not come to open the gate"
+        return super().check(bundle, data, briefly=briefly)
+
+
+async def test_a_heavy_check_keeps_nobody_waiting_and_its_tenant_has_one_at_a_time(tmp_path: Path) -> None:
+    clock, renderer = ManualClock(), Gated()
+    line = Line(SqliteInMemory(clock), clock, Scripted(), renderer=renderer)
+    await line.seed()
+    await publish(line, tmp_path, text="{% for i in (1..500) %}{{ name }}{% endfor %}")
+    heavy: dict[str, Any] = {"type_": "ping", "to": Recipient(address="+447700900001", channel=Channel.SMS)}
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(line.send(**heavy)) for _ in range(3)]
+        await asyncio.get_running_loop().run_in_executor(None, renderer.entered.wait, 30)
+        await line.send()  # a light one is not behind them
+        assert len(renderer.threads) == 1
+        assert not any(one.done() for one in waiting)
+        renderer.gate.set()
+    assert len(renderer.threads) == 3
+    assert threading.get_ident() not in renderer.threads

@@ -56,8 +56,12 @@ class Renderer(Protocol):
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
         ...
 
-    def check(self, data: Mapping[str, object]) -> None:
-        """Raise InvalidInput where `render` would refuse the data whatever the template."""
+    def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool = False) -> bool:
+        """Raise InvalidInput where `render` would refuse the data on one of the channels.
+
+        With `briefly` it takes a few milliseconds at most, and returns False where they were too few to tell. May be
+        called from several threads at once.
+        """
         ...
 
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:

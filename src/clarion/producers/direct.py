@@ -1,7 +1,8 @@
 """Direct: somebody asks for a notification now. Checks the request at the door and ensures its job.
 
 Accepted means: job, scheduler row and idempotency guard are committed (I-24). Reads the published template to find an
-unknown type or a missing variable while the caller can still mend it; the template's version is frozen in the job.
+unknown type, a missing variable or data that cannot be merged while the caller can still mend it; the template's
+version is frozen in the job.
 """
 
 import re
@@ -22,6 +23,7 @@ from clarion.errors import Conflict, Forbidden, Gone, InvalidInput, Superseded
 from clarion.ports.clock import Ids
 from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.templates import Templates
+from clarion.producers.merge_check import MergeChecks
 
 OPERATION = "send"
 
@@ -48,7 +50,7 @@ class DirectSends:
         """Work through this dispatcher with these templates."""
         self._dispatcher = dispatcher
         self._templates = templates
-        self._renderer = renderer
+        self._merge_checks = MergeChecks(renderer)
 
     async def send(self, tenant_id: str, request: JobRequest, *, may_raise: bool) -> Ensured[NotificationJob]:
         """Accept a notification, once for its key; raise Conflict, Forbidden, Gone or InvalidInput where it cannot be.
@@ -61,7 +63,8 @@ class DirectSends:
         try:
             if not may_raise:
                 _check_lane(request, bundle)
-            self._check_template(bundle, request)
+            _check_channels(request.to, bundle)
+            await self._merge_checks.check(tenant_id, bundle, request.data)
         except (Forbidden, InvalidInput):
             # Under a key that was used before, the template of its first use counts and not the present one (F-03).
             key = request.origin.idempotency_key if isinstance(request.origin, Direct) else None
@@ -73,18 +76,6 @@ class DirectSends:
         (answer,) = await self._dispatcher.ensure_notification_job(tenant_id, [resolved])
         _require_accepted(answer)
         return answer
-
-    def _check_template(self, bundle: Bundle, request: JobRequest) -> None:
-        """Refuse data that lacks a variable of the templates, and an address on a channel that they do not have."""
-        self._renderer.check(request.data)
-        missing = self._renderer.missing(bundle, request.data)
-        if missing:
-            raise InvalidInput(
-                f"the notification type {request.event_type!r} needs {', '.join(missing)}",
-                field="data",
-                hint="add what is missing to data and send again",
-            )
-        _check_channels(request.to, bundle)
 
     async def _published(self, tenant_id: str, event_type: str) -> tuple[int, Bundle]:
         """Return the latest version of a notification type."""

@@ -31,12 +31,15 @@ LOCALS_MAX: Final = 4 * VALUE_MAX
 NUMBER_MAX: Final = 2**63
 """No message needs a larger integer, and squaring one again and again would double its digits every time."""
 
-STEPS_MAX: Final = 1_000_000
-"""Work for merging one message on one channel; checking a request on all its channels has as many again.
+STEPS_MAX: Final = 100_000
+"""Work for merging one message on one channel; checking a request at the door has as many again for each channel.
 
-Counted are the characters of loop bodies in every round, the size of a variable at every read, and what filters take
-and give. A table of a hundred rows needs some 100,000 steps. The slowest work that was found (sums of decimals, missing
-variables) takes a microsecond a step on the machine of the benchmark, so less than a second in all."""
+Counted are the Liquid of loop bodies in every round, the size of a variable at every read, and what filters take and
+give. A table of two hundred rows with filters in each needs some 40,000 steps. The slowest work that was found (writing
+long lists, missing variables) takes half a microsecond a step on the machine of the benchmark, so 50 ms in all."""
+
+LOOK_STEPS_MAX: Final = 5000
+"""Work on a merge that the event loop waits for: 2.5 ms at most, and a fraction of that for an ordinary mail."""
 
 LOOP_MAX: Final = 10_000
 """Rounds of all loops, those of inner loops multiplied; a mail cannot hold so many rows."""
@@ -58,16 +61,22 @@ class TooMuch(ResourceLimitError):
 class Budget:
     """The steps of one piece of work: all parts of a channel that are merged, or of a message that are tried."""
 
-    __slots__ = ("spent",)
+    __slots__ = ("_steps_max", "spent")
 
-    def __init__(self) -> None:
+    def __init__(self, steps_max: int = STEPS_MAX) -> None:
         """Start with nothing spent."""
+        self._steps_max = steps_max
         self.spent = 0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether more was asked for than there was."""
+        return self.spent > self._steps_max
 
     def spend(self, steps: int) -> None:
         """Count steps, and stop with TooMuch where there are none left."""
         self.spent += steps
-        if self.spent > STEPS_MAX:
+        if self.spent > self._steps_max:
             raise TooMuch("the template does too much work", token=None)
 
 
@@ -87,13 +96,17 @@ def measure(value: object, *, size_max: int = VALUE_MAX) -> int:
     return size
 
 
-def check_data(data: Mapping[str, object]) -> None:
-    """Refuse data that is too large, or anything but what JSON has: an object with attributes is no data (X-14)."""
+def check_data(data: Mapping[str, object]) -> int:
+    """Refuse data that is too large, or anything but what JSON has: an object with attributes is no data (X-14).
+
+    Returns its size.
+    """
     whole = dict(data)
-    measure(whole)
+    size = measure(whole)
     for item in _walk(whole):
         if type(item) not in _PLAIN:
             raise TooMuch(f"the data holds a {type(item).__name__}, which JSON does not have", token=None)
+    return size
 
 
 def _walk(value: object) -> Iterator[object]:

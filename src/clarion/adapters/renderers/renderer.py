@@ -1,14 +1,16 @@
 """Compiling notifications and merging data into them.
 
 `compile` is for publishing: it turns MJML into HTML, parses every part, finds what they need and merges the sample.
-`render` is for sending: parsed parts are held in memory by the bundle's content hash, so that a message costs the merge
-and nothing else. Errors never repeat data, only names, lines and pieces of the template.
+`check` is for the door: it says whether `render` would take the data, and merges only what could fail. `render` is for
+sending: parsed parts are held in memory by the bundle's content hash, so that a message costs the merge and nothing
+else. Errors never repeat data, only names, lines and pieces of the template.
 
 Reads and writes nothing but its own memory. Definitions are read from disk by `catalog.definition`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from threading import Lock
 from typing import Final, assert_never
 
 import msgspec
@@ -16,10 +18,19 @@ from liquid.exceptions import LiquidError, ResourceLimitError, UndefinedError
 from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.language import HTML, TEXT, merge, parse
-from clarion.adapters.renderers.limit import HTML_BYTES_MAX, Budget, check_data
+from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data
+from clarion.adapters.renderers.links import SCHEMES, has_wrong_link, written_links
 from clarion.adapters.renderers.markup import compile_mjml
-from clarion.adapters.renderers.variables import has, needs_of
-from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
+from clarion.adapters.renderers.variables import Needs, has, needs_of
+from clarion.domain.content import (
+    ChatContent,
+    Content,
+    EmailContent,
+    InboxContent,
+    PushContent,
+    SmsContent,
+    without_overrides,
+)
 from clarion.domain.hashing import digest
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
@@ -27,6 +38,12 @@ from clarion.ports.renderer import Bundle, Definition, check_files
 
 PARSED_MAX: Final = 256
 """Channels of bundles held parsed. A large mail's tree takes some 300 kB, a text message's next to nothing."""
+
+CERTAIN_MAX: Final = 10_000
+"""Characters that a plain part can write at most for its merge not to be tried: far below every limit."""
+
+SMALL_MAX: Final = 400
+"""Braces in the sources of a bundle that is parsed at once: some two hundred variables and tags, a few milliseconds."""
 
 _ONE_LINE: Final = frozenset({"subject", "title"})
 """Parts that become a header or a heading: a line break in one is an attack or a mistake (X-16)."""
@@ -37,11 +54,30 @@ _NOT_EMPTY: Final = frozenset({"subject", "title", "text"})
 MERGE_ERRORS: Final = (LiquidError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-class _Parsed(msgspec.Struct, frozen=True):
-    """One channel's parts as trees, and whether their needs tell all that a merge reads."""
+class _Part(msgspec.Struct, frozen=True):
+    """One parsed part: its tree, what its merges need, and the links that it wrote itself if data writes others."""
 
-    parts: dict[str, BoundTemplate]
-    exact: bool
+    tree: BoundTemplate
+    needs: Needs
+    written_links: frozenset[str] | None
+
+    def is_certain(self, name: str, size: int) -> bool:
+        """Tell without a merge that none can fail with complete data of a size."""
+        return (
+            self.needs.plain
+            and self.written_links is None
+            and name not in _ONE_LINE
+            and (self.needs.has_text or name not in _NOT_EMPTY)
+            and self.needs.outputs * size <= CERTAIN_MAX
+        )
+
+
+class _LacksVariable(RenderFailed):
+    """A merge read a variable that the data does not have."""
+
+    def __init__(self, channel: Channel, part: str, absent: str) -> None:
+        super().__init__(f"{channel} {part}: there is no {absent}", part=part, hint="add it to the data")
+        self.absent = absent
 
 
 class LiquidRenderer:
@@ -49,7 +85,8 @@ class LiquidRenderer:
 
     def __init__(self) -> None:
         """Start with nothing parsed."""
-        self._parsed: dict[tuple[str, Channel], _Parsed] = {}
+        self._parsed: dict[tuple[str, Channel], dict[str, _Part]] = {}
+        self._lock = Lock()
 
     def compile(self, definition: Definition, files: Mapping[str, str]) -> Bundle:
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
@@ -68,28 +105,60 @@ class LiquidRenderer:
         self._try_sample(bundle)
         return bundle
 
-    def check(self, data: Mapping[str, object]) -> None:
-        """Raise InvalidInput where `render` would refuse the data whatever the template."""
+    def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool = False) -> bool:
+        """Raise InvalidInput where `render` would refuse the data on one of the channels.
+
+        With `briefly` it takes a few milliseconds at most, and returns False where they were too few to tell.
+        """
         try:
-            check_data(data)
+            size = check_data(data)
         except ResourceLimitError as error:
+            raise _unmergeable(str(error.message), hint="send less and plainer data") from None
+        if briefly and not self._is_parsed_soon(bundle):
+            return False
+        absent = _absent(bundle, data)
+        failures: list[RenderFailed] = []
+        budget = Budget(LOOK_STEPS_MAX)
+        for channel in bundle.definition.channels:
+            budget = budget if briefly else Budget()  # in the end each channel has its own, as in `render`
+            for name, part in self._parts(bundle, channel).items():
+                if part.is_certain(name, size):
+                    continue
+                try:
+                    _checked(channel, name, _merge(part, data, channel, name, budget=budget))
+                except RenderFailed as error:
+                    if briefly and budget.is_spent:
+                        return False
+                    failures.append(error)
+        absent |= {error.absent for error in failures if isinstance(error, _LacksVariable)}
+        if absent:
             raise InvalidInput(
-                f"it cannot be merged: {error.message}", field="data", hint="send less and plainer data"
-            ) from None
+                f"the notification type {bundle.definition.key!r} needs {', '.join(sorted(absent))}",
+                field="data",
+                hint="add what is missing to data and send again",
+            )
+        if failures:
+            raise _unmergeable(failures[0].message, hint=failures[0].hint)
+        return True
 
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
         """Name the variables that the bundle's channels need and the data does not have.
 
-        Where a template reads some of them only sometimes, it is merged to find out; what else goes wrong with that
-        merge, also that all of them together do too much work, is left to `render`.
+        Where a template reads some of them only sometimes, it is merged for a few steps to find out; what else goes
+        wrong with that merge, also that it takes more steps, is left to `render`.
         """
-        absent = {path for needed in bundle.variables.values() for path in needed if not has(data, path)}
-        parsed = [self._trees(bundle, channel) for channel in bundle.definition.channels]
-        trees = [tree for one in parsed if not one.exact for tree in one.parts.values()]
-        if trees:
-            with suppress(ResourceLimitError):
-                check_data(data)
-                absent |= _absent(trees, data)
+        absent = _absent(bundle, data)
+        budget = Budget(LOOK_STEPS_MAX)
+        with suppress(ResourceLimitError):
+            check_data(data)
+            for channel in bundle.definition.channels:
+                for name, part in self._parts(bundle, channel).items():
+                    if not part.needs.exact:
+                        with suppress(RenderFailed):
+                            try:
+                                _merge(part, data, channel, name, budget=budget)
+                            except _LacksVariable as error:
+                                absent.add(error.absent)
         return tuple(sorted(absent))
 
     def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
@@ -100,8 +169,11 @@ class LiquidRenderer:
             raise RenderFailed(
                 f"the data cannot be merged: {error.message}", hint="send less and plainer data"
             ) from None
-        trees, budget = self._trees(bundle, channel).parts, Budget()
-        merged = {name: _merge(tree, data, channel, name, budget=budget) for name, tree in trees.items()}
+        parts, budget = self._parts(bundle, channel), Budget()
+        merged = {
+            name: _checked(channel, name, _merge(part, data, channel, name, budget=budget))
+            for name, part in parts.items()
+        }
         return _content(channel, merged)
 
     def _try_sample(self, bundle: Bundle) -> None:
@@ -120,22 +192,28 @@ class LiquidRenderer:
                 file = "sample" if error.part is None else _file_of(channel, error.part)
                 raise InvalidInput(f"with the sample, {error.message}", field=file, hint=error.hint) from error
 
-    def _trees(self, bundle: Bundle, channel: Channel) -> _Parsed:
-        """Return a channel's trees from memory, or parse them and keep them in place of those held longest."""
+    def _is_parsed_soon(self, bundle: Bundle) -> bool:
+        """Tell whether a bundle is in memory, or so small that parsing it takes no time worth a thought."""
+        if all((bundle.content_hash, channel) in self._parsed for channel in bundle.definition.channels):
+            return True
+        return sum(source.count("{") for parts in bundle.parts.values() for source in parts.values()) <= SMALL_MAX
+
+    def _parts(self, bundle: Bundle, channel: Channel) -> dict[str, _Part]:
+        """Return a channel's parts from memory, or parse them and keep them in place of those held longest."""
         place = (bundle.content_hash, channel)
-        parsed = self._parsed.get(place)
-        if parsed is None:
+        parts = self._parsed.get(place)
+        if parts is None:
             if channel not in bundle.parts:
                 raise RenderFailed(
                     f"the notification {bundle.definition.key!r} has nothing for {channel}",
                     hint="add the channel to it",
                 )
-            trees = {name: _parse(name, source, file=name) for name, source in bundle.parts[channel].items()}
-            parsed = _Parsed(trees, exact=all(needs_of(tree).exact for tree in trees.values()))
-            if len(self._parsed) >= PARSED_MAX:
-                del self._parsed[next(iter(self._parsed))]
-            self._parsed[place] = parsed
-        return parsed
+            parts = {name: _part(name, source) for name, source in bundle.parts[channel].items()}
+            with self._lock:  # the door may parse in a thread
+                if len(self._parsed) >= PARSED_MAX:
+                    del self._parsed[next(iter(self._parsed))]
+                self._parsed[place] = parts
+        return parts
 
 
 def _sources(channel: Channel, files: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -170,56 +248,66 @@ def _parse(name: str, source: str, *, file: str) -> BoundTemplate:
     )
 
 
-def _absent(trees: Sequence[BoundTemplate], data: Mapping[str, object]) -> set[str]:
-    """Merge parts for nothing but the names of the variables that they lack, for one budget of work."""
-    absent: set[str] = set()
-    budget = Budget()
-    for tree in trees:
-        try:
-            merge(tree, data, budget=budget)
-        except UndefinedError as error:
-            absent.add(str(error.message))
-        except MERGE_ERRORS:
-            pass
-    return absent
+def _part(name: str, source: str) -> _Part:
+    """Parse a part of a bundle, and note what there is to know about it."""
+    tree = _parse(name, source, file=name)
+    return _Part(tree, needs_of(tree), written_links(source) if name == "html" else None)
 
 
-def _merge(tree: BoundTemplate, data: Mapping[str, object], channel: Channel, part: str, *, budget: Budget) -> str:
+def _absent(bundle: Bundle, data: Mapping[str, object]) -> set[str]:
+    """Name what every merge reads and the data does not have."""
+    return {path for needed in bundle.variables.values() for path in needed if not has(data, path)}
+
+
+def _unmergeable(why: str, *, hint: str) -> InvalidInput:
+    return InvalidInput(f"it cannot be merged: {why}", field="data", hint=hint)
+
+
+def _merge(part: _Part, data: Mapping[str, object], channel: Channel, name: str, *, budget: Budget) -> str:
     """Merge one part."""
     try:
-        return merge(tree, data, budget=budget).strip()
+        text = merge(part.tree, data, budget=budget).strip()
     except UndefinedError as error:
-        raise RenderFailed(
-            f"{channel} {part}: there is no {error.message}", part=part, hint="add it to the data"
-        ) from None
+        raise _LacksVariable(channel, name, str(error.message)) from None
     except ResourceLimitError as error:
         raise RenderFailed(
-            f"{channel} {part}: {error.message}", part=part, hint="simplify the template or send less data"
+            f"{channel} {name}: {error.message}", part=name, hint="simplify the template or send less data"
         ) from None
     except MERGE_ERRORS as error:
         # The error's own text may quote the data; the piece of the template does not.
         token = error.token if isinstance(error, LiquidError) else None
         near = f" near {token.value[:60]!r}" if token else ""
         raise RenderFailed(
-            f"{channel} {part}: the merge failed{near} ({type(error).__name__})",
-            part=part,
+            f"{channel} {name}: the merge failed{near} ({type(error).__name__})",
+            part=name,
             hint="check that the data has the right types",
         ) from None
+    if part.written_links is not None and has_wrong_link(text, part.written_links):
+        raise RenderFailed(
+            f"{channel} {name}: a link from the data begins with none of {', '.join(SCHEMES)}",
+            part=name,
+            hint="give whole addresses, such as https://example.com; any other scheme has to stand in the template",
+        )
+    return text
 
 
-def _content(channel: Channel, parts: dict[str, str]) -> Content:
-    """Make a channel's content of its merged parts."""
-    for name, text in parts.items():
-        if name in _NOT_EMPTY and not text:
-            raise RenderFailed(
-                f"{channel} {name}: nothing is left of it", part=name, hint="give the template some text"
-            )
-        if name in _ONE_LINE and len(text.splitlines()) > 1:
+def _checked(channel: Channel, name: str, text: str) -> str:
+    """Refuse a merged part that cannot be sent as it is; take out what would show its reader something else."""
+    if name in _ONE_LINE:
+        text = without_overrides(text)
+        if len(text.splitlines()) > 1:
             raise RenderFailed(
                 f"{channel} {name}: it has more than one line",
                 part=name,
                 hint="take the line break out of the template or of the data",
             )
+    if name in _NOT_EMPTY and not text:
+        raise RenderFailed(f"{channel} {name}: nothing is left of it", part=name, hint="give the template some text")
+    return text
+
+
+def _content(channel: Channel, parts: dict[str, str]) -> Content:
+    """Make a channel's content of its merged parts."""
     match channel:
         case Channel.EMAIL:
             return EmailContent(subject=parts["subject"], html=parts["html"], text=parts["text"])

@@ -13,7 +13,9 @@ from typing import Final
 import msgspec
 from liquid import RenderContext
 from liquid.ast import ConditionalBlockNode, Node
+from liquid.builtin.content import ContentNode
 from liquid.builtin.expressions import FilteredExpression, Path
+from liquid.builtin.output import OutputNode
 from liquid.builtin.tags.case_tag import CaseNode, MultiExpressionBlockNode
 from liquid.builtin.tags.for_tag import ForNode
 from liquid.builtin.tags.if_tag import IfNode
@@ -28,11 +30,23 @@ _OF_A_LIST: Final = frozenset({"size", "first", "last"})
 """Segments that Liquid computes; what stands before them is what the data must have."""
 
 
+_HARMLESS: Final = frozenset({"capitalize", "default", "downcase", "escape", "strip", "upcase"})
+"""Filters that fail for no value that JSON has."""
+
+
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What every merge reads, as dotted paths, and whether that is all that any merge reads."""
+    """What every merge reads, as dotted paths, and whether that is all that any merge reads.
+
+    A template is `plain` if a merge of it cannot fail once it has what it needs, unless the data is large: it has
+    nothing but text and `outputs` variables with harmless filters. `has_text` says whether some of that text is visible
+    in every merge.
+    """
 
     paths: frozenset[str]
     exact: bool
+    plain: bool
+    outputs: int
+    has_text: bool
 
 
 def needs_of(template: BoundTemplate) -> Needs:
@@ -40,7 +54,14 @@ def needs_of(template: BoundTemplate) -> Needs:
     reader = _Reader(RenderContext(template))
     for node in template.nodes:
         reader.read(node)
-    return Needs(paths=frozenset(reader.paths), exact=reader.exact)
+    outputs = [node for node in template.nodes if not isinstance(node, ContentNode)]
+    return Needs(
+        paths=frozenset(reader.paths),
+        exact=reader.exact,
+        plain=reader.exact and all(map(_is_plain, outputs)),
+        outputs=len(outputs),
+        has_text=any(isinstance(node, ContentNode) and not node.blank for node in template.nodes),
+    )
 
 
 def has(data: Mapping[str, object], path: str) -> bool:
@@ -51,6 +72,13 @@ def has(data: Mapping[str, object], path: str) -> bool:
         if found is None:
             return False
     return True
+
+
+def _is_plain(node: Node) -> bool:
+    """Tell whether a node writes a variable and does nothing with it that could fail."""
+    if not isinstance(node, OutputNode) or not isinstance(node.expression, FilteredExpression):
+        return False
+    return all(one.name in _HARMLESS for one in node.expression.filters or ())
 
 
 class _Reader:
