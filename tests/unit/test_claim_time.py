@@ -1,5 +1,6 @@
 """What a claim may take of its lease before its calls begin (I-12, I-14, I-20)."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
@@ -184,3 +185,21 @@ def test_a_lease_has_a_quarter_left_for_merging() -> None:
     assert (TIMES.merge_max, TIMES.begins_within) == (SECOND, SECOND)
     with pytest.raises(InvalidInput, match=r"the lease of a call is 3\.9 s"):
         CallTimes(timeout=2 * SECOND, record_max=SECOND, lease=3.9 * SECOND)
+
+
+async def test_others_have_a_turn_between_two_heavy_merges() -> None:
+    """A process that serves too answers requests meanwhile."""
+    setting = Setting(HEAVY)
+    await setting.open(10)
+    turns: list[int] = []  # how many merges had been made at each turn of somebody else
+
+    async def somebody_else() -> None:
+        while True:
+            turns.append(1000 - setting.renderer.slow_times)
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as tasks:
+        other = tasks.create_task(somebody_else())
+        await setting.line.wait(0.2)
+        other.cancel()
+    assert {*range(1, 10)} <= {*turns}

@@ -2,9 +2,11 @@
 
 No I/O stands between a claim and its call (I-14). So keys and templates are brought into memory before the claim
 (`open_tenants`, `load_templates`); opening, merging and judging after it happen in memory alone. Merging takes time
-nevertheless: what is not merged in a quarter of the lease goes back.
+nevertheless: what is not merged in a quarter of the lease goes back, and between heavy merges everybody else in the
+process has a turn, such as the requests of a server that works too.
 """
 
+import asyncio
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Final, TypeAlias
@@ -32,6 +34,9 @@ from clarion.sealing.place import destination_place, payload_place
 
 CONTENTS_MAX: Final = 200
 """Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
+
+HOLD_MAX: Final = 0.005
+"""Seconds of merging after which others have a turn: a hundred small messages are merged in less."""
 
 Ready: TypeAlias = tuple[Call, str] | NotCalled
 """A message's call and its content's hash, or why there is none."""
@@ -84,9 +89,10 @@ class Preparation:
             self._missing = (self._missing | self._wanted) - loaded.keys()
             self._wanted = set()
 
-    def prepare(self, claimed: Sequence[ClaimedMessage], *, asked_at: float, merge_max: timedelta) -> Prepared:
+    async def prepare(self, claimed: Sequence[ClaimedMessage], *, asked_at: float, merge_max: timedelta) -> Prepared:
         """Make the calls of a claim that was asked for at `asked_at`, by the monotonic clock. No byte leaves here."""
         until, now = asked_at + merge_max.total_seconds(), self._clock.monotonic()
+        held_since = now
         messages: list[tuple[ClaimedMessage, Ready]] = []
         seconds: dict[int, float] = {}
         longest = 0.0
@@ -101,6 +107,9 @@ class Preparation:
             if now > until and not isinstance(ready, NotCalled):
                 ready = not_called(message, reason="its merge took too long")
             messages.append((message, ready))
+            if now - held_since > HOLD_MAX:
+                await asyncio.sleep(0)
+                now = held_since = self._clock.monotonic()
         return Prepared(messages, seconds, out_of_time=now + longest > until)
 
     def _ready(self, message: ClaimedMessage, asked_at: float) -> Ready:

@@ -147,7 +147,7 @@ class Distribute:
         claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._times.lease, actor="distribute")
         # Make all of them ready before the first leaves: an HTTP client's thread that gets its calls one right after
         # the other does not go to sleep in between.
-        prepared = self._preparation.prepare(claimed, asked_at=asked_at, merge_max=self._times.merge_max)
+        prepared = await self._preparation.prepare(claimed, asked_at=asked_at, merge_max=self._times.merge_max)
         begin_until = asked_at + self._times.begins_within.total_seconds()
         for message, ready in prepared.messages:
             self._calls.start(message, ready, begin_until=begin_until)
