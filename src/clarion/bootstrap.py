@@ -7,6 +7,7 @@ ours exactly as a stranger's. Everything below takes what it needs as arguments.
 import asyncio
 import os
 import re
+import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
@@ -163,6 +164,7 @@ async def prepare(settings: Settings) -> Migrated:
                 f"the folder {settings.home} cannot be made ({error.strerror})",
                 hint="let CLARION_HOME name a folder that this user may write",
             ) from None
+        require_home(settings)
     engine, vault = _engine(settings), _vault(settings)
     try:
         store = await engine.open_store(settings.store, clock=HostClock())
@@ -176,10 +178,19 @@ async def prepare(settings: Settings) -> Migrated:
 
 
 def require_home(settings: Settings) -> None:
-    """Raise where the installation has no folder: only `migrate` makes one, so that a mistyped name makes none."""
-    if settings.home is not None and not settings.home.is_dir():
+    """Raise where the installation has no folder: only `migrate` makes one, so that a mistyped name makes none.
+
+    One that every user may write to is refused too: they could put another master key or database in it.
+    """
+    if settings.home is None:
+        return
+    if not settings.home.is_dir():
         raise BadConfiguration(
             f"there is no folder {settings.home}", hint="correct CLARION_HOME; for a new one, run: clarion migrate"
+        )
+    if settings.home.stat().st_mode & stat.S_IWOTH:
+        raise BadConfiguration(
+            f"every user may write to the folder {settings.home}", hint=f"run: chmod 700 {settings.home}"
         )
 
 

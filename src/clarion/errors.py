@@ -17,6 +17,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             SignatureRefused
         OperatorError
             StoreUnreachable
+                StoreDamaged
             StoreBusy
             StoreReadOnly
             StoreFull
@@ -155,6 +156,12 @@ class StoreUnreachable(OperatorError):
     """The database or blob store does not answer."""
 
     code = "store-unreachable"
+
+
+class StoreDamaged(StoreUnreachable):
+    """The database's file is damaged, or is not the one any more that was opened; only a person can mend that."""
+
+    code = "store-damaged"
 
 
 class StoreBusy(OperatorError):

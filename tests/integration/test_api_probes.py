@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clarion.adapters.stores.sqlite import InlineRunner, open_store
 from clarion.api.app import ROUTES
 from clarion.api.contract import CONTRACT
 from clarion.api.metrics import Metrics
@@ -16,9 +17,10 @@ from clarion.api.pulse import FRESH_FOR, LAG_MAX, TROUBLE_FOR, Pulse
 from clarion.catalog.access import GRANTS, Grant
 from clarion.domain.call import Unknown
 from clarion.domain.identity import Channel
-from clarion.errors import OperatorError, StoreFull, StoreUnreachable, every_error
+from clarion.errors import OperatorError, StoreDamaged, StoreFull, StoreUnreachable, every_error
 from clarion.ports.catalog import Role
 from clarion.ports.insights import Gauge
+from clarion.testing.clock import ManualClock
 from clarion.workers.supervisor import Supervisor
 from clarion.workers.wake_up import WakeUp
 from tests.integration.api_harness import WELCOME, ApiHarness, problem, running_api, seeded_api
@@ -67,6 +69,34 @@ async def test_a_full_disk_makes_a_process_unready_although_it_can_still_read(ap
         assert (answer.status_code, "store-full" in problem(answer)["detail"]) == (503, True)
         api.clock.advance(timedelta(seconds=TROUBLE_FOR))
         assert (await client.get("/ready")).status_code == 200
+
+
+async def test_a_damaged_store_makes_a_process_unready_for_good_although_it_can_still_read(api: ApiHarness) -> None:
+    api.failing.error = StoreDamaged("clarion.db is damaged", hint="restore it")
+    api.failing.only = frozenset({"ensure_notification_jobs"})
+    async with api.client() as client:
+        answer = await client.post("/v1/notifications", json=WELCOME)
+        assert (answer.status_code, problem(answer)["code"]) == (503, "store-damaged")
+        assert "clarion.db" not in answer.text
+        api.failing.error = None
+        api.clock.advance(timedelta(days=1))
+        answer = await client.get("/ready")
+    assert (answer.status_code, "store-damaged" in problem(answer)["detail"]) == (503, True)
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+async def test_a_process_is_unready_once_its_file_was_deleted(migrated_sqlite_path: Path) -> None:
+    clock = ManualClock()
+    store = await open_store(f"sqlite:///{migrated_sqlite_path}", clock=clock, runner=InlineRunner())
+    pulse = Pulse(store, clock=clock)
+    assert await pulse.why_unready() is None
+    delete(migrated_sqlite_path)
+    clock.advance(timedelta(seconds=FRESH_FOR))
+    assert await pulse.why_unready() == "store-damaged"
+    await store.close()
 
 
 async def test_workers_that_cannot_write_make_their_process_unready_until_they_can(api: ApiHarness) -> None:

@@ -372,3 +372,15 @@ def holding(path: Path) -> Iterator[None]:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("begin immediate")
         yield
+
+
+@pytest.mark.parametrize("command", ["migrate", "check", "serve"])
+def test_a_home_that_every_user_may_write_is_refused(home: Path, command: str) -> None:
+    home.chmod(0o777)
+    said = refused(clarion(command, home=home), code=1)
+    assert said == f"clarion: every user may write to the folder {home}: run: chmod 700 {home}\n"
+
+
+def test_a_database_that_every_user_may_write_is_refused(home: Path) -> None:
+    (home / "clarion.db").chmod(0o666)
+    assert f"run: chmod 600 {home}/clarion.db" in refused(clarion(*WELCOME, home=home), code=1)

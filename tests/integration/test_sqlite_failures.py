@@ -1,5 +1,6 @@
 """What can be wrong with an SQLite store, each as one clear error that says what to do."""
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -21,6 +22,7 @@ from clarion.errors import (
     SchemaMissing,
     SchemaUnknown,
     StoreBusy,
+    StoreDamaged,
     StoreFull,
     StoreReadOnly,
     StoreUnreachable,
@@ -297,5 +299,35 @@ async def test_damage_that_is_found_at_work_is_reported(store: SqliteStore, migr
     execute(store, "PRAGMA wal_checkpoint(TRUNCATE)")
     make_damaged(migrated_sqlite_path)
     execute(store, "PRAGMA shrink_memory")  # so that the pages are read again
-    with pytest.raises(StoreUnreachable, match="restore it from a backup"):
+    with pytest.raises(StoreDamaged, match="restore it from a backup"):
         await store.ensure_user_messages(TENANT, [factories.user_message(n) for n in range(100)])
+
+
+def delete(path: Path) -> None:
+    for part in ("", "-wal", "-shm"):
+        path.with_name(path.name + part).unlink()
+
+
+def replace(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy"))
+    path.with_name("copy").rename(path)
+
+
+@pytest.mark.parametrize("lose", [delete, replace])
+async def test_a_file_that_was_deleted_or_replaced_takes_nothing_more(
+    store: SqliteStore, migrated_sqlite_path: Path, lose: Callable[[Path], None]
+) -> None:
+    """SQLite would go on with the file that was opened, which is gone with the process."""
+    await store.ensure_user_messages(TENANT, [factories.user_message(1)])
+    lose(migrated_sqlite_path)
+    with pytest.raises(StoreDamaged, match="was deleted or replaced while it was in use: stop all that use it"):
+        await store.ensure_user_messages(TENANT, [factories.user_message(2)])
+    with pytest.raises(StoreDamaged):
+        await store.list_tenants(limit=1)
+
+
+def test_a_file_that_every_user_may_write_is_refused(migrated_sqlite_path: Path) -> None:
+    migrated_sqlite_path.chmod(0o666)
+    with pytest.raises(BadConfiguration, match=r"every user may write to .*clarion.db.* run: chmod 600 "):
+        asyncio.run(open_now(migrated_sqlite_path))
+    assert migrated_sqlite_path.stat().st_mode & 0o777 == 0o666, "a person has to look at it first"

@@ -66,6 +66,7 @@ def test_codes_do_not_change() -> None:
         "signature-refused",
         "operator-error",
         "store-unreachable",
+        "store-damaged",
         "store-busy",
         "store-read-only",
         "store-full",

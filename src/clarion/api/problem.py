@@ -53,6 +53,12 @@ KINDS: Final[dict[type[ClarionError], Kind]] = {
         detail="try again with the same Idempotency-Key: it is sent once, whatever happened to this request",
         retry_after=5,  # as long as a database takes to come back
     ),
+    errors.StoreDamaged: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        title="The store is damaged",
+        detail=f"nothing was stored; {_ASK_OPERATOR}",
+        retry_after=30,  # a person has to restore it
+    ),
     errors.StoreFull: Kind(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
         title="The store is full",

@@ -2,6 +2,7 @@
 
 A loop that is late starves time limits and heartbeats (F-58). That a store is full or read-only shows only when
 something is written, so after such a failure, of a request or of a worker, the process is unready for a while (F-45).
+A damaged store mends itself never, and much of it can often still be read: it makes the process unready for good.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
-from clarion.errors import ClarionError, OperatorError, StoreFull, StoreReadOnly
+from clarion.errors import ClarionError, OperatorError, StoreDamaged, StoreFull, StoreReadOnly
 from clarion.operations.clock import gap_warning
 from clarion.ports.clock import Clock
 from clarion.ports.insights import Gauge
@@ -42,7 +43,7 @@ class Pulse:
         self._late = 0.0
         self._asked = float("-inf")
         self._answer: str | None = None
-        self._trouble: tuple[float, str] | None = None
+        self._trouble: tuple[float, str] | None = None  # until when, and what
         self._measured = float("-inf")
         self._ahead = timedelta()
         self._gauge: Gauge | None = None
@@ -56,8 +57,11 @@ class Pulse:
 
     def note(self, error: ClarionError) -> None:
         """Take note of an error; only a store that cannot be written matters here."""
-        if isinstance(error, StoreFull | StoreReadOnly):
-            self._trouble = (self._clock.monotonic(), error.code)
+        if isinstance(error, StoreDamaged | StoreFull | StoreReadOnly):
+            lasts = float("inf") if isinstance(error, StoreDamaged) else TROUBLE_FOR
+            until = self._clock.monotonic() + lasts
+            if self._trouble is None or until >= self._trouble[0]:
+                self._trouble = (until, error.code)
 
     @property
     def lag(self) -> float:
@@ -75,7 +79,7 @@ class Pulse:
         if self.lag > LAG_MAX:
             return "event-loop-late"
         now = self._clock.monotonic()
-        if self._trouble is not None and now - self._trouble[0] < TROUBLE_FOR:
+        if self._trouble is not None and now < self._trouble[0]:
             return self._trouble[1]
         if now - self._asked >= FRESH_FOR:
             self._answer, self._asked = await self._ask(), self._clock.monotonic()

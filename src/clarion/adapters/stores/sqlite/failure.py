@@ -11,7 +11,7 @@ from typing import Final
 
 from clarion.adapters.stores.migration.failure import SQLITE, Row
 from clarion.adapters.stores.sqlite.codec import unstorable
-from clarion.errors import BrokenInvariant, ClarionError, StoreBusy, StoreFull, StoreUnreachable
+from clarion.errors import BrokenInvariant, ClarionError, StoreBusy, StoreDamaged, StoreFull
 
 _NO_SPACE: Final[Row] = (
     StoreFull,
@@ -29,8 +29,8 @@ AT_WORK: Final[dict[int, Row]] = {
     ),
     sqlite3.SQLITE_FULL: _NO_SPACE,
     sqlite3.SQLITE_IOERR_SHMSIZE: _NO_SPACE,
-    sqlite3.SQLITE_NOTADB: (StoreUnreachable, "is no SQLite database", "name another file; this one is as it was"),
-    sqlite3.SQLITE_CORRUPT: (StoreUnreachable, "is damaged", "stop all that use it and restore it from a backup"),
+    sqlite3.SQLITE_NOTADB: (StoreDamaged, "is no SQLite database", "name another file; this one is as it was"),
+    sqlite3.SQLITE_CORRUPT: (StoreDamaged, "is damaged", "stop all that use it and restore it from a backup"),
 }
 
 _DATATYPE: Final = 3091

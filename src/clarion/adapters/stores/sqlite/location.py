@@ -11,7 +11,7 @@ from typing import Final, Self
 
 import msgspec
 
-from clarion.errors import InvalidInput, SchemaMissing, StoreReadOnly, StoreUnreachable
+from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, StoreReadOnly, StoreUnreachable
 
 MEMORY: Final = "sqlite://:memory:"
 _FILE: Final = "sqlite:///"
@@ -58,7 +58,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
         return self.path
 
     def require_file(self) -> None:
-        """Raise unless there is a file here that this user may read and write; then make it private."""
+        """Raise unless there is a file here that this user may read and write, and not everybody; make it private."""
         path = self.file
         try:
             mode = path.stat().st_mode
@@ -70,6 +70,11 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
             ) from None
         if not stat.S_ISREG(mode):
             raise StoreUnreachable(f"{self.shown} is no file", hint="name the database's file itself")
+        if mode & stat.S_IWOTH:
+            raise BadConfiguration(
+                f"every user may write to {self.shown}, so what it says cannot be trusted",
+                hint=f"see that it is as you left it, then run: chmod 600 {self.shown}",
+            )
         # The folder too: SQLite keeps a log and an index of it beside the file.
         if not (_may(path, os.R_OK | os.W_OK) and _may(path.absolute().parent, os.W_OK | os.X_OK)):
             raise StoreReadOnly(
@@ -78,6 +83,15 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
             )
         for suffix in _PARTS:
             _make_private(path.with_name(path.name + suffix))
+
+    def identity(self) -> tuple[int, int] | None:
+        """Say which file lies here, by its device and number: another one, and one that is gone, is told by that."""
+        if self.path is None:
+            return None
+        with suppress(OSError):
+            found = self.path.stat()
+            return found.st_dev, found.st_ino
+        return None
 
     def _missing(self) -> StoreUnreachable | SchemaMissing:
         """Tell a folder that is not there from a store that was never made."""

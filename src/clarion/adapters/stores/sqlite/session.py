@@ -24,7 +24,7 @@ from clarion.adapters.stores.sqlite import codec
 from clarion.adapters.stores.sqlite.clock import Kept, StoreClock
 from clarion.adapters.stores.sqlite.failure import failures
 from clarion.adapters.stores.sqlite.location import Location
-from clarion.errors import BadConfiguration, BrokenInvariant
+from clarion.errors import BadConfiguration, BrokenInvariant, StoreDamaged
 from clarion.ports.clock import Clock
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -159,6 +159,7 @@ class Session:
         self._busy_timeout = busy_timeout
         self._any_clock = any_clock
         self._opened: tuple[sqlite3.Connection, StoreClock] | None = None
+        self._identity: tuple[int, int] | None = None
 
     def open(self) -> None:
         """Connect to a database that is there and that this program may use; one in memory is made."""
@@ -167,6 +168,7 @@ class Session:
             self._location.require_file()
         with failures(self._location.shown):
             connection = self._connect()
+            self._identity = self._location.identity()
             try:
                 self._opened = connection, self._prepare(connection)
             except BaseException:
@@ -207,6 +209,7 @@ class Session:
                     commit = Commit(connection, clock, store=self._location.shown)
                     yield commit
                     commit.finish()
+                self._require_same_file()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # SQLite has ended it by itself where the disk is full
@@ -223,6 +226,7 @@ class Session:
     def reading(self) -> Iterator[Transaction]:
         """Run a block that only reads: it sees one state of the database and waits for no writer."""
         connection, clock = self._in_use()
+        self._require_same_file()
         with failures(self._location.shown):
             connection.execute("BEGIN")
             try:
@@ -232,6 +236,14 @@ class Session:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def _require_same_file(self) -> None:
+        """Raise where the file was deleted or replaced: SQLite would go on in one that nobody finds again."""
+        if self._location.identity() != self._identity:
+            raise StoreDamaged(
+                f"{self._location.shown} was deleted or replaced while it was in use",
+                hint="stop all that use it, put it back or restore it from a backup, and start them again",
+            )
 
     def _in_use(self) -> tuple[sqlite3.Connection, StoreClock]:
         """Return the connection and its clock."""
