@@ -24,6 +24,7 @@ from tests.unit.pipeline_line import TENANT
 ALL = set(Role)
 MATRIX = {
     "POST /v1/notifications": {Role.SENDER, Role.URGENT_SENDER, Role.ADMIN},
+    "GET /v1/notifications": ALL,
     "GET /v1/notifications/{job_id}": ALL,
     "POST /v1/notifications/{job_id}/cancel": {Role.SENDER, Role.URGENT_SENDER, Role.SUPPORT, Role.ADMIN},
     "GET /v1/messages/{id}/timeline": ALL,
@@ -163,8 +164,8 @@ async def test_answers_show_what_they_are_meant_to_and_nothing_else(api: ApiHarn
         notification = (await client.get(f"/v1/notifications/{ids['job_id']}")).json()
         timeline = await client.get(f"/v1/messages/{ids['id']}/timeline")
     assert set(notification) == {
-        *("job_id", "type", "template_version", "entity", "lane", "stage", "status", "reason", "accepted_at"),
-        *("due_at", "actor", "correlation_id", "messages", "inbox"),
+        *("job_id", "type", "template_version", "entity", "lane", "result", "stage", "status", "reason"),
+        *("accepted_at", "due_at", "actor", "correlation_id", "messages", "inbox"),
     }
     assert set(notification["messages"][0]) == {
         *("id", "version", "message_id", "channel", "status", "attempts", "reason", "account", "due_at", "created_at")

@@ -42,6 +42,11 @@ ASKED = (
     ("history child:{child} --limit 1", "/v1/entities/{child}/notifications?limit=1"),
     ("history sam@example.com", "/v1/entities/address:sam@example.com/notifications"),
     ("history user:nobody", "/v1/entities/user:nobody/notifications"),
+    ("list", "/v1/notifications"),
+    ("list --limit 3 --type welcome", "/v1/notifications?limit=3&type=welcome"),
+    ("list --result failed", "/v1/notifications?result=failed"),
+    ("list --since 2026-01-01T00:00:00Z", "/v1/notifications?since_at=2026-01-01T00:00:00Z"),
+    ("list --until 2026-01-01T00:00:00+01:00", "/v1/notifications?until_at=2026-01-01T00:00:00%2B01:00"),
     ("audit", "/v1/audit"),
     ("audit --limit 2", "/v1/audit?limit=2"),
     ("types", "/v1/types"),
@@ -216,6 +221,7 @@ def test_an_act_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: Pat
         ("uncertain list", "/v1/uncertain"),
         ("support list --all", "/v1/support-cases"),
         ("history {child}", "/v1/entities/{child}/notifications"),
+        ("list", "/v1/notifications"),
     ],
 )
 def test_a_page_of_one_door_goes_on_at_the_other(model: tuple[Path, dict[str, str]], line: str, path: str) -> None:

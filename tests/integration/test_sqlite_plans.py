@@ -51,6 +51,7 @@ FEW_OF: dict[str, set[str]] = {
     "lock_rows_of_canceled": {"s"},
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},
+    "find_standings": {"m"},
     "insert_user_messages": {"m", "h"},
     "insert_notification_schedulers": {"n"},
 }
@@ -171,7 +172,8 @@ async def fill(store: SqliteStore) -> None:
     await store.ensure_automation_schedulers(TENANT, [factories.automation_scheduler(n) for n in NUMBERS])
     await store.ensure_automation_jobs(TENANT, [factories.automation_job(n) for n in NUMBERS])
     await store.ensure_notification_jobs(TENANT, [factories.guarded_entry(f"key-{n}") for n in NUMBERS])
-    await store.ensure_user_messages(TENANT, [factories.user_message(n) for n in NUMBERS])
+    lines = [factories.user_message(n, job_row_key=f"job-{n % 50}") for n in NUMBERS]
+    await store.ensure_user_messages(TENANT, lines)
     await store.ensure_messaging_jobs(TENANT, [factories.messaging_job(n) for n in NUMBERS])
     await fill_queue(store)
     await fill_catalog(store)

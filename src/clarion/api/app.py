@@ -35,6 +35,7 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     notifications.cancel_notification,
     timelines.get_timeline,
     timelines.list_history,
+    timelines.list_notifications,
     types.list_types,
     types.switch_type,
     support.list_uncertain,

@@ -8,6 +8,7 @@ from clarion.client import wire
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.result import Result
 from clarion.domain.support import SupportKind, SupportStatus
 
 _AT: Final = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
@@ -29,6 +30,7 @@ NOTIFICATION: Final = wire.Notification(
     template_version=3,
     entity=_INVOICE,
     lane=Lane.NORMAL,
+    result=Result.SENT,
     stage=Stage.GENERATE,
     status=NotificationStatus.DONE,
     reason=None,
@@ -70,8 +72,12 @@ TIMELINE: Final = wire.Timeline(
     ),
     messages=NOTIFICATION.messages,
 )
-HISTORY: Final = wire.HistoryPage(
-    items=(wire.HistoryLine(job_id=_JOB, type="invoice-due", status=NotificationStatus.DONE, accepted_at=_AT),),
+NOTIFICATIONS: Final = wire.NotificationPage(
+    items=(
+        wire.NotificationLine(
+            job_id=_JOB, type="invoice-due", result=Result.SENT, status=NotificationStatus.DONE, accepted_at=_AT
+        ),
+    ),
     next_cursor=None,
 )
 TYPES: Final = wire.TypeList(

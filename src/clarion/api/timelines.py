@@ -35,15 +35,34 @@ async def get_timeline(request: AnyRequest, context: InjectedContext) -> wire.Ti
 
 
 @get(
+    "/v1/notifications",
+    opt=Contract(
+        tag="timelines",
+        grant=Grant.VIEW,
+        query=wire.NotificationQuery,
+        answer=example.NOTIFICATIONS,
+    ).opt,
+)
+async def list_notifications(request: AnyRequest, context: InjectedContext) -> wire.NotificationPage:
+    """List the notifications of the tenant, newest first, each with its result; or those that a filter lets through.
+
+    One request looks at the 2,000 newest at most. Where `type` or `result` lets few of them through, a page may have
+    fewer items than asked for, or none, and go on all the same: until `next_cursor` is null.
+    """
+    query = read_query(request, wire.NotificationQuery)
+    return await context.operations.notifications.list(caller_of(request).tenant_id, query)
+
+
+@get(
     "/v1/entities/{entity:str}/notifications",
     opt=Contract(
         tag="timelines",
         grant=Grant.VIEW,
         query=wire.PageQuery,
-        answer=example.HISTORY,
+        answer=example.NOTIFICATIONS,
     ).opt,
 )
-async def list_history(entity: FromPath[str], request: AnyRequest, context: InjectedContext) -> wire.HistoryPage:
+async def list_history(entity: FromPath[str], request: AnyRequest, context: InjectedContext) -> wire.NotificationPage:
     """List every notification about an entity, newest first.
 
     The entity is the guid that notifications name as theirs. One that names none is about its recipient, whose history

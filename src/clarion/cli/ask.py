@@ -1,4 +1,4 @@
-"""Asking what happened: one notification's whole timeline, and an entity's history. Changes nothing."""
+"""Asking what happened: the latest notifications, one's whole timeline, an entity's history. Changes nothing."""
 
 from datetime import UTC
 from typing import Annotated
@@ -7,11 +7,12 @@ from uuid import UUID
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import clock_time, moment, print_json, print_pairs, print_table, say_more
-from clarion.cli.send import read_recipient
+from clarion.cli.output import clock_time, moment, print_json, print_pairs, print_table, say, say_more
+from clarion.cli.send import read_recipient, read_time
 from clarion.cli.session import Session, in_session, job_or_message, known
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
+from clarion.domain.result import Result
 from clarion.errors import InvalidInput
 
 STATES_MAX = 6
@@ -59,6 +60,43 @@ def explain(
     )
 
 
+def list_notifications(
+    *,
+    result: Annotated[Result | None, typer.Option(help="Only with this result.")] = None,
+    notification: Annotated[str | None, typer.Option("--type", help="Only of this type.", metavar="TYPE")] = None,
+    since: Annotated[str | None, typer.Option(help="Accepted at this time or later.", metavar="TIME")] = None,
+    until: Annotated[str | None, typer.Option(help="Accepted before this time.", metavar="TIME")] = None,
+    limit: option.Limit = 50,
+    after: option.After = "",
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """List the latest notifications, newest first, each with its result."""
+    query = wire.NotificationQuery(
+        type=notification,
+        result=result,
+        since_at=None if since is None else read_time(since, field="--since"),
+        until_at=None if until is None else read_time(until, field="--until"),
+        limit=limit,
+        cursor=after or None,
+    )
+    page = in_session(
+        lambda session: session.operations.notifications.list(session.tenant_id, query), store=store, tenant=tenant
+    )
+    if as_json:
+        print_json(page)
+        return
+    is_whole = page.next_cursor is None and not after
+    asked = any(one is not None for one in (notification, result, since, until))
+    empty = "there is no such notification" if asked or not is_whole else "nothing was ever sent"
+    if page.searched_to_at is not None:
+        empty = f"none of those since {moment(page.searched_to_at)}"
+    _print_notifications(page, empty=empty)
+    if page.searched_to_at is not None and page.items:
+        say(f"looked at all since {moment(page.searched_to_at)}")
+
+
 def history(
     entity: Annotated[
         str,
@@ -76,7 +114,7 @@ def history(
     """List every notification about an entity, newest first."""
     query = option.page(limit, after)
 
-    async def work(session: Session) -> wire.HistoryPage:
+    async def work(session: Session) -> wire.NotificationPage:
         try:
             about = _entity_guid(entity) or read_recipient(entity)
             return await session.operations.notifications.history(session.tenant_id, about, query)
@@ -93,10 +131,15 @@ def history(
     if as_json:
         print_json(page)
         return
+    _print_notifications(page, empty="nothing was ever sent about it")
+
+
+def _print_notifications(page: wire.NotificationPage, *, empty: str) -> None:
+    """Print a page of notifications, and how to get the next one."""
     print_table(
-        ("time", "type", "state", "job"),
-        [(moment(job.accepted_at), job.type, job.status, job.job_id) for job in page.items],
-        empty="nothing was ever sent about it",
+        ("time", "type", "result", "job"),
+        [(moment(job.accepted_at), job.type, job.result, job.job_id) for job in page.items],
+        empty=empty,
     )
     say_more(page.next_cursor)
 
@@ -133,6 +176,7 @@ def _print_head(timeline: wire.Timeline, notification: wire.Notification) -> Non
             ("job", timeline.job_id),
             ("message", timeline.message_id),
             ("about", f"{entity.type} {entity.guid}" if entity else None),
+            ("result", notification.result),
             *[("state", state) for state in states[:STATES_MAX]],
             ("", f"and {len(states) - STATES_MAX} more" if len(states) > STATES_MAX else None),
             ("request", notification.correlation_id),

@@ -29,6 +29,9 @@ class Program(LazyGroup):
             "cancel": Listed("send:cancel", "Cancel a notification: what was not sent yet never is."),
         },
         "Ask": {
+            "list": Listed(
+                "ask:list_notifications", "List the latest notifications, newest first, each with its result."
+            ),
             "explain": Listed(
                 "ask:explain", "Tell the whole timeline of a notification in order, with times and reasons."
             ),

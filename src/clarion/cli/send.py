@@ -70,7 +70,7 @@ def send(
         data=read_data(data),
         entity=None if entity is None else read_entity(entity),
         lane=lane,
-        not_before_at=None if not_before is None else read_time(not_before),
+        not_before_at=None if not_before is None else read_time(not_before, field="--not-before"),
     )
     answer = in_session(lambda session: accept(session, asked, key=key), store=store, tenant=tenant)
     if as_json:
@@ -176,7 +176,7 @@ def read_entity(text: str) -> wire.Entity:
     return wire.Entity(type=kind, guid=guid(rest, field="--entity", hint=GUID_HINT))
 
 
-def read_time(text: str) -> datetime:
+def read_time(text: str, *, field: str) -> datetime:
     """Read a point in time that says its zone."""
     try:
         at = datetime.fromisoformat(text)
@@ -184,7 +184,7 @@ def read_time(text: str) -> datetime:
         at = None
     if at is None or at.tzinfo is None:
         raise InvalidInput(
-            f"{text!r} is no time with a zone", field="--not-before", hint="write it as 2027-01-31T08:00:00+01:00"
+            f"{text!r} is no time with a zone", field=field, hint="write it as 2027-01-31T08:00:00+01:00"
         )
     return at
 

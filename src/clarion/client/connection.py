@@ -21,6 +21,7 @@ from pyreqwest.exceptions import PyreqwestError
 
 from clarion.client import wire
 from clarion.domain.identity import Lane
+from clarion.domain.result import Result
 from clarion.domain.support import SupportStatus
 
 TIMEOUT: Final = timedelta(seconds=10)
@@ -147,17 +148,32 @@ class Client:
         """Ask what happened, by the id of a job or of a message."""
         return await self._ask("GET", f"/v1/messages/{job_or_message_id}/timeline", wire.Timeline)
 
-    async def history(self, entity: UUID | str) -> AsyncIterator[wire.HistoryLine]:
+    async def history(self, entity: UUID | str) -> AsyncIterator[wire.NotificationLine]:
         """Go through every notification about an entity (its guid, or `user:ID`), newest first."""
         path = f"/v1/entities/{quote(str(entity), safe=':')}/notifications"
         cursor: str | None = None
         while True:
-            page = await self._ask("GET", path, wire.HistoryPage, query={"cursor": cursor})
+            page = await self._ask("GET", path, wire.NotificationPage, query={"cursor": cursor})
             for item in page.items:
                 yield item
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    async def notifications(
+        self,
+        *,
+        notification: str | None = None,
+        result: Result | None = None,
+        since_at: datetime | None = None,
+        until_at: datetime | None = None,
+        cursor: str | None = None,
+    ) -> wire.NotificationPage:
+        """List the latest notifications, page by page; a page may be short or empty and have a `next_cursor`."""
+        times = {"since_at": since_at, "until_at": until_at}
+        query = {name: None if at is None else at.isoformat() for name, at in times.items()}
+        query |= {"type": notification, "result": result, "cursor": cursor}
+        return await self._ask("GET", "/v1/notifications", wire.NotificationPage, query=query)
 
     async def types(self) -> tuple[wire.NotificationType, ...]:
         """List the notification types."""

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain import result as domain
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.recipient import NAMED_MAX
 from clarion.domain.support import SupportStatus
@@ -39,6 +40,20 @@ Reason = Annotated[
         pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
         description="why; it stands in the audit log",
     ),
+]
+
+
+Result = Annotated[
+    domain.Result,
+    msgspec.Meta(
+        description="what came of it as a whole. waiting: something is still to be done. uncertain: of a message "
+        "nobody knows whether it arrived. delivered: all of it arrived. sent: the providers took all of it, and did "
+        "not report all of it as arrived. partly: some was sent, some was not. failed: nobody was reached, and "
+        "something went wrong. nobody: nobody was reached, and nothing went wrong"
+    ),
+]
+WorkStatus = Annotated[
+    str, msgspec.Meta(description="how the work stands: Done means that messages were made; `result` tells their fate")
 ]
 
 
@@ -141,8 +156,9 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     template_version: int | None
     entity: Entity | None
     lane: Lane | None
-    stage: str | None
-    status: str | None
+    result: Result | None = None
+    stage: Annotated[str, msgspec.Meta(description="which work is done for it, or was done last")] | None
+    status: WorkStatus | None
     reason: str | None
     accepted_at: At
     due_at: At | None
@@ -179,20 +195,51 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
 
 
-class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One notification in a history."""
+class PageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which page of a list."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX, description="how many items at most")] = PAGE
+    cursor: Cursor | None = None
+
+
+class NotificationLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification in a list."""
 
     job_id: UUID
     type: str
-    status: str | None
+    result: Result | None = None
+    status: WorkStatus | None
     accepted_at: At
 
 
-class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Notifications about an entity, newest first."""
+class NotificationPage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Notifications, newest first."""
 
-    items: tuple[HistoryLine, ...]
+    items: tuple[NotificationLine, ...]
     next_cursor: str | None
+    searched_to_at: (
+        Annotated[
+            datetime,
+            msgspec.Meta(
+                tz=True,
+                description="only where a filter was given and the page ended early: all that was accepted since then "
+                "was looked at, and `next_cursor` goes on from there",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class NotificationQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which page of the notifications, and of which of them."""
+
+    type: (
+        Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=PLAIN, description="only of this type")]
+        | None
+    ) = None
+    result: Annotated[Result, msgspec.Meta(description="only with this result")] | None = None
+    since_at: Annotated[datetime, msgspec.Meta(tz=True, description="accepted at this time or later")] | None = None
+    until_at: Annotated[datetime, msgspec.Meta(tz=True, description="accepted before this time")] | None = None
 
 
 class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,13 +265,6 @@ class EnabledRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Whether notifications of a type are sent."""
 
     enabled: bool
-
-
-class PageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which page of a list."""
-
-    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX, description="how many items at most")] = PAGE
-    cursor: Cursor | None = None
 
 
 class UncertainLine(msgspec.Struct, frozen=True, kw_only=True):

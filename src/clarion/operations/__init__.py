@@ -8,6 +8,7 @@ given, find out who asks, and word refusals for their callers.
 | module | what it holds |
 |---|---|
 | `notification` | sending, looking up, canceling, retrying, the timeline, the history |
+| `latest` | lists of notifications with their results, and the filters of the latest |
 | `support` | uncertain messages, support cases, the audit log |
 | `types` | notification types: which there are, switching them on and off |
 | `page` | pages of a list, and the cursors between them |

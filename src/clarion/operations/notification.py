@@ -15,9 +15,11 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.key import event_job_pk, manual_job_pk
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
+from clarion.domain.result import overall, standing_of
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
+from clarion.operations.latest import latest, lines_of
 from clarion.operations.shape import as_wire
 from clarion.operations.wake import Wake
 from clarion.producers.direct import origin_of, target_of
@@ -95,7 +97,9 @@ class Notifications:
         self._wake("stages")
         return wire.RetriedNotification(job_id=job_id)
 
-    async def history(self, tenant_id: str, about: UUID | wire.Recipient, query: wire.PageQuery) -> wire.HistoryPage:
+    async def history(
+        self, tenant_id: str, about: UUID | wire.Recipient, query: wire.PageQuery
+    ) -> wire.NotificationPage:
         """List every notification about an entity or, where it names none, to a recipient; the newest first."""
         place = event_job_pk(entity_guid=about) if isinstance(about, UUID) else await self._place(tenant_id, about)
         name = f"history {place}"
@@ -103,15 +107,11 @@ class Notifications:
             tenant_id, place, after=page.read(name, query.cursor, start=""), limit=query.limit + 1
         )
         jobs, following = page.cut(name, found, query.limit, lambda job: job.row_key)
-        return wire.HistoryPage(
-            items=tuple(
-                wire.HistoryLine(
-                    job_id=job.guid, type=job.event_type, status=job.scheduler_status, accepted_at=job.source_at
-                )
-                for job in jobs
-            ),
-            next_cursor=following,
-        )
+        return wire.NotificationPage(items=await lines_of(self._store, tenant_id, jobs), next_cursor=following)
+
+    async def list(self, tenant_id: str, query: wire.NotificationQuery) -> wire.NotificationPage:
+        """List a tenant's notifications, the newest first, all of them or those that a filter lets through."""
+        return await latest(self._store, tenant_id, query)
 
     async def _find(self, tenant_id: str, named: UUID) -> tuple[JobTimeline | None, UUID | None]:
         """Return what is stored about a notification and, if one of its messages was named, that message's id."""
@@ -179,6 +179,7 @@ def _notification(timeline: JobTimeline) -> wire.Notification:
         type=job.event_type,
         entity=about,
         accepted_at=job.source_at,
+        result=overall(standing_of(timeline)),
         messages=_messages(timeline),
         inbox=tuple(wire.InboxLine(message_id=row.message_id, created_at=at) for at, row in timeline.inbox),
         **{

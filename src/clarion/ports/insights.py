@@ -1,6 +1,6 @@
 """The read side: what people and support tools ask about records. Nothing here changes anything."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.identity import Channel
+from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.domain.timeline import JobTimeline
 
@@ -16,14 +17,13 @@ PAGE_MAX: Final = 200
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One notification in an entity's history."""
+    """One notification in a list."""
 
     guid: UUID
     row_key: str
     event_type: str
     source_at: datetime
     created_at: datetime
-    scheduler_status: str | None
 
 
 class UncertainLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +69,17 @@ class InsightStore(Protocol):
         self, tenant_id: str, partition_key: str, *, after: str = "", limit: int = 50
     ) -> Sequence[JobLine]:
         """List a partition's jobs in the order of their row keys (newest first for direct ones), behind `after`."""
+        ...
+
+    async def list_latest_jobs(self, tenant_id: str, *, after: str = "", limit: int = 50) -> Sequence[JobLine]:
+        """List a tenant's jobs in the order of their row keys (newest first for direct ones), behind `after`.
+
+        The order of letters is the store's own; digits come in their order, and so do the times of direct jobs.
+        """
+        ...
+
+    async def find_standings(self, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, Standing]:
+        """Count what decides the results of some jobs, by their guids; the unknown are left out."""
         ...
 
     async def list_uncertain(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[UncertainLine]:

@@ -1,6 +1,6 @@
 """Operations on what is known that chance can put together, and all the questions that can be asked of a store."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, Role
-from clarion.ports.insights import UncertainLine
+from clarion.ports.insights import PAGE_MAX, UncertainLine
 from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
 from clarion.testing.contracts.side import Operation, Side
@@ -158,9 +159,20 @@ async def _about_jobs(side: Side) -> dict[str, object]:
     return {
         "timelines": [await store.find_job_timeline(tenant_id, job.guid) for job in jobs],
         "jobs": [await store.list_jobs(tenant_id, job.partition_key, limit=PAGE) for job in jobs],
+        "latest": sorted(await store.list_latest_jobs(tenant_id, limit=PAGE_MAX), key=lambda job: job.row_key),
+        "standings": {str(one): found for one, found in (await _standings(side, jobs)).items()},
         "of messages": [await store.find_job_of_message(tenant_id, message_id) for message_id in messages],
         "guards": [await store.find_guard(tenant_id, (operation, key_hash)) for operation, key_hash in guards],
     }
+
+
+async def _standings(side: Side, jobs: Sequence[NotificationJob]) -> dict[UUID, Standing]:
+    """Count what decides each job's result, and hold it to what a timeline shows of the same rows."""
+    found = await side.store.find_standings(side.tenant_id, [job.guid for job in jobs])
+    for job in jobs:
+        timeline = await side.store.find_job_timeline(side.tenant_id, job.guid)
+        assert timeline is None or found[job.guid] == standing_of(timeline)
+    return found
 
 
 async def _about_support(side: Side) -> dict[str, object]:

@@ -15,6 +15,7 @@ from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import LateReplyContract
+from clarion.testing.contracts.latest import LatestContract
 from clarion.testing.contracts.ordering import OrderContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
@@ -46,6 +47,7 @@ class PipelineContract(
     ActContract,
     TimelineContract,
     HistoryContract,
+    LatestContract,
     GaugeContract,
     TenancyContract,
     ABC,

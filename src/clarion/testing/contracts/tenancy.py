@@ -149,6 +149,8 @@ READS: Final[dict[str, Ask]] = {
     "list_api_keys": lambda store, tenant, _: store.list_api_keys(tenant),
     "list_audit": lambda store, tenant, _: store.list_audit(tenant),
     "list_jobs": lambda store, tenant, _: store.list_jobs(tenant, JOB.partition_key),
+    "list_latest_jobs": lambda store, tenant, _: store.list_latest_jobs(tenant),
+    "find_standings": lambda store, tenant, _: store.find_standings(tenant, [JOB.guid]),
     "list_support_cases": lambda store, tenant, _: store.list_support_cases(tenant),
     "list_support_cases that are open": lambda store, tenant, _: store.list_support_cases(
         tenant, status=SupportStatus.OPEN
@@ -296,7 +298,10 @@ class TenancyContract:
         for tenant_id, version in ((mine, 3), (theirs, 2)):
             (line,) = await harness.store.list_jobs(tenant_id, JOB.partition_key)
             timeline = await harness.store.find_job_timeline(tenant_id, JOB.guid)
-            assert line.scheduler_status == statuses[tenant_id]
+            (latest,) = [one for one in await harness.store.list_latest_jobs(tenant_id) if one.guid == JOB.guid]
+            standings = await harness.store.find_standings(tenant_id, [JOB.guid])
+            assert latest == line
+            assert standings[JOB.guid].work is statuses[tenant_id]
             assert timeline is not None
             assert timeline.scheduler is not None
             assert timeline.scheduler.status is statuses[tenant_id]

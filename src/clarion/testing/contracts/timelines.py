@@ -227,19 +227,16 @@ class HistoryContract:
             guarded_entry(f"key-{n}", created_at=first.source_at + timedelta(seconds=n), partition_key="entity")
             for n in range(4)
         ]
-        entries[2] = msgspec.structs.replace(entries[2], scheduler=None)
         await harness.store.ensure_notification_jobs(harness.tenant_id, entries)
         await harness.store.ensure_notification_jobs(harness.tenant_id, [guarded_entry("other", partition_key="else")])
         lines = await harness.store.list_jobs(harness.tenant_id, "entity")
         assert [line.guid for line in lines] == [entry.job.guid for entry in entries[::-1]]
-        assert [line.scheduler_status for line in lines] == ["Ready", None, "Ready", "Ready"]
         assert lines[0] == JobLine(
             guid=entries[3].job.guid,
             row_key=entries[3].job.row_key,
             event_type=entries[3].job.event_type,
             source_at=entries[3].job.source_at,
             created_at=lines[0].created_at,
-            scheduler_status="Ready",
         )
         assert near(lines[0].created_at, await harness.now())
         assert await harness.store.list_jobs(f"{harness.tenant_id}-2", "entity") == []

@@ -1,5 +1,7 @@
 """The read side: lists, pages and gauges, one statement each. Reads only; what happened to one job is in `timeline`."""
 
+from collections import defaultdict
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -9,7 +11,10 @@ import msgspec
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Argument, Transaction, first
 from clarion.domain.identity import Lane
-from clarion.domain.notification import Stage
+from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.recipient import COUNTED_BY
+from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, UncertainLine
 
@@ -25,6 +30,20 @@ class _Tenant(msgspec.Struct, frozen=True):
 
 class _Job(msgspec.Struct, frozen=True):
     guid: UUID
+
+
+class _Standing(msgspec.Struct, frozen=True, kw_only=True):
+    guid: UUID
+    work: NotificationStatus | None
+    recipients: int
+    addressed: int
+    inbox: int
+
+
+class _Messages(msgspec.Struct, frozen=True, kw_only=True):
+    guid: UUID
+    status: OutgoingStatus
+    messages: int
 
 
 class _Measured(msgspec.Struct, frozen=True):
@@ -56,6 +75,38 @@ async def list_jobs(
     """List a partition's jobs in the order of their row keys, behind `after`."""
     place = {"tenant_id": tenant_id, "partition_key": partition_key, "after": after}
     return await transaction.fetch(JobLine, _SQL["list_jobs"], limit=_page(limit), **place)
+
+
+async def list_latest_jobs(
+    transaction: Transaction, tenant_id: str, *, after: str = "", limit: int = 50
+) -> list[JobLine]:
+    """List a tenant's jobs in the order of their row keys, behind `after`."""
+    return await transaction.fetch(
+        JobLine, _SQL["list_latest_jobs"], tenant_id=tenant_id, after=after, limit=_page(limit)
+    )
+
+
+async def find_standings(transaction: Transaction, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, Standing]:
+    """Count what decides the results of some jobs: two statements, however many messages they have."""
+    jobs = sorted(set(guids))
+    if not jobs:
+        return {}
+    found = await transaction.fetch(
+        _Standing, _SQL["find_standings"], tenant_id=tenant_id, jobs=jobs, counted_by=COUNTED_BY
+    )
+    outgoing: defaultdict[UUID, dict[OutgoingStatus, int]] = defaultdict(dict)
+    for row in await transaction.fetch(_Messages, _SQL["count_messages_of_jobs"], tenant_id=tenant_id, jobs=jobs):
+        outgoing[row.guid][row.status] = row.messages
+    return {
+        row.guid: Standing(
+            work=row.work,
+            recipients=row.recipients,
+            addressed=row.addressed,
+            inbox=row.inbox,
+            outgoing=outgoing[row.guid],
+        )
+        for row in found
+    }
 
 
 async def list_uncertain(

@@ -17,10 +17,27 @@ JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = m.row_key
 LIMIT 1;
 
 -- name: list_jobs
--- Pages by the index of an entity's history, in the order of bytes, which makes direct jobs newest first. The state is
--- that of the scheduler row, if the job has one.
+-- Pages by the index of an entity's history, in the order of bytes, which makes direct jobs newest first.
+SELECT j.guid, j.row_key, j.event_type, j.source_at, j.created_at
+FROM notification_job AS j
+WHERE j.tenant_id = :tenant_id AND j.partition_key = :partition_key AND j.row_key COLLATE "C" > :after
+ORDER BY j.row_key COLLATE "C"
+LIMIT :limit;
+
+-- name: list_latest_jobs
+-- Pages by the unique key of a tenant's jobs, in the order of that index: the row key of a direct job begins with its
+-- time, counted down, so that the newest come first. It needs no index of its own, which every accept would pay for.
+SELECT j.guid, j.row_key, j.event_type, j.source_at, j.created_at
+FROM notification_job AS j
+WHERE j.tenant_id = :tenant_id AND j.row_key > :after
+ORDER BY j.row_key
+LIMIT :limit;
+
+-- name: find_standings
+-- For each job the state of its pending row, and how many recipients, messages and inbox rows it has. Recipients are
+-- counted by a word that stands once for each of them.
 SELECT
-  j.guid, j.row_key, j.event_type, j.source_at, j.created_at,
+  j.guid,
   (
     SELECT s.status
     FROM notification_scheduler AS s
@@ -28,11 +45,31 @@ SELECT
       s.tenant_id = :tenant_id AND s.artifact_type = 'NotificationJob' AND s.artifact_pk = j.partition_key
       AND s.artifact_rk = j.row_key
     LIMIT 1
-  ) AS scheduler_status
-FROM notification_job AS j
-WHERE j.tenant_id = :tenant_id AND j.partition_key = :partition_key AND j.row_key COLLATE "C" > :after
-ORDER BY j.row_key COLLATE "C"
-LIMIT :limit;
+  ) AS work,
+  coalesce((length(j.recipients) - length(replace(j.recipients, :counted_by, ''))) / length(:counted_by), 0)
+    AS recipients,
+  (
+    SELECT count(DISTINCT m.message_id)
+    FROM (
+      SELECT k.message_id
+      FROM outgoing_key AS k
+      WHERE k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key
+      UNION ALL
+      SELECT u.message_id FROM user_message AS u WHERE u.tenant_id = :tenant_id AND u.job_row_key = j.row_key
+    ) AS m
+  ) AS addressed,
+  (SELECT count(*) FROM user_message AS i WHERE i.tenant_id = :tenant_id AND i.job_row_key = j.row_key) AS inbox
+FROM {jobs: guid guid} AS g
+JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid;
+
+-- name: count_messages_of_jobs
+-- How many messages of each job are in each state, by the first parts of their key.
+SELECT j.guid, o.status, count(*) AS messages
+FROM {jobs: guid guid} AS g
+JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid
+JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key
+JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
+GROUP BY j.guid, o.status;
 
 -- name: list_uncertain
 -- Pages by the partial index of uncertain rows. `since_at` is the last move into that state; the line of a decision to

@@ -122,6 +122,8 @@ class SharedStore(ABC):
     find_job_timeline = _reads(timeline.find_job_timeline)
     find_job_of_message = _reads(insights.find_job_of_message)
     list_jobs = _reads(insights.list_jobs)
+    list_latest_jobs = _reads(insights.list_latest_jobs)
+    find_standings = _reads(insights.find_standings)
     list_uncertain = _reads(insights.list_uncertain)
     list_support_cases = _reads(insights.list_support_cases)
     find_support_case = _reads(insights.find_support_case)
