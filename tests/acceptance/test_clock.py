@@ -10,7 +10,7 @@ from tests.acceptance.house import House, build, is_sent, until
 
 BACK, AHEAD = timedelta(days=-3), timedelta(days=30)
 CODE = ("send", "one-time-code", "--to", "+447700900001", "--data", '{"code": "407112"}')
-WAITING = ["accepted", "ensured", "waiting to be scheduled"]
+WAITING = ["accepted", "stored", "waiting to be scheduled"]
 
 
 def put_off() -> tuple[str, ...]:

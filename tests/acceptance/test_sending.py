@@ -15,7 +15,7 @@ def in_an_hour() -> str:
 
 def test_a_notification_from_the_shell_is_sent_and_its_timeline_is_told_in_order(house: House) -> None:
     accepted = house.ask("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Sam"}')
-    assert house.timeline(accepted["message_id"]) == ["accepted", "ensured", "waiting to be scheduled"]
+    assert house.timeline(accepted["message_id"]) == ["accepted", "stored", "waiting to be scheduled"]
     with house.serving() as served:
         (sent,) = until(lambda: house.sent(accepted["message_id"]))
         assert (sent.destination, sent.channel) == ("sam@example.com", "email")
@@ -24,7 +24,7 @@ def test_a_notification_from_the_shell_is_sent_and_its_timeline_is_told_in_order
     # A receipt may come before the record of its own call; then the timeline has no line that it was sent.
     assert [what for what in timeline if what not in ("called", "sent")] == [
         "accepted",
-        "ensured",
+        "stored",
         "scheduled",
         "generated",
         "queued",
@@ -45,8 +45,8 @@ def test_a_notification_over_http_is_sent_and_can_be_seen_as_its_recipient_sees_
         assert answer.status == 202, answer
         accepted = answer.json
         (sent,) = until(lambda: house.sent(accepted["message_id"]))
-        assert served.timeline(accepted["message_id"])[:2] == ["accepted", "ensured"]
-        assert served.timeline(accepted["job_id"])[:2] == ["accepted", "ensured"]
+        assert served.timeline(accepted["message_id"])[:2] == ["accepted", "stored"]
+        assert served.timeline(accepted["job_id"])[:2] == ["accepted", "stored"]
         assert b"Welcome, Sam" in served.call("GET", f"/sandbox/outbox/{sent.id}/content").content
         assert b"sam@example.com" in served.call("GET", "/sandbox/outbox").content
         counted = until(lambda: served.call("GET", "/metrics").content, so=lambda text: b'outcome="accepted"' in text)

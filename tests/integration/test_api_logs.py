@@ -1,5 +1,6 @@
 """Logs: a correlation id in every line, and nothing about anybody in any (X-22)."""
 
+import asyncio
 import io
 import logging
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from clarion.api import logs
+from clarion.domain.call import Accepted, CallOutcome
 from clarion.errors import BadConfiguration
-from tests.integration.api_harness import seeded_api
+from tests.integration.api_harness import WELCOME, seeded_api
 
 CANARIES = ("Canary Person", "canary@example.com", "+44 7700 900123", "482913")
 """A name, an address, a number and a one-time code."""
@@ -42,6 +44,26 @@ def test_a_line_has_the_correlation_id_of_its_request_or_of_the_process(written:
         log.info("working")
         logging.getLogger("some.library").warning("slow")
     assert [line["correlation_id"] for line in lines(written)] == ["start-1", "request-1", "request-1"]
+
+
+async def test_what_is_logged_in_a_call_has_the_correlation_id_of_its_message(written: io.StringIO) -> None:
+    """Of ours and of a library's lines; what belongs to no message has that of the process."""
+    api = await seeded_api()
+
+    async def answer() -> CallOutcome:
+        structlog.get_logger("clarion.test").warning("slow")
+        await asyncio.sleep(0)
+        logging.getLogger("some.library").warning("slow")
+        return Accepted()
+
+    api.provider.answers = [answer, answer]
+    async with api.client() as client:
+        for name in ("request-1", "request-2"):
+            await client.post("/v1/notifications", json=WELCOME, headers={"x-correlation-id": name})
+    await api.line.drain()
+    structlog.get_logger("clarion.test").info("idle")
+    told = [(line["event"], line["correlation_id"]) for line in lines(written) if line["event"] != "request"]
+    assert sorted(told) == [("idle", "start-1"), *[("slow", f"request-{n}") for n in (1, 1, 2, 2)]]
 
 
 def test_a_field_that_nobody_vouched_for_is_masked_whatever_it_holds(written: io.StringIO) -> None:

@@ -57,7 +57,7 @@ async def test_what_was_accepted_is_sent_and_its_timeline_is_found_by_either_id(
         shown = (await client.get(f"/v1/notifications/{sent['job_id']}")).json()
     told = [line["what"] for line in by_job["lines"]]
     assert told[0] == "accepted"
-    assert {"ensured", "generated", "claimed", "called", "sent"} <= set(told)
+    assert {"stored", "generated", "claimed", "called", "sent"} <= set(told)
     assert by_message["lines"] == by_job["lines"]
     assert by_message["messages"] == by_job["messages"] == shown["messages"]
     assert {"id", "version"} <= set(shown["messages"][0])
@@ -71,7 +71,7 @@ async def test_a_timeline_is_found_by_the_message_before_it_has_any_row(api: Api
     async with api.client(Role.VIEWER) as client:
         told = (await client.get(f"/v1/messages/{sent['message_id']}/timeline")).json()
         assert (told["job_id"], told["message_id"]) == (sent["job_id"], sent["message_id"])
-        assert [line["what"] for line in told["lines"]] == ["accepted", "ensured", "waiting to be scheduled"]
+        assert [line["what"] for line in told["lines"]] == ["accepted", "stored", "waiting to be scheduled"]
         unknown = await client.get(f"/v1/messages/{UUID(int=7)}/timeline")
         assert (unknown.status_code, problem(unknown)["code"]) == (404, "not-found")
     async with api.client(Role.ADMIN, tenant_id=OTHER) as client:

@@ -108,7 +108,7 @@ async def test_a_notification_that_failed_is_a_case_and_goes_on_once_it_was_mend
     async with api.client(Role.SUPPORT) as client:
         assert (await client.get(f"/v1/notifications/{job_id}")).json()["status"] == "Failed"
         (case,) = (await client.get("/v1/support-cases")).json()["items"]
-        assert (case["kind"], case["record"]) == ("DeadLetter", "NotificationScheduler")
+        assert (case["kind"], case["record"]) == ("Failed", "notification")
         await api.memory.overwrite(TENANT, job)
         asked = {"reason": "the row was restored"}
         answer = await client.post(f"/v1/notifications/{job_id}/retry", json=asked)
@@ -149,7 +149,7 @@ async def test_a_conflict_is_a_case_with_its_differing_fields_until_somebody_res
     case_id = await conflict(api)
     async with api.client(Role.SUPPORT) as client:
         case = (await client.get(f"/v1/support-cases/{case_id}")).json()
-        assert (case["kind"], case["status"], case["record"]) == ("Conflict", "Open", "NotificationJob")
+        assert (case["kind"], case["status"], case["record"]) == ("Conflict", "Open", "notification")
         assert list(case["details"]["differing"]) == ["payload_hash"]
         path = f"/v1/support-cases/{case_id}/resolve"
         resolved = await client.post(path, json={"resolution": "the shop fixed its keys"})
@@ -161,6 +161,8 @@ async def test_a_conflict_is_a_case_with_its_differing_fields_until_somebody_res
         again = await client.post(path, json={"resolution": "again"})
         assert (again.status_code, problem(again)["code"]) == (409, "conflict")
         assert (await client.get("/v1/support-cases?status=Open")).json()["items"] == []
+        assert (await client.get("/v1/support-cases")).json()["items"] == []
+        assert len((await client.get("/v1/support-cases?status=All")).json()["items"]) == 1
         assert len((await client.get("/v1/support-cases?status=Resolved")).json()["items"]) == 1
         (entry,) = [one for one in (await client.get("/v1/audit?limit=100")).json()["items"] if one["act"] == "resolve"]
     assert (entry["actor"], entry["reason"]) == ("support of school", "the shop fixed its keys")
@@ -184,7 +186,7 @@ async def test_a_cursor_of_one_list_is_no_cursor_of_another(api: ApiHarness) -> 
         await conflict(api, f"k{number}")
     async with api.client() as client:
         cursor = (await client.get("/v1/support-cases?limit=1")).json()["next_cursor"]
-        for path in ("/v1/support-cases?status=Open&", "/v1/audit?", "/v1/uncertain?"):
+        for path in ("/v1/support-cases?status=All&", "/v1/audit?", "/v1/uncertain?"):
             answer = await client.get(f"{path}cursor={cursor}")
             assert (answer.status_code, problem(answer)["field"]) == (422, "cursor")
 

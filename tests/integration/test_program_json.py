@@ -53,8 +53,8 @@ ASKED = (
     ("types list", "/v1/types"),
     ("uncertain list", "/v1/uncertain"),
     ("uncertain list --limit 1", "/v1/uncertain?limit=1"),
-    ("support list", "/v1/support-cases?status=Open"),
-    ("support list --all --limit 1", "/v1/support-cases?limit=1"),
+    ("support list", "/v1/support-cases"),
+    ("support list --all --limit 1", "/v1/support-cases?limit=1&status=All"),
     ("support show {case}", "/v1/support-cases/{case}"),
 )
 DONE = (
@@ -171,7 +171,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     assert invoked(home, f"{SEND} --to kim@example.com --key known").exit_code != 0
     uncertain = said(home, "uncertain list")["items"]
     cases = {case["kind"]: case["case_id"] for case in said(home, "support list")["items"]}
-    assert (len(uncertain), set(cases)) == (2, {"Conflict", "DeadLetter"})
+    assert (len(uncertain), set(cases)) == (2, {"Conflict", "Failed"})
     return home, {
         "job": sent["job_id"],
         "message": sent["message_id"],
@@ -219,7 +219,7 @@ def test_an_act_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: Pat
     [
         ("audit", "/v1/audit"),
         ("uncertain list", "/v1/uncertain"),
-        ("support list --all", "/v1/support-cases"),
+        ("support list", "/v1/support-cases"),
         ("history {child}", "/v1/entities/{child}/notifications"),
         ("list", "/v1/notifications"),
     ],

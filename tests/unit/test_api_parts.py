@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clarion.api.app import ROUTES
+from clarion.api.description import describe
 from clarion.api.metrics import BOUNDS, Metrics, Spread, Tally
 from clarion.api.outbox_page import summary
 from clarion.api.pulse import Pulse
@@ -151,3 +153,9 @@ async def test_a_pulse_forgets_a_trouble_after_a_while_and_ignores_what_does_not
     assert await pulse.why_unready() == "store-read-only"
     clock.advance(timedelta(seconds=10))
     assert await pulse.why_unready() is None
+
+
+def test_the_description_uses_no_names_that_only_we_know() -> None:
+    """Numbers of our own design pages, and names of records and kinds as they are stored."""
+    text = describe(ROUTES).decode()
+    assert not re.findall(r"\b[IXF]-\d+|DeadLetter|NotificationScheduler|NotificationJob|OutgoingMessage", text)

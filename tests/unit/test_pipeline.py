@@ -47,7 +47,7 @@ async def test_a_mail_goes_out_once_and_its_whole_timeline_can_be_read(line: Lin
     (row,) = (await line.timeline(sent)).outgoing
     assert (row.status, row.message_id) == (OutgoingStatus.SENT_TO_PROVIDER, sent.message_id)
     words = [entry.what for entry in await line.told(sent)]
-    assert words == ["accepted", "ensured", "scheduled", "generated", "queued", "claimed", "called", "sent"]
+    assert words == ["accepted", "stored", "scheduled", "generated", "queued", "claimed", "called", "sent"]
 
 
 async def test_the_same_key_is_one_notification_and_another_payload_a_conflict(line: Line) -> None:

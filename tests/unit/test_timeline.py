@@ -1,5 +1,6 @@
 """The timeline as a person reads it: what happened, when and why, by the job's id or the message's, from the start."""
 
+import re
 from datetime import timedelta
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from clarion.client.wire import Recipient, SendAnswer
 from clarion.domain.attempt import AttemptStatus
-from clarion.domain.call import Deferred, Unknown
+from clarion.domain.call import Accepted, Deferred, Unknown
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
 from clarion.domain.timeline import TimelineLine, timeline_lines
@@ -43,7 +44,7 @@ async def ending(line: Line, sent: SendAnswer, lines: int = 1) -> list[tuple[str
 
 async def test_what_has_just_been_accepted_waits_to_be_scheduled(line: Line) -> None:
     sent = await line.send()
-    assert [one.what for one in await explained(line, sent)] == ["accepted", "ensured", "waiting to be scheduled"]
+    assert [one.what for one in await explained(line, sent)] == ["accepted", "stored", "waiting to be scheduled"]
 
 
 async def test_a_message_of_a_group_has_no_id_before_it_has_a_row(line: Line) -> None:
@@ -78,12 +79,12 @@ async def test_every_step_has_its_own_time(line: Line) -> None:
     await line.drain()
     waiting = (await ending(line, sent))[0]
     due = f"{sent.accepted_at + 32 * SECOND:%Y-%m-%d %H:%M:%SZ}"
-    assert waiting == ("waiting for a retry", f"Sending → RetryReady, by distribute, busy, due {due}", 2 * SECOND)
+    assert waiting == ("waiting for a retry", f"busy, due {due}", 2 * SECOND)
     await line.wait(60)
     told = [(one.what, (one.at - sent.accepted_at) // SECOND) for one in await explained(line, sent)]
     assert told == [
         ("accepted", 0),
-        ("ensured", 0),
+        ("stored", 0),
         ("scheduled", 1),
         ("generated", 2),
         ("queued", 2),
@@ -102,7 +103,7 @@ async def test_what_a_setting_decided_against_names_it(line: Line) -> None:
     await line.wait(7)
     reason = "the notification type 'welcome' is switched off for this tenant"
     assert await ending(line, sent, 2) == [
-        ("ensured", f"job {sent.job_id}", timedelta()),
+        ("stored", f"job {sent.job_id}", timedelta()),
         ("skipped", reason, 7 * SECOND),
     ]
 
@@ -136,13 +137,29 @@ async def test_an_uncertain_send_that_is_left_alone_says_who_decided_it_and_why(
     await line.drain()
     assert await ending(line, sent, 3) == [
         ("called", "attempt 1 through scripted: Unknown, 0 ms, no reply", timedelta()),
-        ("uncertain", "Sending → Uncertain, by distribute, no reply", timedelta()),
+        ("uncertain", "no reply", timedelta()),
         (
             "left uncertain",
-            "by settle, left as it is: it may have arrived, and a duplicate would be worse",
+            "left as it is: it may have arrived, and a duplicate would be worse",
             timedelta(),
         ),
     ]
+
+
+async def test_a_timeline_names_people_and_no_worker_of_ours(line: Line) -> None:
+    """Through a refusal, a retry, an uncertain send and a person's decision about it."""
+    line.provider.answers = [Deferred(reason="busy"), Unknown(reason="no reply"), Accepted()]
+    sent = await line.send()
+    await line.wait(60)
+    await line.wait(60)
+    (uncertain,) = await line.store.list_uncertain(TENANT)
+    assert await line.store.retry_outgoing(
+        TENANT, uncertain.id, version=uncertain.version, actor="sam", reason="nothing came"
+    )
+    await line.drain()
+    told = " ".join(f"{one.what} {one.detail}" for one in await explained(line, sent))
+    assert "waiting for a retry by sam, nothing came" in told
+    assert not re.search(r"ensure|distribute|\btrack|settle|rescue|sweep|→|RetryReady|SentToProvider|I-\d", told)
 
 
 async def test_a_worker_that_said_nothing_may_not_have_called(line: Line) -> None:

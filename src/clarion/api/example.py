@@ -9,7 +9,7 @@ from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.result import Result
-from clarion.domain.support import SupportKind, SupportStatus
+from clarion.domain.support import SupportStatus
 
 _AT: Final = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
 _JOB: Final = UUID("5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10")
@@ -65,7 +65,7 @@ TIMELINE: Final = wire.Timeline(
         wire.TimelineLine(
             at=_AT + timedelta(seconds=1),
             what="sent",
-            detail="Sending → SentToProvider, by distribute",
+            detail=None,
             channel=Channel.EMAIL,
             message_id=_MESSAGE,
         ),
@@ -115,9 +115,9 @@ RETRY_NOTIFICATION: Final = wire.RetryNotificationRequest(reason="The template w
 RETRIED_NOTIFICATION: Final = wire.RetriedNotification(job_id=_JOB)
 CASE: Final = wire.SupportCase(
     case_id=UUID("3f8d1c1e-0a53-5b0b-8f0e-9a4b2b7c6d55"),
-    kind=SupportKind.CONFLICT,
+    kind="Conflict",
     status=SupportStatus.OPEN,
-    record="NotificationJob",
+    record="notification",
     record_key='["2516892395999999999_5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10"]',
     details={"differing": {"event_type": {"stored": "invoice-due", "given": "welcome"}}},
     seen_count=2,

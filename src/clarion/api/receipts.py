@@ -45,7 +45,7 @@ BYTES_MAX: Final = 1024 * 1024
     ).opt,
 )
 async def take_receipts(account: FromPath[str], request: AnyRequest, context: InjectedContext) -> wire.Kept:
-    """Take what a provider reports about messages; answered once all of it is stored (I-30).
+    """Take what a provider reports about messages; answered once all of it is stored.
 
     For providers, not for applications: the request is signed with the account's secret (Standard Webhooks). An event
     that comes again is kept once. The body is the provider's own: its account verifies it and reads it.

@@ -99,7 +99,7 @@ async def retry_notification(
     ).opt,
 )
 async def list_support_cases(request: AnyRequest, context: InjectedContext) -> wire.SupportCasePage:
-    """List what a person should look at, one case for each cause."""
+    """List what a person should look at, one case for each cause; open ones unless `status` asks otherwise."""
     query = read_query(request, wire.SupportCaseQuery)
     return await context.operations.support.list_cases(caller_of(request).tenant_id, query)
 

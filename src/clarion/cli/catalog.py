@@ -100,10 +100,10 @@ def list_tenants(
 
     async def work() -> Sequence[str]:
         async with open_platform(settings_with(store)) as platform:
-            return await platform.store.list_tenants(after=after, limit=limit)
+            return await platform.store.list_tenants(after=after, limit=limit + 1)  # one more tells if more follow
 
     found = asyncio.run(work())
-    following = found[-1] if len(found) == limit else None
+    found, following = found[:limit], found[limit - 1] if len(found) > limit else None
     if as_json:
         print_json({"items": found, "next_cursor": following})
         return
@@ -123,12 +123,13 @@ def create(
 
     from clarion.bootstrap import open_platform
 
-    async def work() -> None:
+    async def work() -> bool:
         async with open_platform(settings_with(store)) as platform:
-            await platform.dispatcher.ensure_tenant(name, actor=acting())
+            return await platform.dispatcher.ensure_tenant(name, actor=acting())
 
-    asyncio.run(work())
-    print_line(f"the tenant {name} is there", {"tenant_id": name}, as_json=as_json)
+    is_new = asyncio.run(work())
+    said = f"the tenant {name} is created" if is_new else f"the tenant {name} exists already; nothing was changed"
+    print_line(said, {"tenant_id": name, "repeated": not is_new}, as_json=as_json)
 
 
 def audit(

@@ -77,7 +77,8 @@ def say_more(cursor: object) -> None:
 
 
 def say(text: str) -> None:
-    """Tell a person something that is no result."""
+    """Tell a person something that is no result, behind the results so far also where both go to one pipe."""
+    sys.stdout.flush()
     typer.echo(text, err=True)
 
 

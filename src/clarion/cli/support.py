@@ -10,7 +10,7 @@ from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_pairs, print_table, say_more
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, require_reason
 from clarion.client import wire
-from clarion.domain.support import DETAILS_BYTES_MAX, SupportStatus
+from clarion.domain.support import DETAILS_BYTES_MAX
 from clarion.errors import InvalidInput
 
 support = typer.Typer(help="Cases that a person should look at.")
@@ -29,7 +29,7 @@ def list_cases(
     as_json: option.Json = False,
 ) -> None:
     """List the cases that are open."""
-    query = wire.SupportCaseQuery(status=None if everything else SupportStatus.OPEN, limit=limit, cursor=after or None)
+    query = wire.SupportCaseQuery(status=wire.EVERY_CASE if everything else "Open", limit=limit, cursor=after or None)
     page = in_session(
         lambda session: session.operations.support.list_cases(session.tenant_id, query), store=store, tenant=tenant
     )
@@ -37,7 +37,7 @@ def list_cases(
         print_json(page)
         return
     print_table(
-        ("case", "kind", "state", "record", "seen", "last seen"),
+        ("case", "kind", "state", "about", "seen", "last seen"),
         [(one.case_id, one.kind, one.status, one.record, one.seen_count, one.last_seen_at) for one in page.items],
         empty="no case is open" if not everything else "there never was a case",
     )
@@ -61,7 +61,7 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
             ("case", found.case_id),
             ("kind", found.kind),
             ("state", found.status),
-            ("record", found.record),
+            ("about", found.record),
             ("key", found.record_key),
             ("seen", f"{found.seen_count} times" if found.seen_count > 1 else "once"),
             ("first", found.first_seen_at),

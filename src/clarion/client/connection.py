@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Literal, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import UUID
 
@@ -22,7 +22,6 @@ from pyreqwest.exceptions import PyreqwestError
 from clarion.client import wire
 from clarion.domain.identity import Lane
 from clarion.domain.result import Result
-from clarion.domain.support import SupportStatus
 
 TIMEOUT: Final = timedelta(seconds=10)
 """An accept is one transaction; what takes longer is a store in trouble."""
@@ -199,9 +198,9 @@ class Client:
         return await self._ask("POST", f"/v1/notifications/{job_id}/retry", wire.RetriedNotification, body=body)
 
     async def support_cases(
-        self, *, status: SupportStatus | None = None, cursor: str | None = None
+        self, *, status: Literal["Open", "Resolved", "All"] = "Open", cursor: str | None = None
     ) -> wire.SupportCasePage:
-        """List support cases, page by page."""
+        """List support cases, page by page; those that are open, unless told otherwise."""
         query = {"status": status, "cursor": cursor}
         return await self._ask("GET", "/v1/support-cases", wire.SupportCasePage, query=query)
 

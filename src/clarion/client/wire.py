@@ -14,12 +14,14 @@ import msgspec
 from clarion.domain import result as domain
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.recipient import NAMED_MAX
-from clarion.domain.support import SupportStatus
 
 PAGE_MAX: Final = 100
 """A page that a person reads and a response that stays small; the store gives one more, which tells if more follow."""
 
 PAGE: Final = 50
+
+EVERY_CASE: Final = "All"
+"""Of the support cases; without a word about it those are listed that are open, at both doors."""
 
 ROW_ID_MAX: Final = 2**63 - 1
 """What every store's integer holds."""
@@ -332,7 +334,9 @@ class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
 class SupportCaseQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which page of the support cases, of which state."""
 
-    status: Annotated[SupportStatus, msgspec.Meta(description="only cases in this state")] | None = None
+    status: Annotated[
+        Literal["Open", "Resolved", "All"], msgspec.Meta(description="only cases in this state; All for both")
+    ] = "Open"
 
 
 class SupportCasePage(msgspec.Struct, frozen=True, kw_only=True):

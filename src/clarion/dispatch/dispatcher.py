@@ -48,9 +48,9 @@ class DeliveryDispatcher:
         self._blobs = blobs
         self._keyring = keyring
 
-    async def ensure_tenant(self, tenant_id: str, *, actor: str | None = None) -> None:
-        """Make a tenant with keys of its own unless it exists; audited where a person does it."""
-        await self._keyring.ensure(tenant_id, actor=actor)
+    async def ensure_tenant(self, tenant_id: str, *, actor: str | None = None) -> bool:
+        """Make a tenant with keys of its own unless it exists, and say if it is new; audited where a person does it."""
+        return await self._keyring.ensure(tenant_id, actor=actor)
 
     async def ensure_automation_scheduler(
         self, tenant_id: str, occurrences: Sequence[Occurrence]

@@ -4,7 +4,7 @@ Nothing here reads or writes anything. A case's id derives from its cause, so th
 often it is seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, Protocol
@@ -48,6 +48,25 @@ class SupportKind(StrEnum):
     UNCERTAIN = "Uncertain"
     DEAD_LETTER = "DeadLetter"
     MISCONFIGURATION = "Misconfiguration"
+
+
+KIND_IN_WORDS: Final[Mapping[SupportKind, str]] = {
+    SupportKind.CONFLICT: "Conflict",
+    SupportKind.HOLD: "Hold",
+    SupportKind.UNCERTAIN: "Uncertain",
+    SupportKind.DEAD_LETTER: "Failed",
+    SupportKind.MISCONFIGURATION: "Misconfiguration",
+}
+"""What people read; the names above are stored, and part of a case's id."""
+
+RECORD_IN_WORDS: Final[Mapping[str, str]] = {
+    "NotificationJob": "notification",
+    "NotificationScheduler": "notification",
+    "OutgoingMessage": "message",
+    "UserMessage": "inbox line",
+    "AddressVersion": "address",
+    "ProviderAccount": "account",
+}
 
 
 class SupportCase(msgspec.Struct, frozen=True, kw_only=True):

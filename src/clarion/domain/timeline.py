@@ -133,7 +133,7 @@ def timeline_lines(timeline: JobTimeline, *, message_id: UUID | None = None) -> 
 def _job_lines(timeline: JobTimeline) -> Iterator[TimelineLine]:
     job, scheduler = timeline.job, timeline.scheduler
     yield TimelineLine(at=job.source_at, what="accepted", detail=f"{job.event_type}, by {job.actor or job.operation}")
-    yield TimelineLine(at=timeline.created_at, what="ensured", detail=f"job {job.guid}")
+    yield TimelineLine(at=timeline.created_at, what="stored", detail=f"job {job.guid}")
     if scheduler is None:
         return
     if timeline.scheduled_at is not None:
@@ -175,12 +175,11 @@ def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
     yield line(row.created_at, "queued")
     for move in row.transitions:
         if move.from_status is move.to_status:
-            yield line(move.at, "left uncertain", f"by {move.actor}", move.reason)
+            yield line(move.at, "left uncertain", _by(move.actor), move.reason)
             continue
-        moved = f"{move.from_status} → {move.to_status}"
         waits = move.version == row.version and move.to_status is OutgoingStatus.RETRY_READY
         due = f"due {_moment(row.due_at)}" if waits and row.due_at else None
-        yield line(move.at, _WORDS.get(move.to_status, move.to_status), moved, f"by {move.actor}", move.reason, due)
+        yield line(move.at, _WORDS.get(move.to_status, move.to_status), _by(move.actor), move.reason, due)
     canceled = {move.at for move in row.transitions if move.to_status is OutgoingStatus.CANCELED}
     if row.cancel_at is not None and row.cancel_at not in canceled:
         yield line(row.cancel_at, "called off", f"by {row.cancel_actor}", "while it was on its way or uncertain")
@@ -197,6 +196,11 @@ def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
         yield line(event.received_at, "receipt", f"{event.status} from {event.account}", waiting)
 
 
+def _by(actor: str) -> str | None:
+    """Name who made a change, where it was a person or a program of theirs; that our own workers work is no news."""
+    return None if actor in _OUR_OWN else f"by {actor}"
+
+
 def _said(*parts: str | None) -> str | None:
     return ", ".join(part for part in parts if part) or None
 
@@ -205,14 +209,17 @@ def _moment(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
+_OUR_OWN = frozenset({"distribute", "track", "settle", "rescue", "sweep"})
+
 # What comes first of things that happened in one transaction, or within the clock's grain.
 _ORDER = {
     word: place
     for place, word in enumerate(
         (
-            "ensured",
+            "stored",
             "scheduled",
             "generated",
+            "skipped",
             "put into the inbox",
             "queued",
             "claimed",

@@ -7,7 +7,7 @@ import msgspec
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def as_wire(record: msgspec.Struct, shape: type[S], **instead: object) -> S:
+def as_wire(record: msgspec.Struct, shape: type[S], /, **instead: object) -> S:
     """Give a record in its wire form: the fields that have the same name there, and `instead` for the others."""
     names = [name for name in shape.__struct_fields__ if name not in instead]
     return shape(**{name: getattr(record, name) for name in names}, **instead)

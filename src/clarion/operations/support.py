@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from clarion.client import wire
-from clarion.domain.support import SupportCase
+from clarion.domain.support import KIND_IN_WORDS, RECORD_IN_WORDS, SupportCase, SupportStatus
 from clarion.errors import Conflict
 from clarion.operations import page
 from clarion.operations.shape import as_wire, read_details
@@ -49,7 +49,8 @@ class Support:
         """List what a person should look at, one case for each cause."""
         name = f"support-cases {query.status}"
         after = page.read_guid(name, query.cursor)
-        found = await self._store.list_support_cases(tenant_id, status=query.status, after=after, limit=query.limit + 1)
+        status = None if query.status == wire.EVERY_CASE else SupportStatus(query.status)
+        found = await self._store.list_support_cases(tenant_id, status=status, after=after, limit=query.limit + 1)
         cases, following = page.cut(name, found, query.limit, lambda case: case.case_id.hex)
         return wire.SupportCasePage(items=tuple(map(_case, cases)), next_cursor=following)
 
@@ -78,4 +79,10 @@ class Support:
 
 
 def _case(case: SupportCase) -> wire.SupportCase:
-    return as_wire(case, wire.SupportCase, details=read_details(case.details))
+    return as_wire(
+        case,
+        wire.SupportCase,
+        kind=KIND_IN_WORDS[case.kind],
+        record=RECORD_IN_WORDS.get(case.record, case.record),
+        details=read_details(case.details),
+    )

@@ -25,11 +25,14 @@ class Keyring:
         self._vault = vault
         self._known: dict[str, TenantKeys] = {}
 
-    async def ensure(self, tenant_id: str, *, actor: str | None = None) -> TenantKeys:
-        """Make the tenant with fresh keys unless it exists, and return the keys that it has; audited with an actor."""
+    async def ensure(self, tenant_id: str, *, actor: str | None = None) -> bool:
+        """Make the tenant with fresh keys unless it exists, and say whether it was made; audited with an actor."""
+        is_new = False
         if await self._store.find_tenant_keys(require_tenant(tenant_id)) is None:
-            await self._store.ensure_tenant(tenant_id, await self._fresh(tenant_id), actor=actor)
-        return await self.get(tenant_id)
+            fresh = await self._fresh(tenant_id)
+            is_new = await self._store.ensure_tenant(tenant_id, fresh, actor=actor) == fresh
+        await self.get(tenant_id)
+        return is_new
 
     async def get(self, tenant_id: str) -> TenantKeys:
         """Return a tenant's keys, or raise InvalidInput where there is no such tenant."""

@@ -5,6 +5,8 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Final
 
+from structlog.contextvars import bind_contextvars
+
 from clarion.domain.backoff import delay_after, is_last, rest_after
 from clarion.domain.call import Call, CallOutcome, NotCalled, Unknown
 from clarion.domain.call_times import CALL_TIMEOUT
@@ -119,6 +121,7 @@ class OpenCalls:
 
     async def _call(self, message: ClaimedMessage, call: Call, content_hash: str, *, begin_until: float) -> None:
         """Make one call; whatever happens, one result comes of it."""
+        bind_contextvars(correlation_id=message.correlation_id)  # in every line that is logged in this call's task
         started, task = self._clock.monotonic(), asyncio.current_task()
         if started > begin_until:  # the process stood still since the claim, or did something else
             self._finish(message, NotCalled(reason="too little was left of its lease", counts=False))

@@ -141,7 +141,7 @@ class Preparation:
         content, content_hash = self._merged(keys, bundle, message)
         if message.content_hash not in (None, content_hash):
             return NotCalled(
-                reason="a retry repeats the same bytes or nothing, and these would differ (I-15)",
+                reason="a retry repeats the same bytes or nothing, and these would differ",
                 leads_to=OutgoingStatus.FAILED_FINAL,
             )
         if not self._may_call(message, asked_at):
