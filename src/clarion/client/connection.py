@@ -1,5 +1,7 @@
 """The client: one method for each thing that the API does, and one place where requests are made and repeated.
 
+A new method has its line in `sync` too; a test fails until it has.
+
 What can do no harm is repeated by itself: reading, and a send that has a key. A send without one is asked for once: if
 its answer is lost, nobody can tell whether the notification was accepted.
 """

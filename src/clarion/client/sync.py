@@ -1,0 +1,106 @@
+"""The client for programs that do not use asyncio: every method of `Client`, waiting for its answer.
+
+One thread with an event loop of its own serves the async client, so there is one place that makes requests and repeats
+them. It may be used from several threads at once, and from a notebook whose own loop is running. What a method takes,
+answers and raises is what the async one does: each is made from it by one line.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from datetime import timedelta
+from functools import wraps
+from threading import Thread
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from clarion.client.connection import TIMEOUT, Client
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _waiting(
+    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["SyncClient", P], T]:
+    """Make a method that has the async one run on the client's loop, and waits for what it returns or raises."""
+
+    @wraps(method)
+    def wait(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(method(self._client, *args, **kwargs))
+
+    return wait
+
+
+def _waiting_for_each(
+    method: Callable[Concatenate[Client, P], AsyncIterator[T]],
+) -> Callable[Concatenate["SyncClient", P], Iterator[T]]:
+    """Make a method that goes through what the async one gives, asking for more as it is needed."""
+
+    @wraps(method)
+    def wait(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        items = method(self._client, *args, **kwargs)
+        try:
+            while True:
+                yield self._run(anext(items))
+        except StopAsyncIteration:
+            return
+
+    return wait
+
+
+class SyncClient:
+    """A connection to one installation, for one API key, that waits for every answer."""
+
+    def __init__(self, url: str, *, key: str, timeout: timedelta = TIMEOUT) -> None:
+        """Speak to the API at a URL with a key; nothing is sent before the first request."""
+        self._client = Client(url, key=key, timeout=timeout)
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="clarion-client", daemon=True)
+        self._thread.start()
+
+    send = _waiting(Client.send)
+    notification = _waiting(Client.notification)
+    cancel = _waiting(Client.cancel)
+    timeline = _waiting(Client.timeline)
+    history = _waiting_for_each(Client.history)
+    types = _waiting(Client.types)
+    switch_type = _waiting(Client.switch_type)
+    uncertain = _waiting(Client.uncertain)
+    retry = _waiting(Client.retry)
+    retry_notification = _waiting(Client.retry_notification)
+    support_cases = _waiting(Client.support_cases)
+    support_case = _waiting(Client.support_case)
+    resolve = _waiting(Client.resolve)
+    audit = _waiting(Client.audit)
+
+    def __enter__(self) -> Self:
+        """Use it for the length of a block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of connections, and end the thread; closing again does nothing."""
+        if self._loop.is_closed():
+            return
+        self._run(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Awaitable[T]) -> T:
+        """Have the loop do it, and wait; who stops waiting, by Ctrl-C for instance, gives the request up."""
+
+        async def awaited() -> T:
+            return await work
+
+        future = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
