@@ -93,13 +93,28 @@ def refused_here(
 @pytest.mark.parametrize(
     "arguments,says",
     [
-        (("send", "welcome", "--to", "sam@example.com", "--data", '{"name": '), "--data: this is no JSON"),
+        (
+            ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": '),
+            "--data: this is no JSON, it ends too early",
+        ),
+        (
+            ("send", "welcome", "--to", "sam@example.com", "--data", "{name: 1}"),
+            "this is no JSON, it goes wrong at byte 1",
+        ),
         (("send", "welcome", "--to", "sam@example.com", "--data", "[1]"), "--data: this is no JSON object"),
         (("send", "welcome", "--to", "sam@example.com", "--data", "@nowhere.json"), "nowhere.json cannot be read"),
         (("send", "welcom", "--to", "sam@example.com"), "did you mean welcome?"),
         (("send", "welcome", "--to", "sam@example.com"), "needs name"),
         (("send", "welcome", "--to", "sam@", "--data", '{"name": "Sam"}'), "--to (1): the mail address is not one"),
-        ((*WELCOME, "--to", "nonsense"), "--to (2): the phone number is not in international form"),
+        (
+            (*WELCOME, "--to", "parent-3"),
+            "--to (2): it is neither a mail address nor a phone number: did you mean user:par",
+        ),
+        (
+            (*WELCOME, "--to", "57aff000-0000-4000-8000-000000000001"),
+            "did you mean employee:57aff000-0000-4000-8000-000000000001 or group:57aff000",
+        ),
+        ((*WELCOME, "--to", "12025550103"), "--to (2): the phone number is not in international form"),
         ((*WELCOME, "--to", "user:"), "--to (2): it is blank"),
         ((*WELCOME, "--to", "user: "), "--to (2): it is blank"),
         (("send", "welcome", "--to", "sam@example.com", "--data", "@/dev/zero"), "--data: it has over 65536 bytes"),
@@ -315,7 +330,9 @@ def test_results_are_on_standard_output_and_hints_beside_them(home: Path) -> Non
 
 def test_the_tenant_must_be_named_where_there_are_several(home: Path) -> None:
     clarion("tenants", "create", "other", home=home)
-    assert "there are several tenants" in refused(clarion(*WELCOME, home=home), code=2)
+    assert "there are several tenants (other, school): name one with it" in refused(
+        clarion(*WELCOME, home=home), code=2
+    )
     assert clarion(*WELCOME, "--tenant", "school", home=home).returncode == 0
     assert clarion(*WELCOME, home=home, CLARION_TENANT="school").returncode == 0
     assert clarion("tenants", "list", home=home).stdout == "other\nschool\n"

@@ -63,12 +63,12 @@ def test_every_field_is_read() -> None:
 @pytest.mark.parametrize(
     "text, complaint",
     [
-        ("key = \nx", r"this is no TOML: .*line 1"),
-        ('title = "A"\nchannels = ["sms"]', r"missing required field `key`"),
-        (MINIMAL + "chanels = []", r"unknown field `chanels`"),
-        (MINIMAL.replace('"sms"', '"fax"'), r"Invalid enum value 'fax' - at `\$.channels\[0\]`"),
-        (MINIMAL + 'lane = "fast"', r"Invalid enum value 'fast' - at `\$.lane`"),
-        (MINIMAL + 'ttl_seconds = "5 minutes"', r"Expected `int \| null`, got `str` - at `\$.ttl_seconds`"),
+        ("key = \nx", r"this is no TOML, at line 1, column 7: correct the file"),
+        ('title = "A"\nchannels = ["sms"]', r"the field key: it is missing"),
+        (MINIMAL + "chanels = []", r"the field chanels: there is no such field"),
+        (MINIMAL.replace('"sms"', '"fax"'), r"the field channels\[0\]: 'fax' is not one of its words"),
+        (MINIMAL + 'lane = "fast"', r"the field lane: 'fast' is not one of its words"),
+        (MINIMAL + 'ttl_seconds = "5 minutes"', r"the field ttl_seconds: it is text and must be a whole number"),
         (MINIMAL + "ttl_seconds = 0", r"the field ttl_seconds cannot be used: use 1 to 2592000"),
         (MINIMAL.replace('"a"', '"A b"'), r"the field key cannot be used: use 1 to 63 of a-z"),
         (MINIMAL.replace('"A"', '" "'), r"the field title cannot be used"),

@@ -21,6 +21,7 @@ from clarion.api.crowd import Crowd, source_of
 from clarion.api.problem import Refusal
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
+from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.errors import InvalidInput
 
 BODY_BYTES_MAX: Final = 256 * 1024
@@ -30,7 +31,6 @@ BODY_TIME_MAX: Final = timedelta(seconds=20)
 """For the whole of a body: 256 kB come in that time over the slowest line that anybody sends from."""
 
 _KEY: Final = re.compile(rf"[\x20-\x7e]{{1,{IDEMPOTENCY_KEY_MAX}}}", re.ASCII)
-_PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
 
 BODIES: Final = "bodies"
 """The name under which a request's state has the bodies that are still to come."""
@@ -154,23 +154,14 @@ def read_idempotency_key(request: AnyRequest) -> str | None:
 
 
 def refused(error: msgspec.ValidationError) -> InvalidInput:
-    """Say what msgspec found wrong, with the field as the caller wrote it."""
-    found = _PATH.match(str(error))
-    what, path = (found["what"], found["path"]) if found else (str(error), None)
-    unknown = re.search(r"unknown field `(.*?)`", what)
-    missing = re.search(r"missing required field `(.*?)`", what)
-    if unknown or missing:
-        name = (unknown or missing)[1]  # type: ignore[index]  # one of the two matched
-        field = f"{path}.{name}" if path else name
-        if unknown:
-            return InvalidInput("there is no such field", field=field, hint="leave it out, or correct its name")
-        return InvalidInput("it is missing", field=field, hint="add it")
-    if "matching regex" in what:
-        what = "it is blank, or holds characters that it cannot have"
+    """Say what does not fit, with the field as the caller wrote it."""
+    misfit = read_misfit(str(error))
     return InvalidInput(
-        what[:1].lower() + what[1:], field=path or "body", hint="correct it; /openapi.json describes every field"
+        misfit.what, field=misfit.field or "body", hint="correct it; /openapi.json describes every field"
     )
 
 
 def _malformed(error: Exception) -> Refusal:
-    return Refusal(HTTPStatus.BAD_REQUEST, "malformed", f"the body is no JSON ({error}): correct it")
+    return Refusal(
+        HTTPStatus.BAD_REQUEST, "malformed", f"the body is no JSON, {read_json_fault(str(error))}: correct it"
+    )

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from clarion.domain.misfit import read_misfit
 from clarion.errors import InvalidInput
 from clarion.ports.renderer import Definition, check_files
 
@@ -24,6 +25,7 @@ TTL_SECONDS_MAX: Final = 30 * 24 * 3600
 """A month: nobody wants a notification that is older."""
 
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
+_PLACE: Final = re.compile(r"line \d+, column \d+|end of document")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
 
@@ -74,10 +76,14 @@ def parse_definition(text: str, *, file: str) -> Definition:
     except RecursionError:
         raise InvalidInput("it is nested too deeply", field=file, hint="use a few levels") from None
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"this is no TOML: {error}", field=file, hint="correct the file") from None
+        place = _PLACE.search(str(error))
+        where = f", at {place[0]}" if place else ""
+        raise InvalidInput(f"this is no TOML{where}", field=file, hint="correct the file") from None
     except msgspec.ValidationError as error:
+        misfit = read_misfit(str(error))
+        what = f"the field {misfit.field}: {misfit.what}" if misfit.field else misfit.what
         raise InvalidInput(
-            str(error), field=file, hint="correct the field; docs/reference/notifications.md lists them all"
+            what, field=file, hint="correct it; docs/reference/notifications.md lists the fields"
         ) from None
     return definition
 

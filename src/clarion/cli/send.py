@@ -8,6 +8,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 import typer
@@ -19,12 +20,16 @@ from clarion.client import wire
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.identity import Channel, IdentityDomain, Lane
+from clarion.domain.misfit import read_json_fault
 from clarion.domain.notification import PAYLOAD_BYTES_MAX
 from clarion.domain.recipient import NAMED_MAX
 from clarion.errors import InvalidInput
 
 TO_HELP = f"Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to {NAMED_MAX}."
 GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
+_NUMBER = re.compile(r"\s*[+(0-9][^a-zA-Z]*$")
+"""What may be meant as a phone number."""
+
 OPTIONS = {"data": "--data", "id": "--to", "not_before_at": "--not-before"}
 """What the fields of a send are called here; those of a recipient are named by its place."""
 
@@ -130,6 +135,7 @@ def read_recipient(text: str, *, place: int = 0) -> wire.Recipient:
     field = f"--to ({place + 1})"
     domain, colon, rest = text.partition(":")
     if not colon:
+        _require_address(text, field=field)
         return wire.Recipient(address=text)
     match domain:
         case IdentityDomain.USER:
@@ -149,6 +155,19 @@ def read_recipient(text: str, *, place: int = 0) -> wire.Recipient:
             )
 
 
+def _require_address(text: str, *, field: str) -> None:
+    """Refuse a name where an address is meant, and say how a name is written."""
+    if "@" in text or not text.strip() or _NUMBER.match(text):
+        return  # what else is wrong with it, the check of addresses says
+    try:
+        UUID(text)
+    except ValueError:
+        meant = f"user:{text}"
+    else:
+        meant = f"employee:{text} or group:{text}"
+    raise InvalidInput("it is neither a mail address nor a phone number", field=field, hint=f"did you mean {meant}?")
+
+
 def read_data(text: str) -> dict[str, object]:
     """Read merge data as it was typed, from a file or from standard input."""
     source = _read_text(text)
@@ -158,7 +177,9 @@ def read_data(text: str) -> dict[str, object]:
         data = msgspec.json.decode(source)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"this is no JSON ({error})", field="--data", hint='quote it for the shell: --data \'{"name": "Sam"}\''
+            f"this is no JSON, {read_json_fault(str(error))}",
+            field="--data",
+            hint='quote it for the shell: --data \'{"name": "Sam"}\'',
         ) from None
     except RecursionError:
         raise too_deep("--data") from None

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+TENANTS_SHOWN = 8
+"""Names in the error where one must be chosen: they fit on a line or two."""
+
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One command's platform, and for whom it works there."""
@@ -151,11 +154,18 @@ async def _wake_workers(settings: "Settings", topics: Collection[str]) -> None:
 async def _tenant(platform: "Platform", named: str | None) -> str:
     """Choose the tenant, and make sure that there is one."""
     if named is None:
-        found = await platform.store.list_tenants(limit=2)
-        if len(found) != 1:
-            problem = "there are several tenants" if found else "there is no tenant yet"
-            hint = "name one with --tenant" if found else "make one with `clarion tenants create NAME`"
-            raise InvalidInput(problem, field="--tenant", hint=hint)
+        found = await platform.store.list_tenants(limit=TENANTS_SHOWN + 1)
+        if not found:
+            raise InvalidInput(
+                "there is no tenant yet", field="--tenant", hint="make one with `clarion tenants create NAME`"
+            )
+        if len(found) > 1:
+            names = ", ".join(found[:TENANTS_SHOWN]) + (" and more" if len(found) > TENANTS_SHOWN else "")
+            raise InvalidInput(
+                f"there are several tenants ({names})",
+                field="--tenant",
+                hint="name one with it, or with CLARION_TENANT",
+            )
         return found[0]
     if await platform.store.find_tenant_keys(named) is None:
         raise InvalidInput(

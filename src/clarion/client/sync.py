@@ -63,6 +63,7 @@ class SyncClient:
     cancel = _waiting(Client.cancel)
     timeline = _waiting(Client.timeline)
     history = _waiting_for_each(Client.history)
+    notifications = _waiting(Client.notifications)
     types = _waiting(Client.types)
     switch_type = _waiting(Client.switch_type)
     uncertain = _waiting(Client.uncertain)

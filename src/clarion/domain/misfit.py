@@ -1,0 +1,77 @@
+"""Why a value does not fit its shape, in our own words: a library's sentences speak of types in a program.
+
+msgspec compares values with shapes, and says in English what it found. Here its sentences are taken apart, so that
+every door says the same thing in the same words. A sentence that is not known here becomes a general one, so none of
+the library's own ever reaches anybody. Pure.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+_PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
+
+_KINDS: Final = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+    "datetime": "a time",
+    "uuid": "a guid",
+}
+_ANY: Final = "something else"
+
+_SENTENCES: Final = (
+    (re.compile(r"Expected `int` >= (-?\d+)"), "it is too small: use {0} or more"),
+    (re.compile(r"Expected `int` <= (-?\d+)"), "it is too large: use {0} or less"),
+    (re.compile(r"Expected `str` of length >= (\d+)"), "it is too short: use {0} characters or more"),
+    (re.compile(r"Expected `str` of length <= (\d+)"), "it is too long: use {0} characters or less"),
+    (re.compile(r"Expected `array` of length >= (\d+)"), "it has too few entries: use {0} or more"),
+    (re.compile(r"Expected `array` of length <= (\d+)"), "it has too many entries: use {0} or less"),
+    (re.compile(r"Expected `object` of length >= (\d+)"), "it has too few fields: use {0} or more"),
+    (re.compile(r"Expected `object` of length <= (\d+)"), "it has too many fields: use {0} or less"),
+    (re.compile(r"Expected `str` matching regex"), "it is blank, or holds characters that it cannot have"),
+    (re.compile(r"Expected `datetime` with"), "it names no zone: end it with Z or an offset such as +01:00"),
+    (re.compile(r"Invalid enum value (.{1,80})"), "{0} is not one of its words"),
+    (re.compile(r"Invalid (?:RFC3339|epoch)"), "it is no time: write it as 2027-01-31T08:00:00+01:00"),
+    (re.compile(r"Invalid UUID"), "it is no guid"),
+    (re.compile(r"Integer (?:value )?out of range"), "it is too large"),
+)
+
+
+class Misfit(NamedTuple):
+    """One thing that does not fit."""
+
+    field: str
+    """Its path as the caller wrote it, such as `to[0].user`; empty for the whole."""
+    what: str
+
+
+def read_misfit(said: str) -> Misfit:
+    """Take a sentence of msgspec's apart."""
+    found = _PATH.match(said)
+    what, path = (found["what"], found["path"] or "") if found else (said, "")
+    named = re.search(r"(unknown|missing required) field `(.*?)`", what)
+    if named:
+        field = f"{path}.{named[2]}" if path else named[2]
+        return Misfit(field, "there is no such field" if named[1] == "unknown" else "it is missing")
+    for pattern, sentence in _SENTENCES:
+        if match := pattern.match(what):
+            return Misfit(path, sentence.format(*match.groups()))
+    if kinds := re.match(r"Expected `(.*?)`, got `(.*?)`", what):
+        return Misfit(path, f"it is {_kind(kinds[2])} and must be {_kind(kinds[1])}")
+    return Misfit(path, "it cannot be used")
+
+
+def _kind(names: str) -> str:
+    return " or ".join(_KINDS.get(name, _ANY) for name in names.split(" | "))
+
+
+def read_json_fault(said: str) -> str:
+    """Say where a text stops being JSON, as far as msgspec tells."""
+    if "truncated" in said:
+        return "it ends too early"
+    at = re.search(r"\(byte (\d+)\)", said)
+    return f"it goes wrong at byte {at[1]}" if at else "it is not written as JSON is"
