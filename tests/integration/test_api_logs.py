@@ -14,6 +14,7 @@ from structlog.contextvars import bound_contextvars
 from clarion.api import logs
 from clarion.domain.call import Accepted, CallOutcome
 from clarion.errors import BadConfiguration
+from clarion.testing.clock import START_AT
 from tests.integration.api_harness import WELCOME, seeded_api
 
 CANARIES = ("Canary Person", "canary@example.com", "+44 7700 900123", "482913")
@@ -27,7 +28,7 @@ def written() -> Iterator[io.StringIO]:
     handlers, level = root.handlers, root.level
     logs.set_up(correlation_id="start-1", json_lines=True, stream=stream)
     yield stream
-    root.handlers, root.level = handlers, level
+    root.handlers, root.level, logs.LINES.write = handlers, level, None
     structlog.reset_defaults()
 
 
@@ -157,3 +158,25 @@ async def test_machines_that_ask_every_few_seconds_leave_no_lines_unless_somethi
         assert not lines(written)
         await client.post("/health")
     assert len(lines(written)) == 1
+
+
+async def test_the_line_of_a_request_is_what_the_general_path_would_write(written: io.StringIO) -> None:
+    """It takes a shorter one, because there is one for every request."""
+    api = await seeded_api()
+    quick, logs.LINES.write = logs.LINES.write, None
+    async with api.client() as client:
+        await client.get("/v1/types", headers={"x-correlation-id": "c-7"})
+        logs.LINES.write = quick
+        await client.get("/v1/types", headers={"x-correlation-id": "c-7"})
+    general, short = (line for line in lines(written) if line["event"] == "request")
+    assert short.keys() == general.keys()
+    for timed in ("timestamp", "milliseconds"):
+        assert type(short.pop(timed)) is type(general.pop(timed))
+    assert short == general
+    assert short["correlation_id"] == "c-7"
+
+
+def test_a_field_that_nobody_vouched_for_takes_the_general_path(written: io.StringIO) -> None:
+    log = structlog.get_logger("clarion.test")
+    logs.LINES.tell(log, "sent", name="clarion.test", at=START_AT, destination=CANARIES[1])
+    assert [line["destination"] for line in lines(written)] == ["[masked]"]

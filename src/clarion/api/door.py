@@ -21,6 +21,7 @@ from structlog.contextvars import bound_contextvars
 
 from clarion.api import problem
 from clarion.api.authentication import CALLER, TRACE
+from clarion.api.logs import LINES
 from clarion.api.metrics import Metrics
 from clarion.api.reading import BODIES, Bodies
 from clarion.dispatch.request import Trace
@@ -68,7 +69,12 @@ _ALWAYS: Final = {
 
 _LATE: Final = StoreUnreachable("the store did not answer in time", hint="see why it hangs")
 
-log = structlog.get_logger("clarion.api")
+METHODS: Final = frozenset(HTTPMethod)
+"""What a request's line and count may name; anybody can write any other word there."""
+
+LOGGER: Final = "clarion.api"
+
+log = structlog.get_logger(LOGGER)
 
 
 class Door:
@@ -144,14 +150,18 @@ class Door:
 
     def _tell(self, scope: HTTPScope, status: int, seconds: float) -> None:
         """Count and log the request by the template of its path: the path itself may hold an address."""
-        method = scope["method"] if scope["method"] in set(HTTPMethod) else "OTHER"
+        method = scope["method"] if scope["method"] in METHODS else "OTHER"
         route = scope.get("path_template") or "unknown"
         self._metrics.observe_request(method=method, route=route, status=status, seconds=seconds)
         if route in QUIET and status < HTTPStatus.BAD_REQUEST:
             return
         caller = scope["state"].get(CALLER)
-        log.info(
+        LINES.tell(
+            log,
             "request",
+            name=LOGGER,
+            at=self._clock.now(),
+            correlation_id=scope["state"][TRACE].correlation_id,
             method=method,
             route=route,
             status=status,

@@ -9,14 +9,16 @@ code. Everything that uses standard logging takes the same way.
 import logging
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
 from traceback import extract_tb
 from typing import Final, TextIO
 
 import msgspec
 import structlog
 from structlog.contextvars import merge_contextvars
-from structlog.stdlib import ProcessorFormatter
+from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from clarion.errors import ClarionError
@@ -70,6 +72,7 @@ def set_up(*, correlation_id: str, json_lines: bool, stream: TextIO | None = Non
             processors=[ProcessorFormatter.remove_processors_meta, written],
         )
     )
+    LINES.write = _writer(stream or sys.stderr) if json_lines and level <= logging.INFO else None
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
@@ -82,6 +85,38 @@ def set_up(*, correlation_id: str, json_lines: bool, stream: TextIO | None = Non
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+class Lines:
+    """Lines that are written for every request: straight to the stream, because all that they hold is ours (`OURS`).
+
+    The general path through structlog and logging takes ten times as long. Where lines are for a terminal, or nothing
+    was set up, `write` is None and the general path is taken.
+    """
+
+    write: Callable[[str], object] | None = None
+
+    def tell(self, logger: BoundLogger, event: str, *, name: str, at: datetime, **fields: object) -> None:
+        """Log an event of ours at the level info."""
+        if self.write is None or not fields.keys() <= OURS:
+            logger.info(event, **fields)
+            return
+        line = {**fields, "event": event, "level": "info", "logger": name, "timestamp": at}
+        self.write(_encoded(line) + "\n")
+
+
+LINES: Final = Lines()
+
+
+def _writer(stream: TextIO) -> Callable[[str], object]:
+    """Write whole lines, each at once."""
+
+    def write(line: str) -> None:
+        with suppress(OSError, ValueError):  # nobody reads it any more: as with other lines, that fails no request
+            stream.write(line)
+            stream.flush()
+
+    return write
 
 
 def plain_words(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
