@@ -235,8 +235,16 @@ def taken(value: T) -> T:
     A row keeps names as they are given, and some are part of its unique key (an operation, an event type). In two
     Unicode forms of one name there would be two rows for one occurrence.
     """
-    normal: T = _in_nfc(checked(value), path="")
+    normal: T = value if _is_ascii(checked(value)) else _in_nfc(value, path="")
     return normal
+
+
+def _is_ascii(value: msgspec.Struct) -> bool:
+    """Tell whether there is no text in a request but ASCII, which has one form; nearly all are so."""
+    try:
+        return msgspec.json.encode(value).isascii()
+    except (OverflowError, TypeError, ValueError):
+        return False  # it holds what JSON cannot
 
 
 def _in_nfc(value: Any, *, path: str) -> Any:  # noqa: ANN401  a field of a request, of whichever type

@@ -118,7 +118,8 @@ def _normalise_phone(text: str) -> str:
         )
     e164 = _e164(text)
     # Where a national prefix was written twice, parsing takes one away each time: such a number has no one spelling.
-    if e164 is None or _e164(e164) != e164:
+    # One that was written in its one spelling needs no second look, and parsing takes longer than all else here.
+    if e164 is None or (e164 != text and _e164(e164) != e164):
         _refuse(
             "the phone number is not possible under its country code",
             hint="check the number of digits, and leave out the national prefix (the 0 of 020) after the country code",
@@ -153,7 +154,9 @@ def _check_characters(text: str, *, what: str, bytes_max: int) -> None:
     if not text:
         _refuse(f"the {what} is empty", hint="give one destination")
     # Characters first: a lone surrogate cannot be encoded, and so not be measured.
-    if any(unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in text[: bytes_max + 1]):
+    if not (text.isascii() and text.isprintable()) and any(
+        unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in text[: bytes_max + 1]
+    ):
         _refuse(f"the {what} holds a control character or line break", hint="remove it; it is never part of one")
     if len(text) > bytes_max or len(text.encode()) > bytes_max:
         _refuse(f"the {what} is too long", hint=f"give at most {bytes_max} bytes")

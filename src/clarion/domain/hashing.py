@@ -72,11 +72,13 @@ def require_secret(key: bytes, *, field: str) -> bytes:
 
 def canonical_json(value: object) -> bytes:
     """Write a value in its one canonical form: members by code point, no blanks, NFC, UTC, null members left out."""
-    if type(value) is list and all(type(part) is str and part.isascii() for part in value):
-        # A short cut for derived ids and seals, made for every message: msgspec writes ASCII text in this form already.
-        plain = msgspec.json.encode(value)
+    try:
+        # A short cut for nearly all that is hashed: msgspec writes ASCII text and whole numbers in this form already.
+        plain = _SORTED.encode(_plain(value, 0))
         if len(plain) <= SIZE_MAX:
             return plain
+    except _NotPlain:
+        pass
     form = _Form()
     form.write(value, path="$", depth=0)
     return b"".join(form.pieces)
@@ -123,6 +125,29 @@ def utc(at: datetime) -> datetime:
 def fraction(at: datetime) -> str:
     """Write an instant's part of a second in its shortest form: nothing, or a point and digits."""
     return f".{at.microsecond:06d}".rstrip("0") if at.microsecond else ""
+
+
+_SORTED = msgspec.json.Encoder(order="sorted")
+
+
+class _NotPlain(Exception):
+    """A value needs more than sorting to be in its canonical form."""
+
+
+def _plain(value: object, depth: int) -> object:
+    """Give a value without its null members, or raise where its canonical form is not what msgspec would write."""
+    kind = type(value)
+    if kind is str:
+        if value.isascii():  # type: ignore[attr-defined]  # it is text
+            return value
+    elif value is None or kind is bool or (kind is int and -INTEGER_MAX <= value <= INTEGER_MAX):  # type: ignore[operator]
+        return value
+    elif depth < DEPTH_MAX and isinstance(value, dict):
+        if all(type(name) is str and name.isascii() for name in value):
+            return {name: _plain(member, depth + 1) for name, member in value.items() if member is not None}
+    elif depth < DEPTH_MAX and isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    raise _NotPlain
 
 
 class _Form:
