@@ -184,18 +184,8 @@ async def _parts(folder: Path, messages: int) -> AsyncIterator[list[Figure]]:
                     yield await nulls(stage, store=store, messages=messages, fsync_ms=fsync_ms)
                     fsync_ms = raw.fsync_latency(folder)
                     yield await latencies(stage, store=store, bare_ms=bare_ms, fsync_ms=fsync_ms)
-                    accepts = await accept.take_turns(stage, requests=messages // 10)
-                    yield [
-                        figure(
-                            "accept",
-                            accepts,
-                            means="notifications accepted over HTTP, each committed before its answer",
-                            store=store,
-                            unit=RATE,
-                            limit="the framework alone, which reads the request",
-                            fsync_ms=fsync_ms,
-                        )
-                    ]
+                    requests = messages // 5
+                    yield await accept.figures(stage, store=store, requests=requests, fsync_ms=fsync_ms)
     yield await claiming.figures(folder, fsync_ms=raw.fsync_latency(folder))
 
 
