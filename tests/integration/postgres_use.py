@@ -277,6 +277,7 @@ async def use_catalog(store: PostgresStore) -> None:
     for content in ("h1:1", "h1:2"):  # of which one is new, whatever was published before
         await store.publish_template(TENANT, template_key="welcome", content_hash=content, bundle="{}", actor="sam")
     assert await store.find_templates([(TENANT, "welcome", None)])
+    assert (await store.find_latest_versions([(TENANT, "welcome")])).versions
     assert await store.list_templates(TENANT)
     key = ApiKey(key_id="key-id-of-sam", tenant_id=TENANT, secret_hash="h1:1", actor="sam", role=Role.ADMIN)  # noqa: S106  no secret
     await store.put_api_key(key, actor="sam")

@@ -180,9 +180,10 @@ class Line:
         self, asked: SendRequest, *, key: str | None = None, tenant_id: str | None = None, may_raise: bool = True
     ) -> SendAnswer:
         """Accept a notification as the doors do."""
-        origin, now = origin_of(key, self.ids), await self.store.now()
-        request = read_request(asked, origin=origin, source_at=now, actor="test", trace=TRACE)
-        return answer_of(await self.sends.send(tenant_id or self.tenant_id, request, may_raise=may_raise))
+        tenant_id = tenant_id or self.tenant_id
+        published, origin = await self.sends.look_up(tenant_id, asked.type), origin_of(key, self.ids)
+        request = read_request(asked, origin=origin, source_at=published.at, actor="test", trace=TRACE)
+        return answer_of(await self.sends.send(tenant_id, request, published, may_raise=may_raise))
 
     def generate(self) -> Generate:
         """Make the second stage."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,12 @@ import pytest
 from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Entity, Recipient, SendRequest
+from clarion.domain.ensured import Ensured
+from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel, Lane
-from clarion.domain.notification import NotificationScheduler
+from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.errors import Conflict, Forbidden, InvalidInput
+from clarion.ports.facts import Latest
 from clarion.ports.renderer import Bundle
 from clarion.producers.direct import HORIZON
 from clarion.testing.clock import START_AT, ManualClock
@@ -79,11 +82,14 @@ async def test_a_repeat_after_its_time_has_come_is_the_same_notification(line: L
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"lane": Lane.HIGH}, "recipients, data, lane or not_before_at"),
-        ({"lane": None}, "recipients, data, lane or not_before_at"),
-        ({"not_before_at": START_AT + timedelta(hours=2)}, "recipients, data, lane or not_before_at"),
-        ({"not_before_at": None}, "recipients, data, lane or not_before_at"),
-        ({"data": {"name": "Kim"}}, "recipients, data, lane or not_before_at"),
+        ({"lane": Lane.HIGH}, "lane or not_before_at"),
+        ({"lane": None}, "lane or not_before_at"),
+        ({"not_before_at": START_AT + timedelta(hours=2)}, "lane or not_before_at"),
+        ({"not_before_at": None}, "lane or not_before_at"),
+        ({"data": {"name": "Kim", "month": "May", "items": []}}, "data.name"),
+        ({"data": {"name": "Kim"}}, "data.items, data.month, data.name"),
+        ({"data": {"name": "Sam", "month": "May", "items": [], "a@b.example": 1}}, "data.…"),
+        ({"to": "kim@example.com"}, "recipients"),
         ({"entity": Entity(type="staff", guid=UUID(int=1))}, "entity"),
         ({"type_": "newsletter"}, "type"),
     ],
@@ -101,6 +107,14 @@ async def test_a_conflict_says_in_what_the_two_differ(line: Line, change: dict[s
     with pytest.raises(Conflict) as refused:
         await line.send(**given | change)
     assert refused.value.message == f"the key was used before for something else (it differs in {says})"
+
+
+async def test_a_conflict_names_ten_fields_and_counts_the_rest(line: Line) -> None:
+    await line.send(key="k")
+    with pytest.raises(Conflict) as refused:
+        await line.send(key="k", data={"name": "Sam"} | {f"n{n:02}": n for n in range(12)})
+    assert "data.n00, " in refused.value.message
+    assert refused.value.message.endswith("data.n09 and 2 more)")
 
 
 async def publish(
@@ -229,3 +243,47 @@ async def test_a_heavy_check_keeps_nobody_waiting_and_its_tenant_has_one_at_a_ti
         renderer.gate.set()
     assert len(renderer.threads) == 3
     assert threading.get_ident() not in renderer.threads
+
+
+class Counting(SqliteInMemory):
+    """A store that notes how much it was asked at once."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__(clock)
+        self.looked: list[int] = []
+        self.stored: list[int] = []
+
+    async def find_latest_versions(self, wanted: Collection[tuple[str, str]]) -> Latest:
+        self.looked.append(len(wanted))
+        return await super().find_latest_versions(wanted)
+
+    async def ensure_notification_jobs(
+        self, tenant_id: str, items: Sequence[JobEntry], /
+    ) -> list[Ensured[NotificationJob]]:
+        self.stored.append(len(items))
+        return await super().ensure_notification_jobs(tenant_id, items)
+
+
+async def test_what_is_sent_at_the_same_time_takes_one_look_and_one_transaction() -> None:
+    clock = ManualClock()
+    store = Counting(clock)
+    line = Line(store, clock, Scripted())
+    await line.seed()
+    await line.send(key="alone")
+    assert (store.looked, store.stored) == ([1], [1]), "nobody waits for company"
+    sent = await asyncio.gather(*(line.send(key=f"k{number}") for number in range(50)))
+    assert (store.looked[1:], store.stored[1:]) == ([50], [50])
+    assert len({one.job_id for one in sent}) == 50
+    assert len(await store.rows(TENANT, NotificationScheduler)) == 51
+
+
+async def test_a_type_that_was_just_published_holds_for_the_next_send(line: Line, tmp_path: Path) -> None:
+    """Nothing that is held in memory is older than the request."""
+    with pytest.raises(InvalidInput, match="no notification type"):
+        await line.send("ping", "+447700900001")
+    for version in (1, 2, 3):
+        await publish(line, tmp_path / str(version), text=f"hello {version}")
+        sent = await line.send("ping", "+447700900001")
+        timeline = await line.store.find_job_timeline(TENANT, sent.job_id)
+        assert timeline is not None
+        assert timeline.job.template_version == version

@@ -128,11 +128,12 @@ async def test_a_life_ends_after_a_time_that_was_put_off(line: Line) -> None:
 async def test_a_life_does_not_begin_in_a_time_that_was_taken_back(line: Line) -> None:
     """The store's clock was a month ahead when the code was accepted, and was set right before its row was made."""
     asked = SendRequest(type="one-time-code", to=(Recipient(address="+447700900001"),), data={"code": "123456"})
-    month_ahead = await line.store.now() + timedelta(days=30)
+    published = await line.sends.look_up(TENANT, asked.type)
+    month_ahead = published.at + timedelta(days=30)
     request = read_request(
         asked, origin=origin_of(None, line.ids), source_at=month_ahead, actor="test", trace=Trace(correlation_id="c-1")
     )
-    sent = answer_of(await line.sends.send(TENANT, request, may_raise=True))
+    sent = answer_of(await line.sends.send(TENANT, request, published, may_raise=True))
     await line.queue()
     await line.wait(301)
     assert [row.status for row in (await line.timeline(sent)).outgoing] == [OutgoingStatus.EXPIRED]

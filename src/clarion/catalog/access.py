@@ -8,7 +8,7 @@ change of them; chance comes in from outside.
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -17,6 +17,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.dispatch.gathering import Gathering
 from clarion.domain.identity import require_tenant
 from clarion.errors import Conflict, InvalidInput
 from clarion.ports.catalog import ApiKey, CatalogStore, Role
@@ -118,6 +119,7 @@ class Access:
         self._store = store
         self._clock = clock
         self._known: dict[str, tuple[ApiKey, float]] = {}
+        self._looks: Gathering[str, None, ApiKey | None] = Gathering(self._look_up)
 
     async def grant(self, minted: MintedKey, *, actor: str) -> None:
         """Store a new key, on the word of `actor`; refuse one that has expired already."""
@@ -153,13 +155,18 @@ class Access:
         key, read = self._known.get(key_id, (None, 0.0))
         if key is not None and now - read < TRUSTED_FOR:
             return key
+        return await self._looks.ask(key_id, None)  # one look-up serves every request that waits for this key
+
+    async def _look_up(self, key_id: str, waiting: Sequence[None]) -> list[ApiKey | None]:
+        """Read a key for those who wait for it, and keep it."""
+        now = self._clock.monotonic()
         key = await self._store.find_api_key(key_id)
         self._known.pop(key_id, None)
         if key is not None:
             if len(self._known) >= KEYS_MAX:
                 del self._known[next(iter(self._known))]
             self._known[key_id] = (key, now)
-        return key
+        return [key] * len(waiting)
 
 
 def _hashed(secret: str) -> str:

@@ -4,14 +4,14 @@ A published version never changes, so what is here stays true; the latest versio
 for every time. Reads templates from the store; writes nothing.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
 
 from clarion.ports.facts import FactStore
 from clarion.ports.renderer import Bundle
-from clarion.ports.templates import TemplateName
+from clarion.ports.templates import Published, TemplateName
 
 BUNDLES_MAX: Final = 2000
 """Bundles in memory. One has some 30 kB, so all take tens of megabytes; one that was dropped is fetched again."""
@@ -41,6 +41,19 @@ class Library:
                 self._keep(place, msgspec.json.decode(row.bundle, type=Bundle))
             found[name] = (row.version, self._bundles[place])
         return found
+
+    async def latest(self, wanted: Sequence[tuple[str, str]]) -> list[Published]:
+        """Say what is published under these (tenant, key) names, in the order asked, and what time it is.
+
+        Always asked of the store: what was published before the question is what counts. The bundles are mostly here.
+        """
+        latest = await self._facts.find_latest_versions(wanted)
+        places = [(*name, latest.versions[name]) for name in dict.fromkeys(wanted) if name in latest.versions]
+        loaded = {(tenant_id, key): one for (tenant_id, key, _), one in (await self.load(places)).items()}
+        known = {
+            name: Published(at=latest.at, version=version, bundle=bundle) for name, (version, bundle) in loaded.items()
+        }
+        return [known.get(name) or Published(at=latest.at) for name in wanted]
 
     def held(self, tenant_id: str, template_key: str, version: int) -> Bundle | None:
         """Return a bundle that is in memory already; no I/O."""

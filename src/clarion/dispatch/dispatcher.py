@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clarion.dispatch import job, message
+from clarion.dispatch.gathering import Gathering
 from clarion.dispatch.occurrence import automation_job, automation_scheduler
 from clarion.dispatch.request import (
     ContentRequest,
@@ -27,16 +28,18 @@ from clarion.domain import key, part
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.guard import JobEntry
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.seal import TenantKeys
 from clarion.domain.support import conflict_case
+from clarion.errors import SealBroken
 from clarion.ports.blobs import Blobs
 from clarion.ports.ensure import EnsureStore, bounded
 from clarion.sealing.keyring import Keyring
-from clarion.sealing.place import blob_place
+from clarion.sealing.place import blob_place, payload_place
 
 
 class DeliveryDispatcher:
@@ -47,6 +50,7 @@ class DeliveryDispatcher:
         self._store = store
         self._blobs = blobs
         self._keyring = keyring
+        self._jobs: Gathering[str, JobEntry, Ensured[NotificationJob]] = Gathering(store.ensure_notification_jobs)
 
     async def ensure_tenant(self, tenant_id: str, *, actor: str | None = None) -> bool:
         """Make a tenant with keys of its own unless it exists, and say if it is new; audited where a person does it."""
@@ -75,6 +79,25 @@ class DeliveryDispatcher:
         keys = await self._keyring.get(tenant_id)
         entries = [job.job_entry(keys, taken(request), nonce=self._keyring.nonce()) for request in requests]
         return await self._store.ensure_notification_jobs(tenant_id, entries)
+
+    async def accept_notification_job(self, tenant_id: str, request: JobRequest) -> Ensured[NotificationJob]:
+        """Do the same for one, in one transaction with others of its tenant that are asked for at the same time."""
+        keys = await self._keyring.get(tenant_id)
+        entry = job.job_entry(keys, taken(request), nonce=self._keyring.nonce())
+        return await self._jobs.ask(tenant_id, entry, size=len(entry.job.payload or b""))
+
+    async def differing_payload(self, tenant_id: str, request: JobRequest, found: NotificationJob) -> list[str]:
+        """Name what a request asks for otherwise than the stored job that has its key; nothing where nobody can tell.
+
+        Only names are given: of the data those of its fields, wherever they stand.
+        """
+        if found.payload is None:
+            return []
+        keys = await self._keyring.get(tenant_id)
+        try:
+            return job.differing_payload(request, payload_place(found.guid).open(keys, found.payload))
+        except SealBroken:
+            return []  # the conflict is told all the same
 
     async def is_key_known(self, tenant_id: str, operation: str, idempotency_key: str) -> bool:
         """Tell whether a caller's key was used before, so that what was asked for then is what counts."""

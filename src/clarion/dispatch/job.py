@@ -22,6 +22,7 @@ from clarion.dispatch.request import (
     ReportRun,
 )
 from clarion.domain import derived_id, key
+from clarion.domain.comparison import differing_names
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import IdentityDomain
@@ -97,6 +98,16 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         scheduler=scheduler if request.scheduled else None,
         guard=_guard(keys, request.origin, job) if isinstance(request.origin, Direct) else None,
     )
+
+
+def differing_payload(request: JobRequest, stored: bytes) -> list[str]:
+    """Name what a request has otherwise than a stored payload: its recipients, and the fields of its data.
+
+    Lane and time are not compared, because the payload does not say what was asked for.
+    """
+    found = msgspec.json.decode(stored, type=Payload)
+    differing = differing_names(request.data, found.data, path="data")
+    return ["recipients", *differing] if request.to != found.to else differing
 
 
 def guard_key_hash(keys: TenantKeys, operation: str, idempotency_key: str) -> str:

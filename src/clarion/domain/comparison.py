@@ -7,9 +7,11 @@ have it in: text that gives the same key is the same text. Pure; every store cal
 """
 
 import unicodedata
+from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
 from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.hashing import canonical_json
 
 
 class Given(Protocol):
@@ -32,6 +34,29 @@ def differing(given: Given, found: Given) -> tuple[str, ...] | None:
         if not agreed:
             names.append(name)
     return tuple(names)
+
+
+def differing_names(given: Mapping[str, object], found: Mapping[str, object], *, path: str) -> list[str]:
+    """Name the fields in which two contents differ, however deep they stand, as they are hashed: `data.child.name`.
+
+    A value is never named. A field's own name is, unless it is no plain word: then it may be an address.
+    """
+    mine, theirs = _by_form(given), _by_form(found)
+    names: list[str] = []
+    for name in sorted({*mine, *theirs}):
+        one, other = mine.get(name), theirs.get(name)
+        if canonical_json(one) == canonical_json(other):
+            continue
+        word = f"{path}.{name if name.isascii() and name.isidentifier() else '…'}"
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            names += differing_names(one, other, path=word)
+        else:
+            names.append(word)
+    return names
+
+
+def _by_form(content: Mapping[str, object]) -> dict[str, object]:
+    return {unicodedata.normalize("NFC", name): value for name, value in content.items()}
 
 
 def _form(value: object) -> object:

@@ -50,9 +50,10 @@ class Notifications:
 
         `may_raise` says whether it may go in a more urgent lane than the type's own.
         """
-        origin, now = origin_of(key, self._ids), await self._store.now()
-        request = read_request(asked, origin=origin, source_at=now, actor=actor, trace=trace)
-        answer = answer_of(await self._sends.send(tenant_id, request, may_raise=may_raise))
+        published = await self._sends.look_up(tenant_id, asked.type)
+        origin = origin_of(key, self._ids)
+        request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
+        answer = answer_of(await self._sends.send(tenant_id, request, published, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
         return answer

@@ -1,6 +1,6 @@
 """What a decision needs to know: the time, people, groups, settings, templates. Read in sets, never row by row."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -17,6 +17,13 @@ class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     content_hash: str
     bundle: str
+
+
+class Latest(msgspec.Struct, frozen=True, kw_only=True):
+    """What was published at a moment of the store's: versions by (tenant, key); a key without any is left out."""
+
+    at: datetime
+    versions: Mapping[tuple[str, str], int]
 
 
 class FactStore(Protocol):
@@ -42,4 +49,8 @@ class FactStore(Protocol):
         self, wanted: Sequence[tuple[str, str, int | None]]
     ) -> dict[tuple[str, str, int | None], TemplateRow]:
         """Return templates by (tenant, key, version), the latest where the version is None."""
+        ...
+
+    async def find_latest_versions(self, wanted: Collection[tuple[str, str]]) -> Latest:
+        """Return the latest version of these (tenant, key) templates, and the store's time as `now` does."""
         ...

@@ -1,12 +1,23 @@
 """Published notifications, ready to render: loaded in sets before work is claimed, held in memory while it is done."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Protocol
+
+import msgspec
 
 from clarion.ports.renderer import Bundle
 
 TemplateName = tuple[str, str, int | None]
 """Tenant, template key, version; None for the latest version."""
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest version of a notification type at a moment of the store's; None where there is no such type."""
+
+    at: datetime
+    version: int | None = None
+    bundle: Bundle | None = None
 
 
 class Templates(Protocol):
@@ -18,4 +29,8 @@ class Templates(Protocol):
 
     def held(self, tenant_id: str, template_key: str, version: int) -> Bundle | None:
         """Return a bundle that is in memory already; no I/O."""
+        ...
+
+    async def latest(self, wanted: Sequence[tuple[str, str]]) -> list[Published]:
+        """Say what is published under these (tenant, key) names, in the order asked, and what time it is."""
         ...

@@ -3,9 +3,11 @@
 Accepted means: job, scheduler row and idempotency guard are committed (I-24). Reads the published template to find an
 unknown type, a missing variable or data that cannot be merged while the caller can still mend it; the template's
 version is frozen in the job.
+What comes in at the same time is looked up together and stored together (`dispatch.gathering`).
 """
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -13,16 +15,17 @@ from uuid import UUID
 import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
+from clarion.dispatch.gathering import Gathering
 from clarion.dispatch.request import Direct, JobRequest
 from clarion.domain import destination
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
-from clarion.errors import Conflict, Forbidden, Gone, InvalidInput, Superseded
+from clarion.errors import CallerError, Conflict, Forbidden, Gone, InvalidInput, Superseded
 from clarion.ports.clock import Ids
 from clarion.ports.renderer import Bundle, Renderer
-from clarion.ports.templates import Templates
+from clarion.ports.templates import Published, Templates
 from clarion.producers.merge_check import MergeChecks
 
 OPERATION = "send"
@@ -33,11 +36,16 @@ HORIZON: Final = timedelta(days=366)
 CALLED: Final = {
     "event_type": "type",
     "partition_key": "entity or recipient",
-    "payload_hash": "recipients, data, lane or not_before_at",
     "source": "entity",
     "source_type": "entity",
 }
 """What a caller calls the fields in which two requests under one key can differ."""
+
+LANE_OR_TIME: Final = "lane or not_before_at"
+"""What is left where neither recipients nor data differ: of these two only a hash is kept."""
+
+NAMES_MAX: Final = 10
+"""Differing fields that an error names; there may be thousands."""
 
 _USER: Final = re.compile(r"(?=.*\S)[^\x00-\x1f\x7f]+")
 """An id as a person could write it: not blank, no control characters."""
@@ -51,42 +59,73 @@ class DirectSends:
         self._dispatcher = dispatcher
         self._templates = templates
         self._merge_checks = MergeChecks(renderer)
+        self._looks: Gathering[None, tuple[str, str], Published] = Gathering(self._look_up)
 
-    async def send(self, tenant_id: str, request: JobRequest, *, may_raise: bool) -> Ensured[NotificationJob]:
+    async def look_up(self, tenant_id: str, event_type: str) -> Published:
+        """Say what is published of a type, and what time it is by the store: the time of what is asked for now.
+
+        One question to the store serves everybody who asks at the moment, of whichever tenant: it only reads.
+        """
+        return await self._looks.ask(None, (tenant_id, event_type))
+
+    async def send(
+        self, tenant_id: str, request: JobRequest, published: Published, *, may_raise: bool
+    ) -> Ensured[NotificationJob]:
         """Accept a notification, once for its key; raise Conflict, Forbidden, Gone or InvalidInput where it cannot be.
 
-        The request is as its caller asked for it; what the notification type decides is filled in here. `may_raise`
-        says whether the caller may ask for a more urgent lane than the type's own.
+        The request is as its caller asked for it, at the time at which its type was looked up; what the type decides is
+        filled in here. `may_raise` says whether the caller may ask for a more urgent lane than the type's own.
         """
         _check_time(request)
-        version, bundle = await self._published(tenant_id, request.event_type)
+        bundle = _require_published(published, request.event_type)
         try:
             if not may_raise:
                 _check_lane(request, bundle)
             _check_channels(request.to, bundle)
             await self._merge_checks.check(tenant_id, bundle, request.data)
-        except (Forbidden, InvalidInput):
+        except CallerError:
             # Under a key that was used before, the template of its first use counts and not the present one (F-03).
             key = request.origin.idempotency_key if isinstance(request.origin, Direct) else None
             if key is None or not await self._dispatcher.is_key_known(tenant_id, OPERATION, key):
                 raise
         resolved = msgspec.structs.replace(
-            request, resolved_template_version=version, resolved_lane=bundle.definition.lane
+            request, resolved_template_version=published.version, resolved_lane=bundle.definition.lane
         )
-        (answer,) = await self._dispatcher.ensure_notification_job(tenant_id, [resolved])
-        _require_accepted(answer)
-        return answer
+        answer = await self._dispatcher.accept_notification_job(tenant_id, resolved)
+        match answer.outcome:
+            case Outcome.CONFLICT:
+                raise await self._conflict(tenant_id, resolved, answer)
+            case Outcome.GONE:
+                raise Gone("the key was used before and its record has been removed", hint="use a new key")
+            case Outcome.NEWER:
+                raise Superseded("the key belongs to a record of a newer program", hint="ask a node that was upgraded")
+            case Outcome.CREATED | Outcome.FOUND | Outcome.REACTIVATED | Outcome.SUPERSEDED:
+                return answer
 
-    async def _published(self, tenant_id: str, event_type: str) -> tuple[int, Bundle]:
-        """Return the latest version of a notification type."""
-        found = await self._templates.load([(tenant_id, event_type, None)])
-        if not found:
-            raise InvalidInput(
-                f"there is no notification type {event_type!r}",
-                field="type",
-                hint="use a published type; `clarion types` lists them, `clarion publish FOLDER` adds one",
-            )
-        return next(iter(found.values()))
+    async def _look_up(self, _: None, wanted: Sequence[tuple[str, str]]) -> list[Published]:
+        return await self._templates.latest(wanted)
+
+    async def _conflict(self, tenant_id: str, request: JobRequest, answer: Ensured[NotificationJob]) -> Conflict:
+        """Say in what a request differs from the first one under its key: the names of what differs, never a value."""
+        differing = [CALLED.get(name, name) for name in answer.differing if name != "payload_hash"]
+        if not differing:  # the payload's hash covers the named fields too, so it is looked into where it differs alone
+            differing = await self._dispatcher.differing_payload(tenant_id, request, answer.record)
+        names = list(dict.fromkeys(differing)) or [LANE_OR_TIME]
+        said = ", ".join(names[:NAMES_MAX]) + (f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else "")
+        return Conflict(
+            f"the key was used before for something else (it differs in {said})",
+            hint=f"use a new key for a new notification; support case {answer.case_id} has the details",
+        )
+
+
+def _require_published(published: Published, event_type: str) -> Bundle:
+    if published.bundle is None:
+        raise InvalidInput(
+            f"there is no notification type {event_type!r}",
+            field="type",
+            hint="use a published type; `clarion types` lists them, `clarion publish FOLDER` adds one",
+        )
+    return published.bundle
 
 
 def origin_of(key: str | None, ids: Ids) -> Direct:
@@ -172,22 +211,3 @@ def _check_channels(to: tuple[Target, ...], bundle: Bundle) -> None:
                 field=f"to[{place}]",
                 hint=f"it is sent by {', '.join(channels)}: give such an address, or add the channel to the definition",
             )
-
-
-def _require_accepted(answer: Ensured[NotificationJob]) -> None:
-    """Raise where the ensure gave the caller nothing to go on with."""
-    match answer.outcome:
-        case Outcome.CONFLICT:
-            # The payload's hash covers the named fields too, so it is worth naming only where it differs alone.
-            fields = [name for name in answer.differing if name != "payload_hash"] or answer.differing
-            differing = ", ".join(dict.fromkeys(CALLED.get(name, name) for name in fields))
-            raise Conflict(
-                f"the key was used before for something else (it differs in {differing})",
-                hint=f"use a new key for a new notification; support case {answer.case_id} has the details",
-            )
-        case Outcome.GONE:
-            raise Gone("the key was used before and its record has been removed", hint="use a new key")
-        case Outcome.NEWER:
-            raise Superseded("the key belongs to a record of a newer program", hint="ask a node that was upgraded")
-        case Outcome.CREATED | Outcome.FOUND | Outcome.REACTIVATED | Outcome.SUPERSEDED:
-            pass

@@ -120,6 +120,12 @@ class TemplateContract:
             (theirs, "welcome", None): "of 3",
         }
         assert await harness.store.find_templates([]) == {}
+        names = [(mine, "welcome"), (mine, "goodbye"), (theirs, "welcome"), (mine, "welcome")]
+        before_at = await harness.store.now()
+        latest = await harness.store.find_latest_versions(names)
+        assert latest.versions == {(mine, "welcome"): 2, (theirs, "welcome"): 1}
+        nothing = await harness.store.find_latest_versions([])
+        assert (nothing.versions, before_at <= latest.at <= nothing.at) == ({}, True)
 
 
 class FactContract:

@@ -11,7 +11,7 @@ from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.identity import Channel
 from clarion.domain.person import Person, PersonRow
-from clarion.ports.facts import TemplateRow
+from clarion.ports.facts import Latest, TemplateRow
 
 _SQL: Final = Statements("facts.sql")
 
@@ -39,6 +39,13 @@ class _Type(msgspec.Struct, frozen=True):
 
 class _Template(TemplateRow, frozen=True, kw_only=True):
     place: int
+
+
+class _Version(msgspec.Struct, frozen=True, kw_only=True):
+    at: datetime
+    tenant_id: str
+    template_key: str
+    version: int | None
 
 
 async def now(transaction: Transaction) -> datetime:
@@ -91,3 +98,13 @@ async def find_templates(transaction: Transaction, wanted: Sequence[TemplateName
         )
         for row in rows
     }
+
+
+async def find_latest_versions(transaction: Transaction, wanted: Collection[tuple[str, str]]) -> Latest:
+    """Return the latest version of these (tenant, key) templates, and the store's time."""
+    names = list(dict.fromkeys(wanted))
+    if not names:
+        return Latest(at=await now(transaction), versions={})
+    rows = await transaction.fetch(_Version, _SQL["find_latest_versions"], wanted=names)
+    versions = {(row.tenant_id, row.template_key): row.version for row in rows if row.version is not None}
+    return Latest(at=rows[0].at, versions=versions)

@@ -16,6 +16,7 @@ from clarion.adapters.stores.shared.ensure import (
     Stored,
     Table,
     ensure,
+    first_of_each,
     insert_absent,
     keys_of,
     read_stored,
@@ -25,6 +26,7 @@ from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases
 from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain.ensured import Ensured
+from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
 from clarion.domain.part import is_guid
@@ -41,6 +43,13 @@ class _Artifact(msgspec.Struct, frozen=True):
     artifact_type: ArtifactType
     artifact_pk: str
     artifact_rk: str
+
+
+class MadeJob(msgspec.Struct, frozen=True):
+    """A job that was just inserted."""
+
+    id: int
+    row_key: str
 
 
 class _GuardKey(msgspec.Struct, frozen=True):
@@ -106,9 +115,12 @@ async def _insert_guards(
     if not guards:
         return set(), {}
     given = list(guards.values())
-    made = await transaction.fetch(_GuardKey, _SQL["insert_idempotency_guards"], tenant_id=tenant_id, guards=given)
+    rows = await transaction.fetch(_GuardKey, _SQL["insert_idempotency_guards"], tenant_id=tenant_id, guards=given)
+    made: set[Key] = {(row.operation, row.key_hash) for row in rows}
+    if len(made) == len(guards):
+        return made, dict(guards)  # nobody was there before: what is stored is what was given
     stored = await transaction.fetch(IdempotencyGuard, _SQL["read_idempotency_guards"], tenant_id=tenant_id, keys=given)
-    return {(row.operation, row.key_hash) for row in made}, {guard.key: guard for guard in stored}
+    return made, {guard.key: guard for guard in stored}
 
 
 async def _insert_jobs(
@@ -119,7 +131,17 @@ async def _insert_jobs(
     wanted = [passage.entry.job for passage in passages if passage.answer is None and not passage.differs]
     if not asked:
         return set(), {}
-    made = await insert_absent(transaction, tenant_id, wanted, _JOBS) if wanted else set()
-    stored = await read_stored(transaction, tenant_id, asked, _JOBS)
-    require_stored(wanted, stored)
-    return keys_of(made, stored), stored
+    insert, given = _SQL["insert_notification_jobs"], first_of_each(wanted)
+    rows = await transaction.fetch(MadeJob, insert, tenant_id=tenant_id, items=given) if given else []
+    if len(rows) == len(given) and len(wanted) == len(asked):  # all are new: what is stored is what was given
+        ids = {row.row_key: row.id for row in rows}
+        stored: Stored[NotificationJob] = {job.key: as_stored(job, ids[job.row_key]) for job in given}
+    else:
+        stored = await read_stored(transaction, tenant_id, asked, _JOBS)
+        require_stored(wanted, stored)
+    return keys_of({row.id for row in rows}, stored), stored
+
+
+def as_stored(job: NotificationJob, id_: int) -> NotificationJob:
+    """Give a job that was just made as a read would: with its id, and the one hash that its row keeps."""
+    return msgspec.structs.replace(job, id=id_, payload_hash=Fingerprint.stored(job.payload_hash.text))

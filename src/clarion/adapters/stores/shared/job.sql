@@ -47,7 +47,7 @@ FROM {
 WHERE (SELECT j.id FROM notification_job AS j WHERE j.tenant_id = :tenant_id AND j.row_key = g.row_key) IS NULL
 ORDER BY g.row_key
 ON CONFLICT DO NOTHING
-RETURNING id;
+RETURNING id, row_key;
 
 -- name: read_notification_jobs
 -- Whoever made them.

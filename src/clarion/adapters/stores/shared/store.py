@@ -105,6 +105,7 @@ class SharedStore(ABC):
     find_members = _reads(facts.find_members)
     find_disabled_types = _reads(facts.find_disabled_types)
     find_templates = _reads(facts.find_templates)
+    find_latest_versions = _reads(facts.find_latest_versions)
 
     publish_template = _writes(Urgency.SOON, catalog.publish_template)
     list_templates = _reads(catalog.list_templates)
