@@ -86,7 +86,7 @@ def stages_are_rescued_after_the_lease(change: Change, evidence: Evidence) -> It
             yield Violation("I-19", f"{change.deed} took scheduler row {new.id} over before its lease ended")
         if new.state is NotificationStatus.FAILED:
             evidence.coverage.met("I-23: rescued too often")
-            if new.rescue_count < RESCUES_MAX or not evidence.scene.cases:
+            if new.rescue_count <= RESCUES_MAX or not evidence.scene.cases:
                 yield Violation("I-23", f"scheduler row {new.id} failed after {new.rescue_count} rescues, without case")
             if new.correlation_id not in evidence.poison and not evidence.stormy:
                 yield Violation("F-13", f"scheduler row {new.id} failed of the poison of others")
