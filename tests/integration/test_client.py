@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -21,6 +22,8 @@ from tests.unit.pipeline_line import TENANT
 
 SAM = Recipient(address="sam@example.com")
 NAME = {"name": "Sam"}
+
+TRIES_OF_A_RACE = 50
 
 
 class Pauses:
@@ -179,6 +182,34 @@ async def test_an_answer_that_is_not_clarions_is_an_error_and_not_a_puzzle() -> 
             with pytest.raises(ApiError) as refused:
                 await client.types()
     assert (refused.value.status, refused.value.code) == (502, "not-clarion")
+
+
+async def test_whoever_cancels_a_request_is_heard_though_its_answer_has_just_come() -> None:
+    """A soak never ended: pyreqwest loses a cancellation that meets an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        replied = threading.Event()
+        threading.Thread(target=_reply, args=(server, replied), daemon=True).start()
+        async with Client(f"http://127.0.0.1:{server.getsockname()[1]}", key="k") as client:
+            for _ in range(TRIES_OF_A_RACE):
+                async with asyncio.TaskGroup() as tasks:
+                    asking = tasks.create_task(client.types())
+                    await asyncio.sleep(0)  # it asks
+                    assert replied.wait(10)  # the loop stands still, so that the answer and the cancellation meet
+                    replied.clear()
+                    in_time = asking.cancel()  # now and then it was done before
+                assert asking.cancelled() == in_time
+
+
+def _reply(server: socket.socket, replied: threading.Event) -> None:
+    """Answer every request with an empty list, each on a connection of its own."""
+    for _ in range(TRIES_OF_A_RACE):
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(b'HTTP/1.1 200 OK\r\ncontent-length: 12\r\nconnection: close\r\n\r\n{"items":[]}')
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)  # until the client has read it all
+        replied.set()
 
 
 @pytest.mark.parametrize("url", ["", "clarion.example.com", "ftp://example.com", "https://example.com/?x=1"])

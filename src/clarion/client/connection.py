@@ -273,10 +273,18 @@ class Client:
         self, method: str, path: str, content: bytes, headers: Mapping[str, str]
     ) -> tuple[int, bytes, float]:
         """Make one request; return status, body, and how long the server asks to wait."""
+        task = asyncio.current_task()
+        canceled = task.cancelling() if task else 0
         request = self._http.request(method, f"{self._url}{path}").headers(headers).body_bytes(content).build()
-        response = await request.send()
+        try:
+            response = await request.send()
+            answer = bytes(await response.bytes())
+        finally:
+            if task and task.cancelling() > canceled:
+                # pyreqwest can lose a cancellation that meets an answer; its caller's loop would then never end.
+                raise asyncio.CancelledError
         asked = response.headers.get("retry-after", "")
-        return response.status, bytes(await response.bytes()), float(asked) if asked.isdecimal() else 0.0
+        return response.status, answer, float(asked) if asked.isdecimal() else 0.0
 
 
 def _is_finite(value: object) -> bool:
