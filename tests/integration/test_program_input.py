@@ -102,6 +102,7 @@ def refused_here(
             "this is no JSON, it goes wrong at byte 1",
         ),
         (("send", "welcome", "--to", "sam@example.com", "--data", "[1]"), "--data: this is no JSON object"),
+        (("send", "welcome", "--to", "sam@example.com", "--data", '{"a":1,"a":2}'), "--data: 'a' is given twice"),
         (("send", "welcome", "--to", "sam@example.com", "--data", "@nowhere.json"), "nowhere.json cannot be read"),
         (("send", "welcom", "--to", "sam@example.com"), "did you mean welcome?"),
         (("send", "welcome", "--to", "sam@example.com"), "needs name"),

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 from litestar import Litestar, Response
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 from litestar.handlers import HTTPRouteHandler
 
 from clarion.api import notifications, outbox, probes, problem, receipts, support, timelines, types
@@ -23,7 +23,7 @@ from clarion.api.description import describe
 from clarion.api.door import Door
 from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
-from clarion.api.reading import BODY_BYTES_MAX, AnyRequest
+from clarion.api.reading import BODY_BYTES_MAX, AnyRequest, check_target
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError
 from clarion.operations import Wake
@@ -98,11 +98,12 @@ def create_watch(platform: Platform, *, metrics: Metrics) -> Door:
 
 def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[Lifespan] = ()) -> Door:
     """Put routes together with what stands around them."""
+    answering = _answering(context, [path for route in routes for path in sorted(route.paths)])
     app = Litestar(
         routes,
-        guards=[Authentication(context.access)],
+        guards=[Authentication(context.access), check_target],
         dependencies={"context": Provide(lambda: context, sync_to_thread=False)},
-        exception_handlers={Exception: _answering(context), HTTPException: _answering(context)},
+        exception_handlers={Exception: answering, HTTPException: answering},
         request_max_body_size=BODY_BYTES_MAX,
         lifespan=lifespan,
         openapi_config=None,  # ours is in `description`
@@ -111,10 +112,15 @@ def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: 
     return Door(app, metrics=context.metrics, clock=context.platform.clock, ids=context.platform.ids)
 
 
-def _answering(context: ApiContext) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
+def _answering(
+    context: ApiContext, paths: Sequence[str]
+) -> Callable[[AnyRequest, Exception], Response[bytes] | Response[str]]:
     """Make the handler that turns every error into its answer, and logs those that are not the caller's fault."""
+    patterns = problem.patterns_of(paths)
 
     def answer(request: AnyRequest, error: Exception) -> Response[bytes] | Response[str]:
+        if isinstance(error, NotFoundException | ValidationException):  # the framework reads only the values in a path
+            error = problem.not_found(request.scope["path"], patterns)
         said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)
         if isinstance(error, ClarionError) and not isinstance(error, Bug | CallerError):
             context.pulse.note(error)

@@ -50,17 +50,19 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def every_problem(self) -> tuple[HTTPStatus, ...]:
         """The route's own errors, and those that follow from what it reads and who may ask."""
-        found = {*self.problems, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE}
+        found = {
+            *self.problems,
+            HTTPStatus.BAD_REQUEST,
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            HTTPStatus.INTERNAL_SERVER_ERROR,
+            HTTPStatus.SERVICE_UNAVAILABLE,
+        }
         if self.grant is not None:
             found |= {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
-        if self.query is not None:
-            found |= {HTTPStatus.UNPROCESSABLE_ENTITY}
         if self.body is not None or self.foreign_body:
             found |= {
-                HTTPStatus.BAD_REQUEST,
                 HTTPStatus.REQUEST_TIMEOUT,
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-                HTTPStatus.UNPROCESSABLE_ENTITY,
             }
         return tuple(sorted(found))

@@ -45,7 +45,10 @@ class OutboxQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     before: Annotated[int, msgspec.Meta(ge=0, le=ROW_ID_MAX)] | None = None
 
 
-@get(outbox_page.PATH, opt=_PAGE, media_type=MediaType.HTML)
+_LIST: Final = Contract(tag="sandbox", grant=None, answer=None, query=OutboxQuery).opt
+
+
+@get(outbox_page.PATH, opt=_LIST, media_type=MediaType.HTML)
 async def show_outbox(request: AnyRequest, context: InjectedContext) -> Response[str]:
     """List the messages, newest first."""
     tenant_id = await _whose(request, context)

@@ -4,11 +4,13 @@ A caller is told what to do. What the installation or the program is at fault fo
 correlation id under which the logs have the rest: internal texts are not sent to callers.
 """
 
+import re
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final, TypeVar
 
 import msgspec
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException
 
 from clarion import errors
 from clarion.client.wire import Problem
@@ -102,13 +104,15 @@ class Refusal(Exception):
         detail: str,
         *,
         headers: dict[str, str] | None = None,
+        field: str | None = None,
     ) -> None:
-        """Refuse a request with a status, a stable code and what to do."""
+        """Refuse a request with a status, a stable code and what to do; `field` is what is wrong, if it has a name."""
         super().__init__(code)
         self.status = status
         self.code = code
         self.detail = detail
         self.headers = headers or {}
+        self.field = field
 
 
 def found(answer: T | None, what: str) -> T:
@@ -119,9 +123,37 @@ def found(answer: T | None, what: str) -> T:
     return answer
 
 
+Patterns = list[tuple[re.Pattern[str], dict[str, str]]]
+"""Of each route with a value of a certain form in its path: what its paths look like, and the form of each value."""
+
+_VALUE: Final = re.compile(r"\{(\w+):(\w+)\}")
+_FORMS: Final = {
+    "uuid": "no id: an id looks like 5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10, and whatever names the thing shows it",
+    "int": "no number that anything has: write it in plain digits, as a list shows it",
+}
+
+
+def patterns_of(paths: Iterable[str]) -> Patterns:
+    """Read the templates of paths."""
+    return [
+        (re.compile(_VALUE.sub(r"(?P<\1>[^/]+)", path)), dict(_VALUE.findall(path)))
+        for path in paths
+        if any(kind in _FORMS for _, kind in _VALUE.findall(path))
+    ]
+
+
+def not_found(path: str, patterns: Patterns) -> Refusal:
+    """Say that there is nothing at a path: which value in it is at fault, where the rest of it is a route's."""
+    detail, field = "there is nothing at this path: /openapi.json lists what there is", None
+    for pattern, kinds in patterns:
+        if pattern.fullmatch(path):
+            field, form = next((name, _FORMS[kind]) for name, kind in kinds.items() if kind in _FORMS)
+            detail = f"{field} is {form}"
+    return Refusal(HTTPStatus.NOT_FOUND, "not-found", detail, field=field)
+
+
 _CODES: Final = {
     HTTPStatus.BAD_REQUEST: ("malformed", "the request cannot be read: check its form"),
-    HTTPStatus.NOT_FOUND: ("not-found", "there is nothing at this path: /openapi.json lists what there is"),
     HTTPStatus.METHOD_NOT_ALLOWED: ("method-not-allowed", "use a method that the Allow header names"),
 }
 """What the framework refuses by itself, in our words."""
@@ -133,8 +165,6 @@ def answer(error: Exception, *, correlation_id: str) -> Answer:
         return _of_ours(error, correlation_id)
     if isinstance(error, Refusal):
         return _written(error, correlation_id)
-    if isinstance(error, ValidationException):  # the framework reads only the values in a path
-        return _written(Refusal(HTTPStatus.NOT_FOUND, *_CODES[HTTPStatus.NOT_FOUND]), correlation_id)
     if isinstance(error, HTTPException) and error.status_code in _CODES:
         status = HTTPStatus(error.status_code)
         code, detail = _CODES[status]
@@ -169,5 +199,6 @@ def _written(refusal: Refusal, correlation_id: str) -> Answer:
         detail=refusal.detail,
         code=refusal.code,
         correlation_id=correlation_id,
+        field=refusal.field,
     )
     return problem, refusal.headers

@@ -13,15 +13,18 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from litestar import Request
-from litestar.exceptions import InternalServerException
+from litestar.exceptions import InternalServerException, NotFoundException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
+from litestar.handlers import BaseRouteHandler
 
-from clarion.api.authentication import CALLER
+from clarion.api.authentication import CALLER, Connection
+from clarion.api.contract import CONTRACT, Contract
 from clarion.api.crowd import Crowd, source_of
 from clarion.api.problem import Refusal
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.misfit import read_json_fault, read_misfit
+from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidInput
 
 BODY_BYTES_MAX: Final = 256 * 1024
@@ -105,7 +108,8 @@ async def read_bytes(request: AnyRequest) -> bytes:
 def decode(body: bytes, shape: type[S]) -> S:
     """Read JSON of this shape, or say what is wrong with it: its form before its values."""
     try:
-        return msgspec.json.decode(body, type=shape)
+        read = msgspec.json.decode(body, type=shape)
+        check_keys(body)
     except msgspec.ValidationError as error:
         _check_form(body)  # a wrong value may stand before the place where it stops being JSON
         raise refused(error) from None
@@ -113,6 +117,7 @@ def decode(body: bytes, shape: type[S]) -> S:
         raise _malformed(error) from None
     except RecursionError:
         raise too_deep("body") from None
+    return read
 
 
 def _check_form(body: bytes) -> None:
@@ -134,9 +139,28 @@ def read_query(request: AnyRequest, shape: type[S]) -> S:
             raise InvalidInput("it is given twice", field=name, hint="give it once")
         given[name] = value
     try:
-        return msgspec.convert(given, shape, strict=False)  # a query has only text
+        read = msgspec.convert(given, shape, strict=False)  # a query has only text
     except msgspec.ValidationError as error:
         raise refused(error) from None
+    for name, text in given.items():
+        value = getattr(read, name)
+        if type(value) is int and str(value) != text:  # as in 1.0, which msgspec takes for 1
+            raise InvalidInput("it is no whole number", field=name, hint="write it in plain digits")
+    return read
+
+
+def check_target(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Refuse what a route's path and query cannot mean, though the framework reads it: `1_0` is no number.
+
+    A query is refused where the route reads none: whoever sent it believes that it does something.
+    """
+    written = connection.scope["path"].lower().split("/")
+    if any(str(value) not in written for value in connection.path_params.values() if not isinstance(value, str)):
+        raise NotFoundException
+    contract = handler.opt.get(CONTRACT)
+    if isinstance(contract, Contract) and contract.query is None and connection.scope["query_string"]:
+        name = next(iter(connection.query_params), "query")
+        raise InvalidInput("there is no such parameter", field=name, hint="leave it out: this route takes none")
 
 
 def read_idempotency_key(request: AnyRequest) -> str | None:

@@ -23,6 +23,7 @@ from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.misfit import read_json_fault
 from clarion.domain.notification import PAYLOAD_BYTES_MAX
 from clarion.domain.recipient import NAMED_MAX
+from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidInput
 
 TO_HELP = f"Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to {NAMED_MAX}."
@@ -175,6 +176,7 @@ def read_data(text: str) -> dict[str, object]:
         raise InvalidInput(f"it has over {PAYLOAD_BYTES_MAX} bytes", field="--data", hint="send less")
     try:
         data = msgspec.json.decode(source)
+        check_keys(source)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"this is no JSON, {read_json_fault(str(error))}",
@@ -183,6 +185,8 @@ def read_data(text: str) -> dict[str, object]:
         ) from None
     except RecursionError:
         raise too_deep("--data") from None
+    except InvalidInput as error:
+        raise type(error)(f"{error.field!r} is given twice", field="--data", hint=error.hint) from None
     if not isinstance(data, dict):
         raise InvalidInput("this is no JSON object", field="--data", hint='write {"name": "value", ...}')
     check_depth(data, field="--data")

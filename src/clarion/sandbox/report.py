@@ -13,6 +13,7 @@ import msgspec
 
 from clarion.domain import key
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidInput
 from clarion.ports.track import ProviderEvent
 
@@ -46,6 +47,7 @@ def read(account: str, body: bytes) -> dict[str, list[ProviderEvent]]:
     """Read a body, by tenant, or raise InvalidInput; whoever calls has verified it."""
     try:
         events = msgspec.json.decode(body, type=Reports).events
+        check_keys(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(
             f"it cannot be read ({error})",
