@@ -218,7 +218,7 @@ async def test_receipts_that_never_end_leave_room_for_the_providers(tmp_path: Pa
             provider = await connect(stack, port, source=source)
             lines = (*own, f"content-length: {len(body)}")
             status, said = await provider.ask(request(api, path, *lines, method="POST", role=None) + body)
-            assert (status, msgspec.json.decode(said)["field"]) == (422, "body")  # read, and found to be its own
+            assert (status, msgspec.json.decode(said)["field"]) == (422, "events")  # read, and found to be its own
 
 
 async def test_bodies_of_one_tenant_that_never_end_take_no_place_from_another(

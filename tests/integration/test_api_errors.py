@@ -1,6 +1,7 @@
 """Bad input and bad days: each a problem that says what to do, and nothing of what is inside."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -94,7 +95,7 @@ async def test_a_value_that_cannot_be_accepted_is_named(api: ApiHarness, changes
     said = problem(answer)
     assert (answer.status_code, said["field"]) == (422, field)
     assert said["code"] in ("invalid-input", "invalid-address", "invalid-key")
-    assert "regex" not in said["detail"]
+    assert not re.search(r"regex|expected|invalid|`\w+`, got|object missing|object contains", said["detail"].lower())
 
 
 async def test_a_missing_variable_is_found_while_the_caller_can_still_mend_it(api: ApiHarness) -> None:

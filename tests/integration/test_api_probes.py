@@ -246,6 +246,12 @@ async def test_a_request_body_says_that_unknown_fields_are_refused(api: ApiHarne
         assert schemas[body.__name__]["additionalProperties"] is False
 
 
+async def test_the_description_has_no_name_that_only_we_know(api: ApiHarness) -> None:
+    async with api.client(None) as client:
+        text = (await client.get("/openapi.json")).text
+    assert not re.findall(r"\b[A-Z]-[0-9]+\b|by distribute|ensured|DeadLetter|`domain\.|msgspec|litestar", text)
+
+
 async def test_there_is_no_page_that_fetches_scripts_to_show_the_description(api: ApiHarness) -> None:
     async with api.client(None) as client:
         for path in ("/docs", "/schema", "/redoc", "/swagger", "/openapi.yaml", "/openapi.json/x"):

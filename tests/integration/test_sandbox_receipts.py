@@ -232,10 +232,10 @@ async def test_a_signature_holds_for_minutes(provider: SandboxProvider, minutes:
 @pytest.mark.parametrize(
     "body,says",
     [
-        (b"", "body: it cannot be read"),
-        (b"{", "body: it cannot be read"),
-        (b"\xff", "body: it cannot be read"),
-        (b"[" * 100_000, "body: it cannot be read"),
+        (b"", "body: it is no JSON"),
+        (b"{", "body: it is no JSON"),
+        (b"\xff", "body: it is no JSON"),
+        (b"[" * 100_000, "body: it is a list and must be an object"),
         (b'{"events":[]}', "events"),
         (report.write([event(id=f"e-{number}") for number in range(EVENTS_MAX + 1)]), "events"),
         (report.write([event(status="Canceled")]), r"events\[0\].status"),

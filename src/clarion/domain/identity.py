@@ -33,7 +33,7 @@ class Channel(StrEnum):
 
 
 class Lane(StrEnum):
-    """How urgent a message is, the most urgent first; lanes share capacity by weight (`domain.share`)."""
+    """How urgent a message is, the most urgent first; lanes share capacity by weight."""
 
     CRITICAL = "critical"
     HIGH = "high"

@@ -12,6 +12,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from clarion.domain import key
+from clarion.domain.depth import too_deep
+from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidInput
@@ -19,6 +21,8 @@ from clarion.ports.track import ProviderEvent
 
 EVENTS_MAX: Final = 1000
 """As many as the store keeps in one transaction."""
+
+_HINT: Final = "send events as docs/reference/receipts.md describes them"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,12 +52,13 @@ def read(account: str, body: bytes) -> dict[str, list[ProviderEvent]]:
     try:
         events = msgspec.json.decode(body, type=Reports).events
         check_keys(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(
-            f"it cannot be read ({error})",
-            field="body",
-            hint="send events as docs/reference/receipts.md describes them",
-        ) from None
+    except msgspec.ValidationError as error:
+        misfit = read_misfit(str(error))
+        raise InvalidInput(misfit.what, field=misfit.field or "body", hint=_HINT) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"it is no JSON, {read_json_fault(str(error))}", field="body", hint=_HINT) from None
+    except RecursionError:
+        raise too_deep("body") from None
     found: dict[str, list[ProviderEvent]] = defaultdict(list)
     for event in events:
         if not 1970 <= event.happened_at.year <= 9998:  # in another zone it may be a time that no store can hold
