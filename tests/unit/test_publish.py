@@ -1,7 +1,9 @@
 """Publishing notifications and switching their types, on SQLite in memory with the real renderer."""
 
+import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,63 @@ async def test_a_type_that_is_not_published_cannot_be_switched(store: SqliteInMe
 )
 def test_an_unknown_type_is_answered_with_what_comes_near(key: str, known: list[str], says: str) -> None:
     assert says in str(unknown_type(key, known))
+
+
+def link_file(folder: Path) -> None:
+    """Let a template be a link to a secret, as a folder from elsewhere could have it."""
+    secret = folder.parent / "master.key"
+    secret.write_text("5ec2e7")
+    (folder / "one-time-code" / "sms.liquid").unlink()
+    (folder / "one-time-code" / "sms.liquid").symlink_to(secret)
+
+
+def link_definition(folder: Path) -> None:
+    (folder / "welcome" / "definition.toml").rename(folder.parent / "definition.toml")
+    (folder / "welcome" / "definition.toml").symlink_to(folder.parent / "definition.toml")
+
+
+def link_folder(folder: Path) -> None:
+    (folder / "welcome").rename(folder.parent / "elsewhere")
+    (folder / "welcome").symlink_to(folder.parent / "elsewhere")
+
+
+def make_pipe(folder: Path) -> None:
+    """Nobody writes to it, so reading it would never end."""
+    (folder / "one-time-code" / "sms.liquid").unlink()
+    os.mkfifo(folder / "one-time-code" / "sms.liquid")
+
+
+def make_folder(folder: Path) -> None:
+    (folder / "one-time-code" / "sms.liquid").unlink()
+    (folder / "one-time-code" / "sms.liquid").mkdir()
+
+
+@pytest.mark.parametrize(
+    "spoil, says",
+    [
+        (link_file, "one-time-code/sms.liquid: it is a link: put the file itself into the notification's folder"),
+        (link_definition, "welcome/definition.toml: it is a link: "),
+        (link_folder, "welcome: it is a link: "),
+        (make_pipe, "one-time-code/sms.liquid: it is no regular file: "),
+        (make_folder, "one-time-code/sms.liquid: it "),
+    ],
+)
+async def test_only_regular_files_of_the_folder_are_published(
+    publisher: Publisher, store: SqliteInMemory, folder: Path, spoil: Callable[[Path], None], says: str
+) -> None:
+    spoil(folder)
+    with pytest.raises(InvalidInput, match=re.escape(f"{folder}/{says}")):
+        await publisher.publish("school", folder=folder, actor="cli:sam")
+    assert not await store.find_templates([("school", "one-time-code", None), ("school", "welcome", None)])
+
+
+async def test_a_link_to_the_folder_itself_is_followed_since_a_person_named_it(
+    publisher: Publisher, folder: Path
+) -> None:
+    link = linked(folder)
+    assert len(await publisher.publish("school", folder=link, actor="cli:sam")) == 2
+
+
+def linked(folder: Path) -> Path:
+    (folder.parent / "link").symlink_to(folder)
+    return folder.parent / "link"

@@ -1,10 +1,14 @@
 """Reading a notification from its folder: `definition.toml` and one or more template files for each channel.
 
 Only reading and the form of the definition are here: what the templates say is checked by the renderer when they are
-compiled. Reads files; writes nothing. Every error is one line that starts with the file.
+compiled. Reads regular files of the folder and follows no link: a folder may come from elsewhere, and a link in it
+could name the master key. Writes nothing. Every error is one line that starts with the file.
 """
 
+import errno
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -50,6 +54,8 @@ def load_definitions(folder: Path) -> list[tuple[Path, Definition, dict[str, str
     loaded: list[tuple[Path, Definition, dict[str, str]]] = []
     places: dict[str, Path] = {}
     for path in sorted(folder.glob(f"*/{DEFINITION}")):
+        if path.parent.is_symlink():
+            raise _no_file(path.parent, "a link")
         definition, files = load_definition(path.parent)
         if definition.key in places:
             raise InvalidInput(
@@ -120,11 +126,16 @@ def _is_json(value: object) -> bool:
 
 
 def _read(path: Path) -> str:
-    """Read a file as text with plain line ends."""
+    """Read a regular file as text with plain line ends."""
     try:
-        with path.open("rb") as file:
+        # Without waiting: a pipe is opened only once somebody writes to it.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _no_file(path, "no regular file")
             content = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _no_file(path, "a link") from None
         raise InvalidInput(
             f"it cannot be read ({error.strerror})", field=str(path), hint="let this user read it"
         ) from None
@@ -134,3 +145,7 @@ def _read(path: Path) -> str:
         return content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"byte {error.start} is no UTF-8", field=str(path), hint="save it as UTF-8") from None
+
+
+def _no_file(path: Path, what: str) -> InvalidInput:
+    return InvalidInput(f"it is {what}", field=str(path), hint="put the file itself into the notification's folder")
