@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, Protocol, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
 
@@ -39,6 +39,8 @@ DEFAULT_HOME: Final = "clarion-data"
 ACCOUNT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,252}")
 """What an operator may call an account; the names that we make up ourselves fit too, so that an operator can keep one
 when the account's URL changes. It stands in the address of its receipts, in timelines and in metrics."""
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}")
 
 BlobOpener = Callable[[str], Blobs]
 """What an entry point of `clarion.blobs` offers: it opens the blob store at a URL."""
@@ -194,6 +196,15 @@ def require_home(settings: Settings) -> None:
         )
 
 
+def shows_password(url: str) -> bool:
+    """Tell whether a URL holds a password, which whoever reads the URL would read too."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.password) or "password" in parse_qs(parts.query)
+    except ValueError:
+        return "@" in url
+
+
 @asynccontextmanager
 async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
     """Open store, blobs, vault and providers, and close them again."""
@@ -334,8 +345,10 @@ def _providers(text: str) -> tuple[dict[str, str], dict[str, str]]:
     names: dict[str, str] = {}
     for channel, _, url in pairs:
         if channel not in known or not url:
+            # A URL without its channel would be repeated with its password.
+            named = repr(channel) if channel in known or (url and channel.isalpha()) else "an entry"
             raise _unusable(
-                f"{channel!r} does not name a channel and its provider",
+                f"{named} does not name a channel and its provider",
                 hint=f"write channel=url, separated by commas; the channels are {', '.join(sorted(known))}",
             )
         urls[channel], name = _take_name(url)
@@ -377,11 +390,13 @@ def _vault(settings: Settings) -> VaultKind:
 
 def _adapter(group: str, url: str, *, setting: str) -> object:
     """Load what an entry point names for a URL's scheme, or say which schemes there are."""
-    scheme = url.partition(":")[0]
+    scheme, colon, _ = url.partition(":")
     found = entry_points(group=f"clarion.{group}")
     if scheme not in found.names:
+        # What has no colon or odd characters is no scheme: a password may stand in it.
+        is_scheme = colon and _SCHEME.fullmatch(scheme)
         raise InvalidInput(
-            f"no adapter is installed for the URL scheme {scheme!r}",
+            f"no adapter is installed for the URL scheme {scheme!r}" if is_scheme else "it is no URL",
             field=setting,
             hint=f"use a URL that starts with one of: {', '.join(sorted(found.names))}",
         )

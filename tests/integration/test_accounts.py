@@ -79,6 +79,14 @@ async def test_an_account_is_called_after_its_url_and_serves_what_it_can(
         ("*=null://?name=..", "the option name"),
         ("*=null://?name=a&name=b", "the option name"),
         ("email=smtp://ann:hunter2@[::1?from=a@example.com", "not well-formed"),
+        ("smtp://ann:hunter2@mail.example.com", "an entry does not name a channel and its provider"),
+        ("smtp://ann:hunter2@mail.example.com?from=a@example.com", "an entry does not name a channel"),
+        ("email=null://,ann:hunter2@mail.example.com=x", "an entry does not name a channel"),
+        ("hunter2", "an entry does not name a channel"),
+        ("emial=null://", "'emial' does not name a channel"),
+        ("email=", "'email' does not name a channel and its provider"),
+        ("email=ann:hunter2@mail.example.com", "no adapter is installed for the URL scheme 'ann'"),
+        ("email=user=ann password=hunter2", "it is no URL"),
     ],
 )
 async def test_accounts_that_cannot_be_told_apart_or_carry_nothing_are_refused(

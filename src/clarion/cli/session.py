@@ -81,8 +81,15 @@ async def open_session(platform: "Platform", *, tenant: str | None, wake: "Wake"
 
 def settings_with(store: str | None) -> "Settings":
     """Take the settings of the environment, and the store that the command names."""
-    from clarion.bootstrap import load_settings
+    from clarion.bootstrap import load_settings, shows_password
 
+    if store is not None and shows_password(store):
+        from clarion.cli.output import say
+
+        say(
+            "warning: every user of this machine can read the password of --store in the list of processes; name the "
+            "store in CLARION_STORE, or leave the password out and keep it in ~/.pgpass"
+        )
     settings = load_settings()
     return settings if store is None else msgspec.structs.replace(settings, store=store)
 

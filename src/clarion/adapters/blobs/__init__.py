@@ -41,7 +41,7 @@ def _folder(url: str) -> str:
     folder = unquote(parts.path)
     if parts.netloc or parts.query or parts.fragment or not folder.startswith("/") or "\0" in folder:
         raise BadConfiguration(
-            f"the blob URL {url!r} does not name an absolute folder of this machine",
+            "the blob URL does not name an absolute folder of this machine",
             hint="write file: and three slashes, as in file:///var/lib/clarion/blobs",
         )
     return folder

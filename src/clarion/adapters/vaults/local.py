@@ -115,7 +115,7 @@ def _files(url: str) -> tuple[Path, list[Path]]:
     paths = [unquote(parts.path), *query.pop("older", [])]
     if parts.scheme != "file" or parts.netloc or query or not all(path.startswith("/") for path in paths):
         raise BadConfiguration(
-            f"the vault URL {url!r} does not name an absolute file of this machine",
+            "the vault URL does not name an absolute file of this machine",
             hint="write file: and three slashes, as in file:///var/lib/clarion/master.key",
         )
     return Path(paths[0]), [Path(path) for path in paths[1:]]
