@@ -49,6 +49,9 @@ Inspector = Callable[[str], Awaitable[None]]
 """What an entry point of `clarion.stores` may offer as `inspect`: it looks through the whole store at a URL for damage,
 and raises where there is any."""
 
+Warner = Callable[[str], Awaitable[tuple[str, ...]]]
+"""What an entry point of `clarion.stores` may offer as `warn`: it says what can make a store lose commits."""
+
 ClockCommand = Callable[..., Awaitable[ClockReading]]
 """What an entry point of `clarion.stores` may offer as `read_clock(url, *, clock)` and, where its time can be set, as
 `set_clock(url, *, clock, actor, reason)`: both work where the store refuses the machine's clock."""
@@ -255,6 +258,12 @@ async def check(settings: Settings) -> None:
             f"the provider account {' and the account '.join(unusable)} cannot be used",
             hint="see that the server runs and can be reached from here, and that CLARION_PROVIDERS names it rightly",
         )
+
+
+async def store_warnings(settings: Settings) -> tuple[str, ...]:
+    """Say what of the store's server can lose what it has answered, where the engine can tell."""
+    warn = cast(Warner | None, getattr(_engine(settings), "warn", None))
+    return () if warn is None else await warn(settings.store)
 
 
 async def read_clock(settings: Settings) -> ClockReading:

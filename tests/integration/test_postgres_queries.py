@@ -28,7 +28,7 @@ FOLDERS: Final = ("", "queue")
 VISITED_MAX: Final = 1000
 """Rows of one table that one statement may visit: some batches' worth, and far from any table."""
 
-NOT_EXPLAINED: Final = {"name_array_types", "forget_plans", "wake"}
+NOT_EXPLAINED: Final = {"name_array_types", "forget_plans", "wake", "read_durability"}
 """Never executed, not planned, and not sent by the store."""
 
 COUNTING: Final = {"measure"}

@@ -121,7 +121,13 @@ def test_a_folder_in_the_place_of_the_demos_key_is_one_line(home: Path) -> None:
 
 def test_postgresql_is_one_url_away(home: Path, postgres_url: str) -> None:
     assert clarion("migrate", home=home, CLARION_STORE=postgres_url).returncode == 0
-    assert clarion("check", "--store", postgres_url, home=home).returncode == 0
+    checked = clarion("check", "--store", postgres_url, home=home)
+    assert checked.returncode == 0
+    # The server of the tests forgets on purpose, because that is faster.
+    assert [line.partition(":")[2].split(" is off")[0] for line in checked.stderr.splitlines()] == [
+        " fsync",
+        " synchronous_commit",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -34,4 +34,6 @@ def check(store: option.Store = None, as_json: option.Json = False) -> None:
     gap = gap_warning(asyncio.run(bootstrap.read_clock(settings)).ahead)
     if gap is not None:
         say(gap)
+    for warning in asyncio.run(bootstrap.store_warnings(settings)):
+        say(f"warning: {warning}")
     print_line("store, blobs, vault and providers can be used", {"usable": True}, as_json=as_json)

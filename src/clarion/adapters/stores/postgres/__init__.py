@@ -3,7 +3,8 @@
 `store` is the surface, one transaction a method. What is the same on both engines comes from `stores.shared`; what is
 hot or PostgreSQL's own lies here with its SQL: `outgoing` makes messages, `queue/` is claiming and recording, `track`
 receipts. `session` keeps connections, time limits and repetition, `failure` says what the server's errors mean, `codec`
-turns records into parameters and rows into records. `wake_up` wakes other processes.
+turns records into parameters and rows into records. `wake_up` wakes other processes, `durability` asks how commits are
+kept.
 
 A store opens a database that `migration` has prepared and refuses one that it may not use.
 """
@@ -14,6 +15,7 @@ import asyncpg
 
 from clarion.adapters.stores.migration import check_postgres, migrate_postgres
 from clarion.adapters.stores.migration.failure import without_password
+from clarion.adapters.stores.postgres.durability import warn
 from clarion.adapters.stores.postgres.session import Patience, Session
 from clarion.adapters.stores.postgres.store import PostgresStore
 from clarion.adapters.stores.postgres.wake_up import open_wake_up
@@ -23,7 +25,7 @@ from clarion.ports.store import Migrated
 if TYPE_CHECKING:
     from clarion.adapters.stores.postgres.session import Connection
 
-__all__ = ["Patience", "PostgresStore", "migrate", "open_store", "open_wake_up"]
+__all__ = ["Patience", "PostgresStore", "migrate", "open_store", "open_wake_up", "warn"]
 
 
 async def open_store(
