@@ -30,6 +30,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             BadConfiguration
             ClockLeap
             SealBroken
+            AuditBroken
         Superseded
         Bug
             IllegalMove
@@ -234,6 +235,12 @@ class SealBroken(OperatorError):
     """A ciphertext does not belong where it was found, was altered, or was sealed under another key."""
 
     code = "seal-broken"
+
+
+class AuditBroken(OperatorError):
+    """An entry of an audit log was changed, removed or put in after it was written."""
+
+    code = "audit-broken"
 
 
 class Superseded(ClarionError):

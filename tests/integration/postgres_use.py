@@ -287,6 +287,7 @@ async def use_catalog(store: PostgresStore) -> None:
     (case, *_) = await store.list_support_cases(TENANT, status=SupportStatus.OPEN)
     assert await store.resolve_support_case(TENANT, case.case_id, actor="sam", resolution="mended")
     assert await store.list_audit(TENANT)
+    assert await store.list_newest_audit(TENANT)
 
 
 async def use_insights(store: PostgresStore, connection: Connection) -> None:

@@ -49,6 +49,7 @@ ASKED = (
     ("list --until 2026-01-01T00:00:00+01:00", "/v1/notifications?until_at=2026-01-01T00:00:00%2B01:00"),
     ("audit", "/v1/audit"),
     ("audit --limit 2", "/v1/audit?limit=2"),
+    ("audit list", "/v1/audit"),
     ("types", "/v1/types"),
     ("types list", "/v1/types"),
     ("uncertain list", "/v1/uncertain"),

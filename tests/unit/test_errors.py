@@ -79,6 +79,7 @@ def test_codes_do_not_change() -> None:
         "misconfigured",
         "clock-leap",
         "seal-broken",
+        "audit-broken",
         "superseded",
         "bug",
         "illegal-move",

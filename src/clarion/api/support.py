@@ -151,6 +151,6 @@ async def resolve_support_case(
     ).opt,
 )
 async def list_audit(request: AnyRequest, context: InjectedContext) -> wire.AuditPage:
-    """List what people did, oldest first; each entry's hash covers the one before it."""
+    """List what people did, newest first; each entry's hash covers the one before it."""
     query = read_query(request, wire.PageQuery)
     return await context.operations.support.list_audit(caller_of(request).tenant_id, query)

@@ -1,4 +1,4 @@
-"""`clarion types`, `publish`, `tenants` and `audit`: what a tenant can send, and who changed it."""
+"""`clarion types`, `publish` and `tenants`: what a tenant can send."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -130,29 +130,6 @@ def create(
     is_new = asyncio.run(work())
     said = f"the tenant {name} is created" if is_new else f"the tenant {name} exists already; nothing was changed"
     print_line(said, {"tenant_id": name, "repeated": not is_new}, as_json=as_json)
-
-
-def audit(
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
-    """List what people and support tools did, oldest first."""
-    query = option.page(limit, after)
-    page = in_session(
-        lambda session: session.operations.support.list_audit(session.tenant_id, query), store=store, tenant=tenant
-    )
-    if as_json:
-        print_json(page)
-        return
-    print_table(
-        ("no", "time", "who", "did", "to", "why"),
-        [(one.seq, one.at, one.actor, one.act, one.subject, one.reason) for one in page.items],
-        empty="nobody has done anything yet",
-    )
-    say_more(page.next_cursor)
 
 
 def _switch(notification: str, *, tenant: str | None, store: str | None, as_json: bool, enabled: bool) -> None:

@@ -36,7 +36,9 @@ class Program(LazyGroup):
                 "ask:explain", "Tell the whole timeline of a notification in order, with times and reasons."
             ),
             "history": Listed("ask:history", "List every notification about an entity, newest first."),
-            "audit": Listed("catalog:audit", "List what people and support tools did, oldest first."),
+            "audit": Listed(
+                "audit:audit", "What people and support tools did: list it, and verify that nobody changed the list."
+            ),
         },
         "Mend": {
             "uncertain": Listed("uncertain:uncertain", "Messages of which nobody knows whether they arrived."),

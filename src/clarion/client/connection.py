@@ -216,7 +216,7 @@ class Client:
         return await self._ask("POST", f"/v1/support-cases/{case_id}/resolve", wire.SupportCase, body=body)
 
     async def audit(self, *, cursor: str | None = None) -> wire.AuditPage:
-        """Read the audit log, page by page."""
+        """Read the audit log, newest first and page by page."""
         return await self._ask("GET", "/v1/audit", wire.AuditPage, query={"cursor": cursor})
 
     async def _ask(

@@ -366,7 +366,7 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The audit log, oldest first."""
+    """The audit log, newest first."""
 
     items: tuple[AuditLine, ...]
     next_cursor: str | None

@@ -3,15 +3,18 @@
 from uuid import UUID
 
 from clarion.client import wire
+from clarion.domain import audit
 from clarion.domain.support import KIND_IN_WORDS, RECORD_IN_WORDS, SupportCase, SupportStatus
-from clarion.errors import Conflict
+from clarion.errors import AuditBroken, Conflict
 from clarion.operations import page
 from clarion.operations.shape import as_wire, read_details
 from clarion.operations.wake import Wake
+from clarion.ports.catalog import AuditEntry
+from clarion.ports.insights import PAGE_MAX
 from clarion.ports.store import Store
 
 UNCERTAIN = "uncertain"
-AUDIT = "audit"
+AUDIT = "audit, newest first"
 
 
 class Support:
@@ -70,12 +73,29 @@ class Support:
         return case
 
     async def list_audit(self, tenant_id: str, query: wire.PageQuery) -> wire.AuditPage:
-        """List what people did, oldest first; each entry's hash covers the one before it."""
-        after = page.read(AUDIT, query.cursor, start=0)
-        found = await self._store.list_audit(tenant_id, after=after, limit=query.limit + 1)
+        """List what people did, newest first; each entry's hash covers the one before it."""
+        before = page.read(AUDIT, query.cursor, start=0) or None
+        found = await self._store.list_newest_audit(tenant_id, before=before, limit=query.limit + 1)
         entries, following = page.cut(AUDIT, found, query.limit, lambda entry: entry.seq)
         items = tuple(as_wire(one, wire.AuditLine, details=read_details(one.details)) for one in entries)
         return wire.AuditPage(items=items, next_cursor=following)
+
+    async def verify_audit(self, tenant_id: str) -> tuple[int, str | None]:
+        """Compute every hash of the audit log again; return how many entries there are and the hash of the last.
+
+        Raises AuditBroken at the first entry that does not follow from the one before it.
+        """
+        last: AuditEntry | None = None
+        while entries := await self._store.list_audit(tenant_id, after=0 if last is None else last.seq, limit=PAGE_MAX):
+            broken = audit.broken_link(tenant_id, entries, after=last)
+            if broken is not None:
+                raise AuditBroken(
+                    f"the audit log of {tenant_id!r} does not hold together at entry {broken}, where something was "
+                    "changed, removed or put in after it was written",
+                    hint="compare it with a backup of the store, and find out who can write to the database",
+                )
+            last = entries[-1]
+        return (0, None) if last is None else (last.seq, last.hash)
 
 
 def _case(case: SupportCase) -> wire.SupportCase:

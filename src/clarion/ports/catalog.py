@@ -106,6 +106,12 @@ class CatalogStore(Protocol):
         """Open → Resolved; audited with the resolution; False where the case is not open."""
         ...
 
+    async def list_newest_audit(
+        self, tenant_id: str, *, before: int | None = None, limit: int = 50
+    ) -> Sequence[AuditEntry]:
+        """Return entries, newest first, starting before `before` or with the last one."""
+        ...
+
     async def list_audit(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[AuditEntry]:
         """Return entries in order, starting behind `after`."""
         ...

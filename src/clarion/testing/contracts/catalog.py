@@ -45,6 +45,20 @@ async def acts(harness: StoreHarness) -> list[tuple[str, str]]:
     return [(entry.actor, entry.subject) for entry in await harness.store.list_audit(harness.tenant_id)]
 
 
+class AuditPageContract:
+    """The audit log as people read it."""
+
+    async def test_the_newest_entries_come_first_page_by_page(self, harness: StoreHarness) -> None:
+        """And only the tenant's own."""
+        for enabled in (False, True, False, True):
+            await harness.store.set_type_enabled(harness.tenant_id, "welcome", enabled=enabled, actor="sam")
+        await harness.store.set_type_enabled(f"{harness.tenant_id}-2", "welcome", enabled=False, actor="kim")
+        log = list(await harness.store.list_audit(harness.tenant_id))
+        newest = list(await harness.store.list_newest_audit(harness.tenant_id, limit=3))
+        assert newest == log[:0:-1]
+        assert list(await harness.store.list_newest_audit(harness.tenant_id, before=newest[-1].seq)) == log[:1]
+
+
 class TemplateContract:
     """What is published."""
 

@@ -186,6 +186,8 @@ async def _about_support(side: Side) -> dict[str, object]:
         "open cases": await store.list_support_cases(tenant_id, status=SupportStatus.OPEN),
         "each case": [await store.find_support_case(tenant_id, case_id) for case_id in case_ids],
         "audit": await store.list_audit(tenant_id, after=1, limit=PAGE),
+        "newest audit": await store.list_newest_audit(tenant_id, limit=PAGE),
+        "older audit": await store.list_newest_audit(tenant_id, before=3, limit=PAGE),
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from clarion.testing.contracts.auditing import ActContract, AuditContract
 from clarion.testing.contracts.canceling import CancelContract, GateContract
-from clarion.testing.contracts.catalog import FactContract, KeyContract, TemplateContract
+from clarion.testing.contracts.catalog import AuditPageContract, FactContract, KeyContract, TemplateContract
 from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.harness import StoreHarness
@@ -41,6 +41,7 @@ class PipelineContract(
     CancelContract,
     ReceiptContract,
     TemplateContract,
+    AuditPageContract,
     FactContract,
     KeyContract,
     AuditContract,

@@ -148,6 +148,7 @@ READS: Final[dict[str, Ask]] = {
     "find_tenant_keys": lambda store, tenant, _: store.find_tenant_keys(tenant),
     "list_api_keys": lambda store, tenant, _: store.list_api_keys(tenant),
     "list_audit": lambda store, tenant, _: store.list_audit(tenant),
+    "list_newest_audit": lambda store, tenant, _: store.list_newest_audit(tenant),
     "list_jobs": lambda store, tenant, _: store.list_jobs(tenant, JOB.partition_key),
     "list_latest_jobs": lambda store, tenant, _: store.list_latest_jobs(tenant),
     "find_standings": lambda store, tenant, _: store.find_standings(tenant, [JOB.guid]),

@@ -17,6 +17,9 @@ from clarion.ports.insights import PAGE_MAX
 
 _SQL: Final = Statements("audit.sql")
 
+_BEHIND_ALL: Final = 2**63 - 1
+"""A number that no entry has: what its column holds at most."""
+
 
 class _Last(msgspec.Struct, frozen=True):
     at: datetime
@@ -32,6 +35,19 @@ async def append_audit(transaction: Transaction, tenant_id: str, act: Act) -> No
     previous = last.hash or audit.FIRST_PREVIOUS
     chained = audit.chained_hash(previous, **entry)
     await transaction.execute(_SQL["insert_audit_entry"], **entry, previous_hash=previous, hash=chained)
+
+
+async def list_newest_audit(
+    transaction: Transaction, tenant_id: str, *, before: int | None = None, limit: int = 50
+) -> list[AuditEntry]:
+    """Return entries, newest first, starting before `before` or with the last one."""
+    return await transaction.fetch(
+        AuditEntry,
+        _SQL["list_newest_audit"],
+        tenant_id=tenant_id,
+        before=_BEHIND_ALL if before is None else before,
+        limit=min(limit, PAGE_MAX),
+    )
 
 
 async def list_audit(transaction: Transaction, tenant_id: str, *, after: int = 0, limit: int = 50) -> list[AuditEntry]:

@@ -118,6 +118,7 @@ class SharedStore(ABC):
     revoke_api_key = _writes(Urgency.SOON, catalog.revoke_api_key)
     resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
     list_audit = _reads(audit.list_audit)
+    list_newest_audit = _reads(audit.list_newest_audit)
 
     list_tenants = _reads(insights.list_tenants)
     find_job_timeline = _reads(timeline.find_job_timeline)
