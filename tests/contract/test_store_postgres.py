@@ -39,6 +39,7 @@ INSTANTS = {
     "delivery_attempt": ("at",),
     "webhook_event": ("received_at", "look_at", "applied_at"),
     "support_case": ("first_seen_at", "last_seen_at"),
+    "worker": ("started_at", "seen_at"),
 }
 
 

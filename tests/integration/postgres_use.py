@@ -21,6 +21,7 @@ from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportStatus
+from clarion.domain.worker import Heartbeat
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.track import ProviderEvent
@@ -303,3 +304,8 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     assert await store.find_support_case(TENANT, case.case_id)
     assert await store.list_tenants()
     assert (await store.measure()).uncertain
+    assert await store.measure_routes()
+    heartbeat = Heartbeat(worker_id=make.guid(1, "worker"), name="host:1", program="0", channels=(), accounts=())
+    await store.note_heartbeat(heartbeat)
+    assert await store.list_workers()
+    await store.end_worker(heartbeat.worker_id)

@@ -38,6 +38,7 @@ MATRIX = {
     "GET /v1/support-cases/{case_id}": ALL,
     "POST /v1/support-cases/{case_id}/resolve": {Role.SUPPORT, Role.ADMIN},
     "GET /v1/audit": {Role.SUPPORT, Role.ADMIN},
+    "GET /v1/status": {Role.SUPPORT, Role.ADMIN},
 }
 OPEN = {"GET /health", "GET /ready", "GET /metrics", "GET /openapi.json", "POST /v1/receipts/{account}"}
 

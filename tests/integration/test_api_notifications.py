@@ -40,7 +40,7 @@ async def test_a_notification_is_accepted_and_says_where_to_ask(api: ApiHarness)
         answer = await client.post("/v1/notifications", json=WELCOME)
         assert answer.status_code == 202
         sent = answer.json()
-        assert set(sent) == {"job_id", "message_id", "accepted_at", "repeated"}
+        assert set(sent) == {"job_id", "message_id", "accepted_at", "repeated", "warnings"}
         assert not sent["repeated"]
         assert answer.headers["location"] == f"/v1/notifications/{sent['job_id']}"
         shown = (await client.get(answer.headers["location"])).json()

@@ -58,6 +58,8 @@ ASKED = (
     ("support list --all --limit 1", "/v1/support-cases?limit=1&status=All"),
     ("support show {case}", "/v1/support-cases/{case}"),
 )
+AGED = (("status", "/v1/status"),)
+"""Ages pass between two questions, so these are compared without them."""
 DONE = (
     (f"{SEND} --to sam@example.com --key known", "/v1/notifications"),
     ("cancel {waiting}", "/v1/notifications/{waiting}/cancel"),
@@ -191,6 +193,17 @@ def test_a_question_has_one_answer(model: tuple[Path, dict[str, str]], line: str
     assert printed(home, line, **ids) == answered(home, "GET", path.format(**ids))
 
 
+@pytest.mark.parametrize("line, path", AGED, ids=[line for line, _ in AGED])
+def test_a_question_about_the_moment_has_one_answer(model: tuple[Path, dict[str, str]], line: str, path: str) -> None:
+    home, ids = model
+    one, other = said(home, line, **ids), msgspec.json.decode(answered(home, "GET", path))
+    for answer in (one, other):
+        for name in [name for name in answer if name == "at" or name.endswith("_seconds")]:
+            del answer[name]
+    assert one == other
+    assert (one["workers"], one["messages_waiting"], one["uncertain"]) == ([], 0, 2), "the workers stopped properly"
+
+
 @pytest.mark.parametrize("line, path", DONE, ids=[line for line, _ in DONE])
 def test_an_act_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: Path, line: str, path: str) -> None:
     """Each door does it on a copy of the same store; who did it and when is all that may differ."""
@@ -235,7 +248,7 @@ def test_a_page_of_one_door_goes_on_at_the_other(model: tuple[Path, dict[str, st
 
 
 def test_every_command_that_the_api_has_too_is_compared() -> None:
-    compared = [line for line, _ in (*ASKED, *DONE)]
+    compared = [line for line, _ in (*ASKED, *AGED, *DONE)]
     without = {
         name
         for name in commands(typer.main.get_command(program), "")

@@ -44,10 +44,13 @@ SETS = {
     "parent",
     "CONSTANT",
 }
-# What is gone through on purpose: flows are few, partial indexes hold only what they are named for, and what a
-# sub-select has found.
+# What is gone through on purpose: flows and processes are few, partial indexes hold only what they are named for, and
+# what a sub-select has found.
 FEW_OF: dict[str, set[str]] = {
     "measure": {"f", "sending", "uncertain", "cases", "counted"},
+    "measure_routes": {"f"},
+    "list_workers": {"worker"},
+    "sweep_workers": {"worker"},
     "lock_rows_of_canceled": {"s"},
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},

@@ -16,7 +16,7 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 from litestar.handlers import HTTPRouteHandler
 
-from clarion.api import notifications, outbox, probes, problem, receipts, support, timelines, types
+from clarion.api import notifications, outbox, probes, problem, receipts, status, support, timelines, types
 from clarion.api.authentication import Authentication, trace_of
 from clarion.api.context import ApiContext
 from clarion.api.description import describe
@@ -45,6 +45,7 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     support.get_support_case,
     support.resolve_support_case,
     support.list_audit,
+    status.get_status,
     receipts.take_receipts,
     probes.get_health,
     probes.get_ready,

@@ -145,6 +145,40 @@ AUDIT: Final = wire.AuditPage(
     ),
     next_cursor=None,
 )
+STATUS: Final = wire.Status(
+    at=_AT + timedelta(minutes=5),
+    workers=(
+        wire.WorkerLine(
+            name="mail-1:4711",
+            program="0.1.0",
+            channels=(Channel.EMAIL,),
+            started_at=_AT,
+            seen_at=_AT + timedelta(minutes=5, seconds=-4),
+            lost=False,
+        ),
+    ),
+    accounts=(
+        wire.AccountLine(
+            account="smtp-mail.example.com",
+            workers=1,
+            failing=True,
+            failing_since_at=_AT + timedelta(minutes=1),
+            called_at=_AT + timedelta(minutes=4),
+            reason="connecting: Connection refused",
+        ),
+    ),
+    waiting=(
+        wire.ChannelLine(channel=Channel.EMAIL, oldest_seconds=240.0, served=True),
+        wire.ChannelLine(channel=Channel.SMS, oldest_seconds=12.5, served=False),
+    ),
+    notifications_waiting=0,
+    oldest_notification_seconds=0.0,
+    messages_waiting=13,
+    oldest_message_seconds=240.0,
+    sending=0,
+    uncertain=0,
+    open_support_cases=1,
+)
 PROBLEM: Final = wire.Problem(
     type="urn:clarion:error:invalid-input",
     title="A value cannot be accepted",

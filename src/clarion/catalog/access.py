@@ -46,6 +46,7 @@ class Grant(StrEnum):
     SWITCH = "switch"  # notification types on and off
     MEND = "mend"  # retry messages, resolve support cases
     AUDIT = "audit"  # read who did what
+    WATCH = "watch"  # what runs and what waits, of the whole installation
     REVEAL = "reveal"  # see messages as their recipients do
 
 
@@ -54,7 +55,7 @@ GRANTS: Final[Mapping[Role, frozenset[Grant]]] = {
     Role.AUTHOR: frozenset({Grant.VIEW, Grant.SWITCH}),
     Role.SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.CANCEL}),
     Role.URGENT_SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.RAISE, Grant.CANCEL}),
-    Role.SUPPORT: frozenset({Grant.VIEW, Grant.CANCEL, Grant.MEND, Grant.AUDIT, Grant.REVEAL}),
+    Role.SUPPORT: frozenset({Grant.VIEW, Grant.CANCEL, Grant.MEND, Grant.AUDIT, Grant.WATCH, Grant.REVEAL}),
     Role.ADMIN: frozenset(Grant),
 }
 

@@ -8,6 +8,7 @@ lease runs out.
 import asyncio
 import errno
 import logging
+import os
 import signal
 import socket
 import sys
@@ -78,6 +79,11 @@ def listen(host: str, port: int, *, host_option: str = "--host", port_option: st
         raise _unusable_port(host, port, error, port_option) from None
     opened.setblocking(False)
     return opened
+
+
+def process_name() -> str:
+    """Name this process as people can find it: its machine and its number there."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def set_up_logs(platform: Platform, *, quiet: bool = False) -> None:

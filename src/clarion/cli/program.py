@@ -39,6 +39,10 @@ class Program(LazyGroup):
             "audit": Listed(
                 "audit:audit", "What people and support tools did: list it, and verify that nobody changed the list."
             ),
+            "status": Listed(
+                "status:status",
+                "Show the workers, the provider accounts, what waits and open cases, of all tenants together.",
+            ),
         },
         "Mend": {
             "uncertain": Listed("uncertain:uncertain", "Messages of which nobody knows whether they arrived."),

@@ -87,6 +87,8 @@ def send(
         typer.echo(f"message {answer.message_id}")
     if answer.repeated:
         say("nothing new is sent: the key was used for the same notification before")
+    for warning in answer.warnings:
+        say(f"warning: {warning}")
     say(f"what happens to it: {called_as()} explain {answer.job_id}")
 
 

@@ -117,6 +117,7 @@ async def work_on_platform(
         listen,
         look_at_clock,
         open_process_wake_up,
+        process_name,
         run_until_told,
         served_channels,
         set_up_logs,
@@ -139,7 +140,12 @@ async def work_on_platform(
                 server=server,
                 sockets=[opened] if opened else None,
                 supervisor=Supervisor(
-                    platform, wake_up=wake_up, channels=served, slots=slots, observe=metrics.observe_call
+                    platform,
+                    wake_up=wake_up,
+                    channels=served,
+                    slots=slots,
+                    name=process_name(),
+                    observe=metrics.observe_call,
                 ),
                 ready=lambda: ready(served, None),
             )
@@ -170,6 +176,7 @@ async def serve_platform(
         look_at_clock,
         open_process_wake_up,
         postmen,
+        process_name,
         run_postman,
         run_until_told,
         served_channels,
@@ -184,7 +191,13 @@ async def serve_platform(
         pulse = Pulse(platform.store, clock=platform.clock)
         app = create_app(platform, wake=lambda topic: wake_up.wake(Topic(topic)), metrics=metrics, pulse=pulse)
         supervisor = Supervisor(
-            platform, wake_up=wake_up, channels=served, slots=slots, observe=metrics.observe_call, failed=pulse.note
+            platform,
+            wake_up=wake_up,
+            channels=served,
+            slots=slots,
+            name=process_name(),
+            observe=metrics.observe_call,
+            failed=pulse.note,
         )
         set_up_logs(platform, quiet=quiet)
         await look_at_clock(platform)

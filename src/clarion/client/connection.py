@@ -219,6 +219,10 @@ class Client:
         """Read the audit log, newest first and page by page."""
         return await self._ask("GET", "/v1/audit", wire.AuditPage, query={"cursor": cursor})
 
+    async def status(self) -> wire.Status:
+        """Ask what runs, what is in trouble and what waits."""
+        return await self._ask("GET", "/v1/status", wire.Status)
+
     async def _ask(
         self,
         method: str,

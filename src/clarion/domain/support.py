@@ -48,6 +48,7 @@ class SupportKind(StrEnum):
     UNCERTAIN = "Uncertain"
     DEAD_LETTER = "DeadLetter"
     MISCONFIGURATION = "Misconfiguration"
+    OUTAGE = "Outage"
 
 
 KIND_IN_WORDS: Final[Mapping[SupportKind, str]] = {

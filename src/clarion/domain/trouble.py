@@ -56,6 +56,21 @@ def troubled_message(
     )
 
 
+def failing_account(tenant_id: str, *, account: str, reason: str, failures: int, correlation_id: str) -> SupportCase:
+    """Make the case of an account that takes nothing, for a tenant whose messages wait for it: one, however many wait.
+
+    It names the request of the last message that was tried.
+    """
+    return _case(
+        SupportKind.OUTAGE,
+        tenant_id,
+        record="ProviderAccount",
+        key=(account,),
+        details={"reason": _shortened(reason), "calls_without_success": failures},
+        correlation_id=correlation_id,
+    )
+
+
 def failed_job(tenant_id: str, scheduler: NotificationScheduler) -> SupportCase:
     """Make the case of a pending job that failed for good; the same case as where its workers died of it."""
     return _case(

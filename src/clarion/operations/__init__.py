@@ -9,6 +9,7 @@ given, find out who asks, and word refusals for their callers.
 |---|---|
 | `notification` | sending, looking up, canceling, retrying, the timeline, the history |
 | `latest` | lists of notifications with their results, and the filters of the latest |
+| `status` | what runs, what is in trouble and what waits |
 | `support` | uncertain messages, support cases, the audit log |
 | `types` | notification types: which there are, switching them on and off |
 | `page` | pages of a list, and the cursors between them |
@@ -18,6 +19,7 @@ given, find out who asks, and word refusals for their callers.
 
 from clarion.bootstrap import Platform
 from clarion.operations.notification import Notifications
+from clarion.operations.status import Status
 from clarion.operations.support import Support
 from clarion.operations.types import Types
 from clarion.operations.wake import Wake
@@ -30,6 +32,7 @@ class Operations:
 
     def __init__(self, platform: Platform, *, wake: Wake) -> None:
         """Work on this platform; `wake` is called with the kind of work that was stored for the workers."""
-        self.notifications = Notifications(platform, wake=wake)
+        self.status = Status(platform.store, clock=platform.clock)
+        self.notifications = Notifications(platform, wake=wake, status=self.status)
         self.support = Support(platform.store, wake=wake)
         self.types = Types(catalog=platform.store, facts=platform.store)

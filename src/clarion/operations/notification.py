@@ -3,6 +3,7 @@
 A notification is named by its job's id or by that of one of its messages, everywhere.
 """
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from clarion.bootstrap import Platform
 from clarion.client import wire
 from clarion.dispatch.request import Direct, JobRequest, Trace
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.identity import Channel
 from clarion.domain.key import event_job_pk, manual_job_pk
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
@@ -21,20 +23,23 @@ from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
 from clarion.operations.latest import latest, lines_of
 from clarion.operations.shape import as_wire
+from clarion.operations.status import Status
 from clarion.operations.wake import Wake
+from clarion.ports.templates import Published
 from clarion.producers.direct import origin_of, target_of
 
 
 class Notifications:
     """What can be done with notifications."""
 
-    def __init__(self, platform: Platform, *, wake: Wake) -> None:
-        """Work on this platform, and wake workers."""
+    def __init__(self, platform: Platform, *, wake: Wake, status: Status) -> None:
+        """Work on this platform, and wake workers; `status` knows which channels are served."""
         self._store = platform.store
         self._sends = platform.sends
         self._keyring = platform.keyring
         self._ids = platform.ids
         self._wake = wake
+        self._status = status
 
     async def send(
         self,
@@ -56,7 +61,8 @@ class Notifications:
         answer = answer_of(await self._sends.send(tenant_id, request, published, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
-        return answer
+        warnings = await self._status.warnings(_channels(request.to, published))
+        return msgspec.structs.replace(answer, warnings=warnings) if warnings else answer
 
     async def find(self, tenant_id: str, named: UUID) -> wire.Notification | None:
         """Say how a notification stands, with each of its messages."""
@@ -161,6 +167,15 @@ def answer_of(accepted: Ensured[NotificationJob]) -> wire.SendAnswer:
         accepted_at=job.source_at,
         repeated=accepted.outcome is not Outcome.CREATED,
     )
+
+
+def _channels(to: Sequence[Target], published: Published) -> Iterator[Channel]:
+    """Name the channels that a notification may take: an address's own, and for people those of its type."""
+    for target in to:
+        if target.channel is not None:
+            yield target.channel
+        elif published.bundle is not None:
+            yield from published.bundle.definition.channels
 
 
 def _target(one: wire.Recipient, *, field: str) -> Target:

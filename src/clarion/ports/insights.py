@@ -11,9 +11,13 @@ from clarion.domain.identity import Channel
 from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.domain.timeline import JobTimeline
+from clarion.domain.worker import Worker
 
 PAGE_MAX: Final = 200
 """A page that a person reads and a response that stays small."""
+
+WORKERS_MAX: Final = 500
+"""More processes than one database serves."""
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,13 @@ class Gauge(msgspec.Struct, frozen=True, kw_only=True):
     sending: int
     uncertain: int
     open_support_cases: int
+
+
+class RouteAge(msgspec.Struct, frozen=True, kw_only=True):
+    """A route on which messages are due, and for how long the oldest of them has waited."""
+
+    route: str
+    oldest_seconds: float
 
 
 class InsightStore(Protocol):
@@ -98,4 +109,12 @@ class InsightStore(Protocol):
 
     async def measure(self) -> Gauge:
         """Measure the work of all tenants, cheaply enough to be asked every few seconds."""
+        ...
+
+    async def measure_routes(self) -> Sequence[RouteAge]:
+        """Say of each route on which messages of any tenant are due how long the oldest has waited, by route."""
+        ...
+
+    async def list_workers(self) -> Sequence[Worker]:
+        """Return the last heartbeat of every process that works or was lost lately, those heard of last first."""
         ...

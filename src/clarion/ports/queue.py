@@ -24,6 +24,7 @@ from clarion.domain.claim import (
 )
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
+from clarion.domain.worker import Heartbeat
 
 
 class QueueStore(Protocol):
@@ -131,4 +132,12 @@ class QueueStore(Protocol):
 
         Audited with the reason, which stands on the transition line too.
         """
+        ...
+
+    async def note_heartbeat(self, heartbeat: Heartbeat) -> None:
+        """Write what a process says of itself, in the place of what it said before; sweep those lost long ago."""
+        ...
+
+    async def end_worker(self, worker_id: UUID) -> None:
+        """Forget a process that has stopped."""
         ...

@@ -11,7 +11,9 @@ from functools import partial
 import structlog
 
 from clarion.bootstrap import Platform
+from clarion.domain.call import CallOutcome
 from clarion.domain.call_times import CALL_TIMES, CallTimes
+from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
 from clarion.errors import OperatorError
 from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation, Slots
@@ -22,6 +24,7 @@ from clarion.pipeline.track import Track
 from clarion.ports.provider import Limited
 from clarion.workers.janitor import Janitor
 from clarion.workers.loop import run
+from clarion.workers.presence import Presence
 from clarion.workers.timings import TIMINGS, Timings
 from clarion.workers.wake_up import Topic, WakeUp
 
@@ -39,16 +42,17 @@ class Supervisor:
         channels: tuple[Channel, ...],
         slots: int | None = None,
         timings: Timings = TIMINGS,
+        name: str = "",
         observe: CallObserver = lambda _message, _outcome, _took: None,
         failed: Callable[[OperatorError], None] = lambda _error: None,
     ) -> None:
         """Serve these channels with so many call slots each, or as many as turn out to be of use (`Slots`).
 
-        Jobs, receipts and uncertain sends are worked on of all channels.
+        Jobs, receipts and uncertain sends are worked on of all channels. `name` is what people call this process.
 
         `observe` hears of every outcome of a call, `failed` of every error that the installation causes.
         """
-        self._observe = observe
+        self._heard = observe
         self._failed = failed
         self._platform = platform
         self._wake_up = wake_up
@@ -57,6 +61,14 @@ class Supervisor:
         self._timings = timings
         self._stop = asyncio.Event()
         self._accounts = Accounts(platform.providers, clock=platform.clock)
+        self._presence = Presence(
+            platform.store,
+            clock=platform.clock,
+            worker_id=platform.ids.new_guid(),
+            name=name,
+            channels=channels,
+            accounts=[platform.accounts[channel] for channel in channels],
+        )
 
     def stop(self) -> None:
         """Ask the workers to stop; `run` returns when they have."""
@@ -87,6 +99,17 @@ class Supervisor:
                 tasks.create_task(self._loop(name, step, hears=hears, wakes=wakes))
             for channel in self._channels:
                 tasks.create_task(self._pump(channel, tasks))
+            tasks.create_task(self._be_present())
+
+    async def _be_present(self) -> None:
+        """Write heartbeats until stopped: from then on nothing is claimed, so this process serves nothing."""
+        await self._loop("heartbeat", self._presence.step, hears=Topic.JANITOR, wakes=Topic.JANITOR)
+        await self._presence.end()
+
+    def _observe(self, message: ClaimedMessage, outcome: CallOutcome, took: float) -> None:
+        """Pass the outcome of a call on to those who listen."""
+        self._presence.observe(message, outcome, took)
+        self._heard(message, outcome, took)
 
     async def _loop(self, name: str, step: Callable[[], Awaitable[int]], *, hears: Topic, wakes: Topic) -> None:
         """Run one step until stopped."""

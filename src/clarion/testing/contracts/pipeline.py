@@ -24,6 +24,7 @@ from clarion.testing.contracts.stages import StageContract, StageRescueContract
 from clarion.testing.contracts.tenancy import TenancyContract
 from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
 from clarion.testing.contracts.uncertain import RetryContract, UncertainContract
+from clarion.testing.contracts.workers import WorkerContract
 
 
 class PipelineContract(
@@ -50,6 +51,7 @@ class PipelineContract(
     HistoryContract,
     LatestContract,
     GaugeContract,
+    WorkerContract,
     TenancyContract,
     ABC,
 ):

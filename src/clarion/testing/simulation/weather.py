@@ -29,12 +29,13 @@ POLLS: Final = frozenset(
         "claim_stage",
         "discover_flows",
         "find_uncertain",
+        "note_heartbeat",
         "rescue_outgoing",
         "rescue_stages",
         "sweep_canceled",
     }
 )
-"""Methods that every worker calls every second, mostly without finding anything."""
+"""Methods that every worker calls every few seconds, mostly without finding anything."""
 
 POLL_SHARE: Final = 0.05
 """How much rarer faults are at polls, which mostly find nothing; else workers would crash before they had work."""

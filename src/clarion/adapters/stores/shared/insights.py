@@ -16,7 +16,7 @@ from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.recipient import COUNTED_BY
 from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
-from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, UncertainLine
+from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, RouteAge, UncertainLine
 
 _SQL: Final = Statements("insights.sql")
 
@@ -55,6 +55,12 @@ class _Measured(msgspec.Struct, frozen=True):
     sending: int
     uncertain: int
     open_support_cases: int
+
+
+class _Route(msgspec.Struct, frozen=True):
+    route: str
+    oldest_due_at: datetime
+    now: datetime
 
 
 async def list_tenants(transaction: Transaction, *, after: str = "", limit: int = 50) -> list[str]:
@@ -152,6 +158,12 @@ async def measure(transaction: Transaction) -> Gauge:
         uncertain=found.uncertain,
         open_support_cases=found.open_support_cases,
     )
+
+
+async def measure_routes(transaction: Transaction) -> list[RouteAge]:
+    """Say of each route on which messages are due how long the oldest has waited, by route."""
+    rows = await transaction.fetch(_Route, _SQL["measure_routes"])
+    return [RouteAge(route=row.route, oldest_seconds=_seconds(row.oldest_due_at, row.now)) for row in rows]
 
 
 def _seconds(due_at: datetime | None, now: datetime) -> float:

@@ -187,3 +187,22 @@ SELECT
     SELECT count(*)
     FROM (SELECT cases.case_id FROM support_case AS cases WHERE cases.status = 'Open' LIMIT :counted_max) AS counted
   ) AS open_support_cases;
+
+-- name: measure_routes
+-- By the heads of the flows, as in `measure`; flows are few. What is not due yet does not wait.
+SELECT head.route, min(head.due_at) AS oldest_due_at, now() AS now
+FROM (
+  SELECT
+    f.route,
+    (
+      SELECT o.due_at
+      FROM outgoing_message AS o
+      WHERE o.flow_id = f.id AND o.due_at <= now()
+      ORDER BY o.due_at
+      LIMIT 1
+    ) AS due_at
+  FROM flow AS f
+) AS head
+WHERE head.due_at IS NOT NULL
+GROUP BY head.route
+ORDER BY head.route COLLATE "C";

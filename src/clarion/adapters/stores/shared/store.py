@@ -20,6 +20,7 @@ from clarion.adapters.stores.shared import (
     support,
     tenant,
     timeline,
+    worker,
 )
 from clarion.adapters.stores.shared.queue import cancel, result, stage, uncertain
 from clarion.adapters.stores.shared.transaction import Transaction
@@ -130,6 +131,8 @@ class SharedStore(ABC):
     list_support_cases = _reads(insights.list_support_cases)
     find_support_case = _reads(insights.find_support_case)
     measure = _reads(insights.measure)
+    measure_routes = _reads(insights.measure_routes)
+    list_workers = _reads(worker.list_workers)
 
     finish_stage = _writes(Urgency.SOON, stage.finish_stage)
     freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
@@ -143,6 +146,8 @@ class SharedStore(ABC):
     set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
     sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
     cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
+    note_heartbeat = _writes(Urgency.SOON, worker.note_heartbeat)
+    end_worker = _writes(Urgency.SOON, worker.end_worker)
 
     keep_events = _writes(Urgency.SOON, receipts.keep_events)
     apply_events = _writes(Urgency.LATER, receipts.apply_events)
