@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import pytest
 
 from clarion.adapters.stores.postgres import PostgresStore
@@ -87,6 +88,19 @@ async def guarded_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], di
     """The two callers have clocks of their own, so their row keys differ until the guard has decided."""
     created_at = make.SOURCE_AT + timedelta(hours=numbers[0], days=1 if differing else 0)
     payload = "something else" if differing else "hello"
+    items = [make.guarded_entry(f"key-{n}", created_at=created_at, payload=payload) for n in numbers]
+    return lambda store: store.ensure_notification_jobs(tenant, [generally(item) for item in items])
+
+
+def generally(entry: JobEntry) -> JobEntry:
+    """Have an entry stored in the general way: the one statement for what is new knows no diagnostics."""
+    assert entry.scheduler is not None
+    return msgspec.structs.replace(entry, scheduler=msgspec.structs.replace(entry.scheduler, diagnostics="{}"))
+
+
+async def new_jobs(tenant: str, *numbers: int, payload: str = "hello") -> Call:
+    """Jobs as doors ask for them, which one statement stores where all of them are new."""
+    created_at = make.SOURCE_AT + timedelta(hours=7)
     items = [make.guarded_entry(f"key-{n}", created_at=created_at, payload=payload) for n in numbers]
     return lambda store: store.ensure_notification_jobs(tenant, items)
 
@@ -237,6 +251,53 @@ async def test_the_loser_of_a_race_for_a_key_returns_the_winners_coordinates(rac
             "SELECT count(*) FROM notification_scheduler WHERE tenant_id = $1", meeting.tenant
         )
         assert schedulers == await rows(race, guarded_jobs, meeting.tenant) == 2
+
+
+@pytest.mark.parametrize("payload, told", [("hello", Outcome.FOUND), ("something else", Outcome.CONFLICT)])
+async def test_a_set_for_one_statement_waits_for_whoever_is_before_it_and_then_goes_the_general_way(
+    race: Race, payload: str, told: Outcome
+) -> None:
+    """Of its two keys the other caller has one: that is judged, and the other is made."""
+    count = await race.statements(await guarded_jobs(race.second, "alone", (1,), False))
+    waited = False
+    for n in range(1, count + 1):
+        tenant = f"acme-{n}"
+        general = await guarded_jobs(race.second, tenant, (1,), False)
+        meeting = await race.meet(tenant, general, await new_jobs(tenant, 2, 1, payload=payload), stop_before=n)
+        (one,), (alone, other) = meeting.first, meeting.second
+        assert alone.outcome is Outcome.CREATED
+        if meeting.waited:
+            assert (one.outcome, other.outcome) == (Outcome.CREATED, told)
+        else:
+            assert (one.outcome, other.outcome) == (told, Outcome.CREATED)
+        assert one.record == other.record
+        assert await rows(race, guarded_jobs, tenant) == 2
+        assert await race.observer.fetchval("SELECT count(*) FROM idempotency_guard WHERE tenant_id = $1", tenant) == 2
+        waited = meeting.waited
+    assert waited, "before the other's commit"
+
+
+async def test_of_two_sets_for_one_statement_one_creates_and_the_other_finds(race: Race) -> None:
+    one, other = await new_jobs("acme", 1, 2, 3), await new_jobs("acme", 4, 3, 2)
+    assert await race.statements(await new_jobs("alone", 1, 2, 3)) == 1
+    meeting = await race.meet("acme", one, other, stop_before=1)
+    first, second = outcomes(meeting.first), outcomes(meeting.second)
+    assert sorted(second.values()) == [Outcome.CREATED] * 3
+    assert sorted(first.values()) == [Outcome.CREATED, Outcome.FOUND, Outcome.FOUND]
+    assert await rows(race, guarded_jobs, "acme") == 4
+    for keys in RACED[guarded_jobs].keys[:1]:
+        inserted = [tuple(row) for row in await race.observer.fetch(keys)]
+        assert len(inserted) == 4 + 3
+
+
+async def test_one_statement_inserts_keys_in_their_own_order_and_numbers_rows_in_the_order_asked(race: Race) -> None:
+    asked = [answer.record.row_key for answer in await (await new_jobs("acme", 5, 2, 4, 1, 3))(race.second)]
+    for keys in RACED[guarded_jobs].keys:
+        inserted = [tuple(row) for row in await race.observer.fetch(keys)]
+        assert len(inserted) == 5
+        assert inserted == sorted(inserted)
+    numbered = await race.observer.fetch("SELECT artifact_rk FROM notification_scheduler ORDER BY id")
+    assert [row["artifact_rk"] for row in numbered] == asked
 
 
 @each_kind

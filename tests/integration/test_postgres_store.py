@@ -164,10 +164,20 @@ async def test_a_repeat_takes_no_transaction_id_and_no_number_of_a_sequence(
     await REPEATED[name](counted)
     before = await connection.fetch(SEQUENCES)
     await REPEATED[name](counted)
-    first, second = statements.transaction_ids
-    assert first is not None
+    *first, second = statements.transaction_ids
+    assert None not in first
+    assert len(first) == (0 if name == "notification_jobs" else 1), "new jobs are one statement and no transaction"
     assert second is None
     assert await connection.fetch(SEQUENCES) == before
+
+
+async def test_new_jobs_are_stored_by_one_statement(counted: PostgresStore, statements: Statements) -> None:
+    """However many; and a set of which one is known by the transaction that it always was."""
+    for numbers in (range(1), range(1, 501)):
+        statements.sent.clear()
+        answers = await counted.ensure_notification_jobs(TENANT, [make.guarded_entry(f"key-{n}") for n in numbers])
+        assert {answer.outcome for answer in answers} == {Outcome.CREATED}
+        assert len(statements.sent) == 1
 
 
 async def test_a_repeated_set_under_a_hold_takes_no_transaction_id_either(

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
+from clarion.adapters.stores.postgres import job
 from clarion.adapters.stores.postgres.outgoing import insert_messages
 from clarion.adapters.stores.postgres.queue import accept, claim
 from clarion.adapters.stores.postgres.queue import stage as stage_
@@ -29,8 +30,9 @@ from clarion.domain.claim import (
     StageResult,
 )
 from clarion.domain.ensured import Ensured
+from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
-from clarion.domain.notification import Stage
+from clarion.domain.notification import NotificationJob, Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.errors import StoreUnreachable
 from clarion.ports.ensure import bounded
@@ -68,6 +70,15 @@ class PostgresStore(SharedStore):
         return await self._session.transact(
             lambda c: ensure_outgoing_messages(Transaction(c), tenant_id, items, insert=partial(insert_messages, c))
         )
+
+    async def ensure_notification_jobs(
+        self, tenant_id: str, items: Sequence[JobEntry], /
+    ) -> list[Ensured[NotificationJob]]:
+        """Insert a set that is new by one statement; else insert what is missing and compare the rest."""
+        if not bounded(items):
+            return []
+        made = await self._single(lambda t: job.insert_new_jobs(t, tenant_id, items))
+        return await super().ensure_notification_jobs(tenant_id, items) if made is None else made
 
     async def claim_stage(
         self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta
