@@ -299,6 +299,8 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     assert await store.list_jobs(TENANT, job.partition_key)
     (latest, *_) = await store.list_latest_jobs(TENANT)
     assert len(await store.find_standings(TENANT, [job.guid, latest.guid])) == 2
+    address = await connection.fetchval("SELECT max(id) FROM address_version")
+    assert await store.find_addresses(TENANT, [address])
     assert await store.list_uncertain(TENANT)
     (case, *_) = await store.list_support_cases(TENANT)
     assert await store.find_support_case(TENANT, case.case_id)

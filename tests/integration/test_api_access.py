@@ -159,17 +159,18 @@ async def test_lists_hold_nothing_of_another_tenant(api: ApiHarness) -> None:
 
 
 async def test_answers_show_what_they_are_meant_to_and_nothing_else(api: ApiHarness) -> None:
-    """A new field must be thought about: no key, no hash of a person, no sealed part, no address."""
+    """A new field must be thought about: no key, no hash of a person, no sealed part, no whole address."""
     ids = await things(api)
     async with api.client(Role.VIEWER) as client:
         notification = (await client.get(f"/v1/notifications/{ids['job_id']}")).json()
         timeline = await client.get(f"/v1/messages/{ids['id']}/timeline")
     assert set(notification) == {
         *("job_id", "type", "template_version", "entity", "lane", "result", "stage", "status", "reason"),
-        *("accepted_at", "due_at", "actor", "correlation_id", "messages", "inbox"),
+        *("accepted_at", "due_at", "actor", "correlation_id", "recipients", "messages", "inbox"),
     }
     assert set(notification["messages"][0]) == {
-        *("id", "version", "message_id", "channel", "status", "attempts", "reason", "account", "due_at", "created_at")
+        *("id", "version", "message_id", "recipient", "destination", "channel", "status", "attempts", "reason"),
+        *("account", "due_at", "created_at"),
     }
     assert "sam@example.com" not in timeline.text
     assert "sam@example.com" not in str(notification)

@@ -45,6 +45,7 @@ def timeline(*moves: tuple[OutgoingStatus, float], number: int = 0) -> JobTimeli
         bucket=202601,
         pk="pk",
         rk="rk",
+        address_id=1,
         message_id=UUID(int=number),
         channel=Channel.EMAIL,
         status=status,

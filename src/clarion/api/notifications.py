@@ -70,7 +70,9 @@ async def get_notification(job_id: FromPath[UUID], request: AnyRequest, context:
 
     `job_id` may also be the id of one of its messages.
     """
-    return found(await context.operations.notifications.find(caller_of(request).tenant_id, job_id), "notification")
+    caller = caller_of(request)
+    shown = await context.operations.notifications.find(caller.tenant_id, job_id, whole=caller.may(Grant.REVEAL))
+    return found(shown, "notification")
 
 
 @post(

@@ -30,7 +30,10 @@ from clarion.errors import InvalidInput
 async def get_timeline(request: AnyRequest, context: InjectedContext) -> wire.Timeline:
     """Tell the whole timeline of a notification in order, by its job's id or by that of one of its messages."""
     named: UUID = request.path_params["id"]
-    timeline = await context.operations.notifications.find_timeline(caller_of(request).tenant_id, named)
+    caller = caller_of(request)
+    timeline = await context.operations.notifications.find_timeline(
+        caller.tenant_id, named, whole=caller.may(Grant.REVEAL)
+    )
     return found(timeline, "notification or message")
 
 

@@ -16,7 +16,7 @@ from clarion.domain.result import Result
 from clarion.errors import InvalidInput
 
 STATES_MAX = 6
-"""Messages whose state is told before the timeline: those of two recipients on three channels; --json has all."""
+"""Recipients that are named before the timeline, and messages whose state is told; --json has all."""
 
 
 def explain(
@@ -25,14 +25,17 @@ def explain(
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
-    """Tell the whole timeline of a notification in order, with times and reasons."""
+    """Tell the whole timeline of a notification in order, with times and reasons.
+
+    Addresses are shown whole: who runs this program can read the store and the master key.
+    """
     named = job_or_message(message_or_job)
 
     async def work(session: Session) -> tuple[wire.Timeline, wire.Notification]:
         notifications = session.operations.notifications
         return (
-            known(await notifications.find_timeline(session.tenant_id, named), message_or_job),
-            known(await notifications.find(session.tenant_id, named), message_or_job),
+            known(await notifications.find_timeline(session.tenant_id, named, whole=True), message_or_job),
+            known(await notifications.find(session.tenant_id, named, whole=True), message_or_job),
         )
 
     timeline, notification = in_session(work, store=store, tenant=tenant)
@@ -45,12 +48,12 @@ def explain(
     several = len({line.message_id for line in lines if line.message_id is not None}) > 1
     days = [f"{line.at.astimezone(UTC):%Y-%m-%d}" for line in lines]
     print_table(
-        (days[0], "", *(("message",) if several else ()), "", "times in UTC"),
+        (days[0], "", *(("to",) if several else ()), "", "times in UTC"),
         [
             (
                 clock_time(line.at) if day == days[0] else f"{day} {clock_time(line.at)}",
                 line.channel or "",
-                *((_short(line.message_id),) if several else ()),
+                *((line.recipient or _short(line.message_id),) if several else ()),
                 line.what,
                 line.detail,
             )
@@ -164,19 +167,26 @@ def _stands(where: str, reason: str | None) -> str:
     return f"{where} ({reason})" if reason else where
 
 
+def _where(row: wire.Message) -> str:
+    """Say where a message stands, and where it goes where its recipient does not say so."""
+    to = "" if row.destination in (None, row.recipient) else f" to {row.destination}"
+    return f"{row.channel}{to}: {row.status}"
+
+
 def _print_head(timeline: wire.Timeline, notification: wire.Notification) -> None:
     """Say what it is about and how it stands, before the details."""
     version, entity = notification.template_version, notification.entity
-    states = [_stands(f"{row.channel}: {row.status}", row.reason) for row in timeline.messages]
-    if not states and notification.stage is not None:
-        states = [_stands(f"{notification.stage}: {notification.status}", notification.reason)]
+    states = [_stands(_where(row), row.reason) for row in timeline.messages]
+    people = [one.recipient for one in timeline.recipients]
     print_pairs(
         [
             ("type", f"{notification.type}, version {version}" if version else notification.type),
             ("job", timeline.job_id),
             ("message", timeline.message_id),
             ("about", f"{entity.type} {entity.guid}" if entity else None),
-            ("result", notification.result),
+            *[("to", one) for one in people[:STATES_MAX]],
+            ("", f"and {len(people) - STATES_MAX} more" if len(people) > STATES_MAX else None),
+            ("result", _stands(notification.result or "", None if states else notification.reason)),
             *[("state", state) for state in states[:STATES_MAX]],
             ("", f"and {len(states) - STATES_MAX} more" if len(states) > STATES_MAX else None),
             ("request", notification.correlation_id),

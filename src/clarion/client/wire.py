@@ -59,6 +59,16 @@ WorkStatus = Annotated[
 ]
 
 
+RecipientName = Annotated[
+    str,
+    msgspec.Meta(
+        description="user:ID, employee:GUID, group:GUID, or an address, which is masked unless the key's role may "
+        "reveal messages",
+        examples=["user:parent-17", "r…n@example.com"],
+    ),
+]
+
+
 class Recipient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Exactly one of `user`, `employee`, `group` and `address`; `channel` goes with an address."""
 
@@ -132,12 +142,35 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     kept: Annotated[int, msgspec.Meta(description="how many of the events were new")]
 
 
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+    """A channel on which a recipient got nothing, and why."""
+
+    channel: Channel
+    reason: str
+
+
+class RecipientLine(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody whom a notification is for, and where it was not sent to them."""
+
+    recipient: RecipientName
+    message_id: Annotated[UUID, msgspec.Meta(description="of what they get; null while a group is not resolved")] | None
+    skipped: tuple[Skipped, ...]
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One recipient on one channel, and where it stands."""
 
     id: Annotated[int, msgspec.Meta(description="names the row for a retry, together with its version")]
     version: int
     message_id: UUID
+    recipient: RecipientName | None = None
+    destination: (
+        Annotated[
+            str,
+            msgspec.Meta(description="where it goes; masked unless the key's role may reveal messages"),
+        ]
+        | None
+    ) = None
     channel: Channel
     status: str
     attempts: int
@@ -151,6 +184,7 @@ class InboxLine(msgspec.Struct, frozen=True, kw_only=True):
     """One recipient who has it in the inbox."""
 
     message_id: UUID
+    recipient: RecipientName | None = None
     created_at: At
 
 
@@ -170,6 +204,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     due_at: At | None
     actor: str | None
     correlation_id: str
+    recipients: tuple[RecipientLine, ...] = ()
     messages: tuple[Message, ...]
     inbox: tuple[InboxLine, ...]
 
@@ -189,6 +224,7 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None
     channel: Channel | None
     message_id: UUID | None
+    recipient: RecipientName | None = None
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,6 +234,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     message_id: UUID | None
     type: str
     lines: tuple[TimelineLine, ...]
+    recipients: tuple[RecipientLine, ...] = ()
     messages: tuple[Message, ...] = ()
 
 

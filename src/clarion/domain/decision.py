@@ -53,13 +53,13 @@ def decide(
 
 
 def summary(recipients: Sequence[FrozenRecipient]) -> str:
-    """Say in one line how many get it and how many do not, with the first reason."""
+    """Say in one line how many get it and how many do not; each skip has its own reason in its decision."""
     if not recipients:
         return "nobody to send it to: no group that it names has members"
     decisions = [decision for one in recipients for decision in one.decisions]
-    skipped = [decision for decision in decisions if decision.skipped is not None]
-    text = f"{_counted(len(recipients), 'recipient')}, {_counted(len(decisions) - len(skipped), 'message')}"
-    return text if not skipped else f"{text}, {len(skipped)} skipped ({skipped[0].channel}: {skipped[0].skipped})"
+    skipped = sum(decision.skipped is not None for decision in decisions)
+    text = f"{_counted(len(recipients), 'recipient')}, {_counted(len(decisions) - skipped, 'message')}"
+    return text if not skipped else f"{text}, {skipped} skipped"
 
 
 def _person(

@@ -4,7 +4,7 @@ The records are gathered by the store's read side; here they become one list of 
 happened, each with its time, what happened and why. Nothing is invented: a line stands for a stored fact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import assert_never
 from uuid import UUID
@@ -16,6 +16,7 @@ from clarion.domain.identity import Channel
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.recipient import Decision
 
 
 class TransitionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +61,7 @@ class OutgoingRow(msgspec.Struct, frozen=True, kw_only=True):
     pk: str
     rk: str
     message_id: UUID
+    address_id: int
     channel: Channel
     status: OutgoingStatus
     version: int
@@ -115,9 +117,22 @@ def is_canceled(timeline: JobTimeline) -> bool:
     )
 
 
-def timeline_lines(timeline: JobTimeline, *, message_id: UUID | None = None) -> tuple[TimelineLine, ...]:
-    """Tell the whole timeline in order, of the job or of one of its messages."""
+def timeline_lines(
+    timeline: JobTimeline, *, message_id: UUID | None = None, skips: Sequence[tuple[UUID, Decision]] = ()
+) -> tuple[TimelineLine, ...]:
+    """Tell the whole timeline in order, of the job or of one of its messages.
+
+    `skips` are the channels on which recipients got nothing, each under the id that their message has or would have.
+    """
     accepted, *lines = _job_lines(timeline)
+    made_at = lines[-1].at
+    for skipped_id, skip in skips:
+        if message_id in (None, skipped_id):
+            lines.append(
+                TimelineLine(
+                    at=made_at, what="skipped", detail=skip.skipped, channel=skip.channel, message_id=skipped_id
+                )
+            )
     for at, row in timeline.inbox:
         if message_id in (None, row.message_id):
             lines.append(

@@ -14,6 +14,7 @@ given, find out who asks, and word refusals for their callers.
 | `types` | notification types: which there are, switching them on and off |
 | `page` | pages of a list, and the cursors between them |
 | `shape` | records in their wire form |
+| `whom` | recipients and destinations, whole or masked |
 | `wake` | waking the workers |
 """
 

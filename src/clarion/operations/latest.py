@@ -37,7 +37,8 @@ async def lines_of(store: InsightStore, tenant_id: str, jobs: Sequence[JobLine])
 
 async def latest(store: InsightStore, tenant_id: str, query: wire.NotificationQuery) -> wire.NotificationPage:
     """List a tenant's notifications, the newest first, those that the filters let through."""
-    name = f"notifications {query.type} {query.result} {query.since_at} {query.until_at}"
+    filters = {"type": query.type, "result": query.result, "since": query.since_at, "until": query.until_at}
+    name = " ".join(["notifications", *(f"{key}={value}" for key, value in filters.items() if value is not None)])
     after = page.read(name, query.cursor, start="")
     if query.until_at is not None:
         after = max(after, reverse_ticks(query.until_at))

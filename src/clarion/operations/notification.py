@@ -25,6 +25,7 @@ from clarion.operations.latest import latest, lines_of
 from clarion.operations.shape import as_wire
 from clarion.operations.status import Status
 from clarion.operations.wake import Wake
+from clarion.operations.whom import Whom, find_whom
 from clarion.ports.templates import Published
 from clarion.producers.direct import origin_of, target_of
 
@@ -64,22 +65,30 @@ class Notifications:
         warnings = await self._status.warnings(_channels(request.to, published))
         return msgspec.structs.replace(answer, warnings=warnings) if warnings else answer
 
-    async def find(self, tenant_id: str, named: UUID) -> wire.Notification | None:
-        """Say how a notification stands, with each of its messages."""
+    async def find(self, tenant_id: str, named: UUID, *, whole: bool) -> wire.Notification | None:
+        """Say how a notification stands, with each of its messages; `whole` shows addresses unmasked."""
         timeline, _ = await self._find(tenant_id, named)
-        return None if timeline is None else _notification(timeline)
+        return None if timeline is None else _notification(timeline, await self._whom(tenant_id, timeline, whole=whole))
 
-    async def find_timeline(self, tenant_id: str, named: UUID) -> wire.Timeline | None:
-        """Tell what happened in order: to the whole notification, or to the message that is named."""
+    async def find_timeline(self, tenant_id: str, named: UUID, *, whole: bool) -> wire.Timeline | None:
+        """Tell what happened in order: to the whole notification, or to the message that is named.
+
+        `whole` shows addresses unmasked.
+        """
         timeline, message_id = await self._find(tenant_id, named)
         if timeline is None:
             return None
+        whom = await self._whom(tenant_id, timeline, message_id, whole=whole)
         return wire.Timeline(
             job_id=timeline.job.guid,
             message_id=message_id,
             type=timeline.job.event_type,
-            lines=tuple(as_wire(line, wire.TimelineLine) for line in timeline_lines(timeline, message_id=message_id)),
-            messages=_messages(timeline, message_id),
+            lines=tuple(
+                as_wire(line, wire.TimelineLine, recipient=whom.names.get(line.message_id))
+                for line in timeline_lines(timeline, message_id=message_id, skips=whom.skips)
+            ),
+            recipients=whom.recipients,
+            messages=_messages(timeline, whom, message_id),
         )
 
     async def cancel(self, tenant_id: str, named: UUID, *, actor: str) -> wire.Canceled | None:
@@ -125,6 +134,13 @@ class Notifications:
         job_id = await self._store.find_job_of_message(tenant_id, named)
         timeline = await self._store.find_job_timeline(tenant_id, job_id or named)
         return timeline, None if job_id is None else named
+
+    async def _whom(
+        self, tenant_id: str, timeline: JobTimeline, message_id: UUID | None = None, *, whole: bool
+    ) -> Whom:
+        """Find out whom a notification, or one message of it, is for."""
+        keys = await self._keyring.get(tenant_id)
+        return await find_whom(self._store, keys, timeline.job, message_id=message_id, whole=whole)
 
     async def _job_of(self, tenant_id: str, named: UUID) -> UUID:
         """Return the job of a message; an id that is no message's is taken for a job's."""
@@ -182,8 +198,8 @@ def _target(one: wire.Recipient, *, field: str) -> Target:
     return target_of(**msgspec.structs.asdict(one), field=field)
 
 
-def _notification(timeline: JobTimeline) -> wire.Notification:
-    """Give what is stored as a caller may see it: nothing that is sealed, hashed or a key."""
+def _notification(timeline: JobTimeline, whom: Whom) -> wire.Notification:
+    """Give what is stored as a caller may see it: nothing that is hashed or a key."""
     job, scheduler = timeline.job, timeline.scheduler
     about = None
     if job.source_type is not None and job.source is not None:
@@ -196,8 +212,12 @@ def _notification(timeline: JobTimeline) -> wire.Notification:
         entity=about,
         accepted_at=job.source_at,
         result=overall(standing_of(timeline)),
-        messages=_messages(timeline),
-        inbox=tuple(wire.InboxLine(message_id=row.message_id, created_at=at) for at, row in timeline.inbox),
+        recipients=whom.recipients,
+        messages=_messages(timeline, whom),
+        inbox=tuple(
+            as_wire(row, wire.InboxLine, recipient=whom.names.get(row.message_id), created_at=at)
+            for at, row in timeline.inbox
+        ),
         **{
             name: None if scheduler is None else getattr(scheduler, name)
             for name in ("lane", "stage", "status", "reason", "due_at")
@@ -205,6 +225,15 @@ def _notification(timeline: JobTimeline) -> wire.Notification:
     )
 
 
-def _messages(timeline: JobTimeline, message_id: UUID | None = None) -> tuple[wire.Message, ...]:
+def _messages(timeline: JobTimeline, whom: Whom, message_id: UUID | None = None) -> tuple[wire.Message, ...]:
     """Say how the messages stand, all of them or the one that is named."""
-    return tuple(as_wire(row, wire.Message) for row in timeline.outgoing if message_id in (None, row.message_id))
+    return tuple(
+        as_wire(
+            row,
+            wire.Message,
+            recipient=whom.names.get(row.message_id),
+            destination=whom.destinations.get(row.address_id),
+        )
+        for row in timeline.outgoing
+        if message_id in (None, row.message_id)
+    )

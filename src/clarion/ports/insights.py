@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel
 from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
@@ -91,6 +92,10 @@ class InsightStore(Protocol):
 
     async def find_standings(self, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, Standing]:
         """Count what decides the results of some jobs, by their guids; the unknown are left out."""
+        ...
+
+    async def find_addresses(self, tenant_id: str, ids: Collection[int]) -> Sequence[AddressVersion]:
+        """Return these address versions of the tenant, sealed as they are stored; the unknown are left out."""
         ...
 
     async def list_uncertain(self, tenant_id: str, *, after: int = 0, limit: int = 50) -> Sequence[UncertainLine]:

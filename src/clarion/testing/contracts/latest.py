@@ -13,7 +13,7 @@ from clarion.domain.result import Standing
 from clarion.ports.insights import PAGE_MAX, JobLine
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import Pump
-from clarion.testing.factories import guarded_entry, guid, notification_job, user_message
+from clarion.testing.factories import address_version, guarded_entry, guid, notification_job, user_message
 
 
 class LatestContract:
@@ -93,6 +93,16 @@ class LatestContract:
         }
         assert await harness.store.find_standings(f"{harness.tenant_id}-2", [job.guid]) == {}
         assert await harness.store.find_standings(harness.tenant_id, []) == {}
+
+    async def test_address_versions_are_found_by_id_as_they_were_stored(self, harness: StoreHarness) -> None:
+        """Sealed, in the order of their ids, and those of the tenant only."""
+        made = await harness.store.ensure_address_versions(harness.tenant_id, [address_version(n) for n in (3, 1, 2)])
+        records = sorted((one.record for one in made), key=lambda record: record.id or 0)
+        ids = [record.id or 0 for record in records]
+        assert await harness.store.find_addresses(harness.tenant_id, {*ids, 2**40}) == records
+        assert await harness.store.find_addresses(harness.tenant_id, ids[:1]) == records[:1]
+        assert await harness.store.find_addresses(harness.tenant_id, ()) == []
+        assert await harness.store.find_addresses(f"{harness.tenant_id}-2", ids) == []
 
     async def test_a_message_that_has_both_an_outgoing_row_and_an_inbox_row_is_one(self, harness: StoreHarness) -> None:
         """A recipient who is reached by mail and in the inbox is one recipient."""

@@ -152,6 +152,7 @@ READS: Final[dict[str, Ask]] = {
     "list_jobs": lambda store, tenant, _: store.list_jobs(tenant, JOB.partition_key),
     "list_latest_jobs": lambda store, tenant, _: store.list_latest_jobs(tenant),
     "find_standings": lambda store, tenant, _: store.find_standings(tenant, [JOB.guid]),
+    "find_addresses": lambda store, tenant, of: store.find_addresses(tenant, [of.address]),
     "list_support_cases": lambda store, tenant, _: store.list_support_cases(tenant),
     "list_support_cases that are open": lambda store, tenant, _: store.list_support_cases(
         tenant, status=SupportStatus.OPEN

@@ -10,6 +10,7 @@ import msgspec
 
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Argument, Transaction, first
+from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
@@ -113,6 +114,14 @@ async def find_standings(transaction: Transaction, tenant_id: str, guids: Collec
         )
         for row in found
     }
+
+
+async def find_addresses(transaction: Transaction, tenant_id: str, ids: Collection[int]) -> list[AddressVersion]:
+    """Return these address versions of the tenant, sealed as they are stored."""
+    wanted = sorted(set(ids))
+    if not wanted:
+        return []
+    return await transaction.fetch(AddressVersion, _SQL["find_addresses"], tenant_id=tenant_id, addresses=wanted)
 
 
 async def list_uncertain(

@@ -71,6 +71,13 @@ JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k
 JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
 GROUP BY j.guid, o.status;
 
+-- name: find_addresses
+-- By the primary key; an id of another tenant finds nothing.
+SELECT a.*
+FROM {addresses: id whole} AS g
+JOIN address_version AS a ON a.id = g.id AND a.tenant_id = :tenant_id
+ORDER BY a.id;
+
 -- name: list_uncertain
 -- Pages by the partial index of uncertain rows. `since_at` is the last move into that state; the line of a decision to
 -- leave it there comes after that move and does not count.

@@ -1,0 +1,116 @@
+"""Whom a notification is for, as its reader may see it: people by the tenant's own ids, addresses whole or masked.
+
+Destinations are stored sealed. They are opened in memory, within the tenant, for the messages of one answer. Who may
+see messages as their recipients do gets them whole, everybody else gets what `domain.destination.mask` leaves of them.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+
+from clarion.client import wire
+from clarion.dispatch.request import Payload
+from clarion.domain import derived_id, recipient
+from clarion.domain.address import AddressVersion
+from clarion.domain.destination import mask
+from clarion.domain.identity import Channel, Identity, IdentityDomain
+from clarion.domain.notification import NotificationJob
+from clarion.domain.recipient import Decision, FrozenRecipient
+from clarion.domain.seal import TenantKeys
+from clarion.errors import SealBroken
+from clarion.ports.insights import InsightStore
+from clarion.sealing.place import destination_place, payload_place
+
+STRANGER = "somebody who is not known"
+"""A member of a group without a person behind it."""
+
+UNREADABLE = "an address that cannot be shown"
+
+
+class Whom(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is behind the messages of a notification, and where each goes."""
+
+    recipients: tuple[wire.RecipientLine, ...] = ()
+    names: Mapping[UUID | None, str] = {}  # by the id of the message
+    destinations: Mapping[int, str] = {}  # by the id of the address version
+    skips: tuple[tuple[UUID, Decision], ...] = ()
+
+
+async def find_whom(
+    store: InsightStore, keys: TenantKeys, job: NotificationJob, *, message_id: UUID | None, whole: bool
+) -> Whom:
+    """Find out whom a job is for, all of them or the recipient of one message; `whole` shows addresses unmasked."""
+    if job.recipients is None:
+        return Whom(recipients=_asked_for(job, keys, whole=whole))
+    try:
+        frozen = recipient.decode(job.recipients)
+    except msgspec.DecodeError:
+        return Whom()  # its timeline says that they cannot be read
+    ids = [
+        derived_id.message_id(tenant_id=keys.tenant_id, pk=job.row_key, recipient_id_hash=one.recipient_id_hash)
+        for one in frozen
+    ]
+    meant = [(mine, one) for mine, one in zip(ids, frozen, strict=True) if message_id in (None, mine)]
+    wanted = {decision.address_id for _, one in meant for decision in one.decisions if decision.address_id is not None}
+    versions = await store.find_addresses(keys.tenant_id, wanted)
+    destinations = {version.id or 0: _opened(version, keys, whole=whole) for version in versions}
+    skips = [(mine, decision) for mine, one in meant for decision in one.decisions if decision.skipped is not None]
+    lines = tuple(_line(mine, one, destinations) for mine, one in meant)
+    return Whom(
+        recipients=lines,
+        names={line.message_id: line.recipient for line in lines},
+        destinations=destinations,
+        skips=tuple(skips),
+    )
+
+
+def _line(message_id: UUID, one: FrozenRecipient, destinations: Mapping[int, str]) -> wire.RecipientLine:
+    skipped = tuple(
+        wire.Skipped(channel=decision.channel, reason=decision.skipped)
+        for decision in one.decisions
+        if decision.skipped is not None
+    )
+    return wire.RecipientLine(recipient=_name(one, destinations), message_id=message_id, skipped=skipped)
+
+
+def _name(one: FrozenRecipient, destinations: Mapping[int, str]) -> str:
+    if one.domain is IdentityDomain.ADDRESS:
+        shown = [destinations.get(decision.address_id or 0) for decision in one.decisions]
+        return next((text for text in shown if text is not None), UNREADABLE)
+    return STRANGER if one.person_id is None else f"{one.domain}:{one.person_id}"
+
+
+def _asked_for(job: NotificationJob, keys: TenantKeys, *, whole: bool) -> tuple[wire.RecipientLine, ...]:
+    """Name the recipients of a job that was not worked on yet, as its caller did; they are sealed with its data."""
+    if job.payload is None:
+        return ()
+    try:
+        payload = msgspec.json.decode(payload_place(job.guid).open(keys, job.payload), type=Payload)
+    except (SealBroken, msgspec.DecodeError):
+        return ()
+    return tuple(
+        wire.RecipientLine(
+            recipient=_named(target.identity, target.channel, whole=whole), message_id=job.message_id, skipped=()
+        )
+        for target in payload.to
+    )
+
+
+def _named(identity: Identity, channel: Channel | None, *, whole: bool) -> str:
+    if identity.domain is not IdentityDomain.ADDRESS:
+        return f"{identity.domain}:{identity.id}"
+    if channel is None:
+        return UNREADABLE
+    return identity.id if whole else mask(channel, identity.id)
+
+
+def _opened(version: AddressVersion, keys: TenantKeys, *, whole: bool) -> str:
+    place = destination_place(
+        recipient_id_hash=version.recipient_id_hash, channel=version.channel, serial=version.serial
+    )
+    try:
+        destination = place.open(keys, version.ciphertext).decode()
+    except SealBroken:
+        return UNREADABLE
+    return destination if whole else mask(version.channel, destination)

@@ -1,0 +1,127 @@
+"""Whom a notification is for, in timelines and notifications: by name, masked by role, and with a reason per skip."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from clarion.catalog.access import GRANTS, Grant
+from clarion.client import wire
+from clarion.domain.identity import Channel
+from clarion.domain.notification import NotificationJob
+from clarion.ports.catalog import Role
+from tests.integration.api_harness import OTHER, ApiHarness, seeded_api
+from tests.unit.pipeline_line import STAFF, TENANT
+
+MAY_REVEAL = {Role.SUPPORT, Role.ADMIN}
+MAIL, PHONE = "sam@example.com", "+447700900001"
+MASKED_MAIL, MASKED_PHONE = "s…m@example.com", "+44…01"
+INCIDENT = {
+    "name": "Maya",
+    "summary": "Leo fell.",
+    "happened_at": "2026-02-12T10:40:00+01:00",
+    "action": "Please look at the knee.",
+    "child": {"name": "Leo", "group": "2b"},
+}
+
+
+@pytest.fixture
+async def api() -> ApiHarness:
+    return await seeded_api()
+
+
+async def asked(api: ApiHarness, sent: wire.SendAnswer, role: Role) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ask for the notification and for its timeline."""
+    async with api.client(role) as client:
+        shown = await client.get(f"/v1/notifications/{sent.job_id}")
+        told = await client.get(f"/v1/messages/{sent.job_id}/timeline")
+        assert (shown.status_code, told.status_code) == (200, 200)
+        return shown.json(), told.json()
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_an_address_is_whole_for_those_who_may_reveal_and_masked_for_the_rest(
+    api: ApiHarness, role: Role
+) -> None:
+    """Before it is worked on and after; nothing else in the answer holds it either."""
+    phone = wire.Recipient(address=PHONE, channel=Channel.SMS)
+    sent = await api.line.send("incident", MAIL, also=(phone,), data=INCIDENT)
+    expected = {MAIL, PHONE} if role in MAY_REVEAL else {MASKED_MAIL, MASKED_PHONE}
+    before = await asked(api, sent, role)
+    await api.line.drain()
+    shown, told = await asked(api, sent, role)
+    for answer in (*before, shown, told):
+        assert {one["recipient"] for one in answer["recipients"]} == expected
+        assert (MAIL in str(answer), PHONE in str(answer)) == (role in MAY_REVEAL, role in MAY_REVEAL)
+    assert {one["destination"] for one in shown["messages"]} == expected
+    assert {line["recipient"] for line in told["lines"]} == {None, *expected}
+
+
+def test_the_roles_that_may_reveal_are_those_that_see_messages_as_recipients_do() -> None:
+    assert {role for role in Role if Grant.REVEAL in GRANTS[role]} == MAY_REVEAL
+
+
+@pytest.mark.parametrize("role, mail", [(Role.VIEWER, MASKED_MAIL), (Role.SUPPORT, MAIL)])
+async def test_a_user_is_named_by_the_callers_own_id_beside_where_it_went(
+    api: ApiHarness, role: Role, mail: str
+) -> None:
+    sent = await api.line.send(to=wire.Recipient(user="1"))
+    before, _ = await asked(api, sent, role)
+    assert before["recipients"] == [{"recipient": "user:1", "message_id": str(sent.message_id), "skipped": []}]
+    await api.line.drain()
+    shown, told = await asked(api, sent, role)
+    assert [(one["recipient"], one["destination"]) for one in shown["messages"]] == [("user:1", mail)]
+    assert [one["recipient"] for one in shown["inbox"]] == ["user:1"]
+    assert shown["recipients"] == told["recipients"] == before["recipients"]
+
+
+async def test_every_skip_has_its_own_reason_once(api: ApiHarness) -> None:
+    """A stranger and somebody without a mail address, in a group and beside it."""
+    sent = await api.line.send(to=wire.Recipient(group=STAFF), also=(wire.Recipient(user="a stranger"),))
+    waiting, _ = await asked(api, sent, Role.VIEWER)
+    assert [one["recipient"] for one in waiting["recipients"]] == [f"group:{STAFF}", "user:a stranger"]
+    await api.line.drain()
+    shown, told = await asked(api, sent, Role.VIEWER)
+    skips = {
+        one["recipient"]: [(skip["channel"], skip["reason"]) for skip in one["skipped"]] for one in shown["recipients"]
+    }
+    assert skips == {
+        "user:1": [],
+        "user:2": [("email", "no email address is known")],
+        "user:a stranger": [("email", "the person is not known"), ("inbox", "the person is not known")],
+    }
+    lines = [line for line in told["lines"] if line["what"] == "skipped"]
+    assert sorted((line["recipient"], line["channel"], line["detail"]) for line in lines) == sorted(
+        (name, channel, reason) for name, reasons in skips.items() for channel, reason in reasons
+    )
+    (generated,) = [line["detail"] for line in told["lines"] if line["what"] == "generated"]
+    assert generated == "3 recipients, 3 messages, 3 skipped"
+    assert shown["result"] == "partly"
+
+
+async def test_a_message_names_its_own_recipient_only(api: ApiHarness) -> None:
+    sent = await api.line.send(to=MAIL, also=(wire.Recipient(address="kim@example.com"),))
+    await api.line.drain()
+    shown, _ = await asked(api, sent, Role.ADMIN)
+    ids = {one["recipient"]: one["message_id"] for one in shown["recipients"]}
+    async with api.client(Role.ADMIN) as client:
+        answer = await client.get(f"/v1/messages/{ids[MAIL]}/timeline")
+    assert [one["recipient"] for one in answer.json()["recipients"]] == [MAIL]
+    assert "kim@example.com" not in answer.text
+
+
+async def test_recipients_that_cannot_be_opened_are_left_out_and_stop_nothing(api: ApiHarness) -> None:
+    sent = await api.line.send()
+    (job,) = await api.memory.rows(TENANT, NotificationJob)
+    await api.memory.overwrite(TENANT, msgspec.structs.replace(job, payload=b"damaged"))
+    shown, told = await asked(api, sent, Role.ADMIN)
+    assert shown["recipients"] == told["recipients"] == []
+
+
+async def test_another_tenants_key_finds_nobody(api: ApiHarness) -> None:
+    sent = await api.line.send()
+    api.clock.advance(timedelta(seconds=1))
+    async with api.client(Role.ADMIN, tenant_id=OTHER) as client:
+        for path in (f"/v1/notifications/{sent.job_id}", f"/v1/messages/{sent.job_id}/timeline"):
+            assert (await client.get(path)).status_code == 404
