@@ -85,7 +85,7 @@ def test_everything_that_the_demo_prints_can_be_used_as_it_stands(tmp_path: Path
     with printing_demo(house) as lines:
         text = "".join(lines)
         urls = [urlsplit(word) for line in lines for word in line.split()[-1:] if word.startswith("http://")]
-        assert [url.path.rpartition("/")[0] for url in urls] == ["/sandbox/outbox/link", "", ""]
+        assert [url.path.rpartition("/")[0] for url in urls] == ["", "/sandbox/outbox/link", "", ""]
         for url in urls:
             assert request(url).status == 200
         (token,) = re.findall(r"^  (clarion_\w+)$", text, flags=re.MULTILINE)

@@ -42,6 +42,16 @@ def test_a_worker_opens_no_port_unless_asked(house: House) -> None:
         assert worker.ready["url"] is None
 
 
+def test_a_server_shows_its_metrics_where_it_is_told_to(house: House) -> None:
+    with house.serving("--metrics", "0", "--open", "page") as server:
+        assert server.ready["open"] == ["page"]
+        paths = ("/", "/metrics", "/openapi.json")
+        assert [server.call("GET", path, token="").status for path in paths] == [200, 404, 404]
+        server.url = server.ready["metrics_url"]
+        assert [server.call("GET", path, token="").status for path in paths] == [404, 200, 200]
+        assert server.stop() == 0
+
+
 @pytest.mark.parametrize("command", [("work", "--metrics"), ("serve", "--port"), ("demo", "--port")])
 def test_a_port_in_use_is_one_line_that_says_what_to_do(house: House, command: tuple[str, str]) -> None:
     with house.serving("--metrics", "0", command="work") as worker:

@@ -133,6 +133,11 @@ def refused_here(
         ((*WELCOME, "--key", ""), "--key: it is empty or too long: use 1 to 255"),
         ((*WELCOME, "--key", "k" * 256), "--key: it is empty or too long: use 1 to 255"),
         (("send", "welcome"), "--to: it is missing: `clarion send --help` explains it"),
+        (
+            ("serve", "--open", "everything"),
+            "--open: 'everything' cannot be opened: choose from metrics, openapi, page",
+        ),
+        (("serve", "--open", "page,none"), "--open: 'none' cannot be opened"),
         (("send",), "TYPE: it is missing: `clarion send --help` explains it"),
         (("send", "welcome", "--to"), "--to needs a value behind it"),
         (("send", "--tenan", "x"), "there is no option --tenan: did you mean --lane or --tenant?"),

@@ -4,7 +4,7 @@ A process that only works has `create_watch`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from typing import Final
@@ -16,7 +16,7 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 from litestar.handlers import HTTPRouteHandler
 
-from clarion.api import notifications, outbox, probes, problem, receipts, status, support, timelines, types
+from clarion.api import notifications, outbox, probes, problem, receipts, status, support, timelines, types, welcome
 from clarion.api.authentication import Authentication, trace_of
 from clarion.api.context import ApiContext
 from clarion.api.description import describe
@@ -61,6 +61,13 @@ PAGES: Final[Sequence[HTTPRouteHandler]] = (
 )
 """For people, and only where the sandbox is in use."""
 
+OPTIONAL: Final[Mapping[str, HTTPRouteHandler]] = {
+    "metrics": probes.get_metrics,
+    "openapi": probes.get_openapi,
+    "page": welcome.show_welcome,
+}
+"""What anybody may see and an operator may close, by the name that an operator calls it."""
+
 WATCHING: Final[Sequence[HTTPRouteHandler]] = (probes.get_health, probes.get_metrics)
 """Of a process that only works. Nobody sends it requests, so it has no `/ready`."""
 
@@ -69,12 +76,30 @@ Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 log = structlog.get_logger("clarion.api")
 
 
-def create_app(platform: Platform, *, wake: Wake, metrics: Metrics | None = None, pulse: Pulse | None = None) -> Door:
+def create_app(
+    platform: Platform,
+    *,
+    wake: Wake,
+    metrics: Metrics | None = None,
+    pulse: Pulse | None = None,
+    shown: Collection[str] = ("metrics", "openapi"),
+) -> Door:
     """Make the application over an open platform; `wake` wakes workers after a commit that gives them work.
 
-    Workers in the same process report to the same `pulse` what they cannot do.
+    Workers in the same process report to the same `pulse` what they cannot do. Of what is `OPTIONAL` only what is
+    `shown` is served.
     """
-    context = ApiContext(platform, wake=wake, metrics=metrics or Metrics(), description=describe(ROUTES), pulse=pulse)
+    closed = [route for name, route in OPTIONAL.items() if name not in shown]
+    routes = [route for route in ROUTES if route not in closed]
+    seen = [path for name, route in OPTIONAL.items() if name in shown for path in route.paths]
+    context = ApiContext(
+        platform,
+        wake=wake,
+        metrics=metrics or Metrics(),
+        description=describe(routes),
+        pulse=pulse,
+        open_paths=("/health", "/ready", *seen),
+    )
     url = sandbox_url(platform.settings.providers)
 
     @asynccontextmanager
@@ -89,12 +114,18 @@ def create_app(platform: Platform, *, wake: Wake, metrics: Metrics | None = None
                 if context.open_outbox is not None:
                     await context.open_outbox.close()
 
-    return _door(context, [*ROUTES, *(PAGES if url is not None else ())], lifespan=[running])
+    pages = [*([welcome.show_welcome] if "page" in shown else ()), *(PAGES if url is not None else ())]
+    return _door(context, [*routes, *pages], lifespan=[running])
 
 
-def create_watch(platform: Platform, *, metrics: Metrics) -> Door:
-    """Make the application of a process that only works: whether it lives, and its metrics."""
-    return _door(ApiContext(platform, wake=lambda _topic: None, metrics=metrics, description=b""), WATCHING)
+def create_watch(platform: Platform, *, metrics: Metrics, described: bool = False) -> Door:
+    """Make an application for those who watch: whether the process lives, and its metrics.
+
+    A process that only works has no other. Beside an API it has that API's description too.
+    """
+    description = describe(ROUTES) if described else b""
+    context = ApiContext(platform, wake=lambda _topic: None, metrics=metrics, description=description)
+    return _door(context, [*WATCHING, probes.get_openapi] if described else WATCHING)
 
 
 def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: Sequence[Lifespan] = ()) -> Door:

@@ -21,16 +21,25 @@ class ApiContext:
     """An open platform, with what the API itself has beside it."""
 
     def __init__(
-        self, platform: Platform, *, wake: Wake, metrics: Metrics, description: bytes, pulse: Pulse | None = None
+        self,
+        platform: Platform,
+        *,
+        wake: Wake,
+        metrics: Metrics,
+        description: bytes,
+        pulse: Pulse | None = None,
+        open_paths: tuple[str, ...] = (),
     ) -> None:
         """Work on this platform; `wake` wakes workers after a commit that gives them work.
 
-        The `pulse` is shared with workers of the same process, whose trouble makes it unready too.
+        The `pulse` is shared with workers of the same process, whose trouble makes it unready too. `open_paths` are
+        those that anybody may ask for.
         """
         self.platform = platform
         self.wake = wake
         self.metrics = metrics
         self.description = description
+        self.open_paths = open_paths
         self.pulse = pulse or Pulse(platform.store, clock=platform.clock)
         self.access = Access(platform.store, clock=platform.clock)
         self.operations = Operations(platform, wake=wake)

@@ -14,7 +14,7 @@ from litestar import MediaType, Response, get
 from litestar.datastructures import Cookie
 from litestar.params import FromPath, PathParameter
 
-from clarion.api import outbox_page
+from clarion.api import outbox_page, page
 from clarion.api.authentication import bearer_token, recognise
 from clarion.api.context import ApiContext, InjectedContext
 from clarion.api.contract import Contract
@@ -53,9 +53,9 @@ async def show_outbox(request: AnyRequest, context: InjectedContext) -> Response
     """List the messages, newest first."""
     tenant_id = await _whose(request, context)
     query = read_query(request, OutboxQuery)
-    page = await context.outbox.page(before=query.before, limit=PAGE_SIZE, tenant_id=tenant_id, channel=query.channel)
-    html = outbox_page.list_page(page, channel=query.channel, before=query.before, page_size=PAGE_SIZE)
-    return _html(html, csp=outbox_page.CSP)
+    listed = await context.outbox.page(before=query.before, limit=PAGE_SIZE, tenant_id=tenant_id, channel=query.channel)
+    html = outbox_page.list_page(listed, channel=query.channel, before=query.before, page_size=PAGE_SIZE)
+    return _html(html, csp=page.CSP)
 
 
 @get(f"{outbox_page.LINK_PATH}/{{token:str}}", opt=_PAGE, media_type=MediaType.HTML)
@@ -65,7 +65,7 @@ async def open_link(token: FromPath[str], request: AnyRequest, context: Injected
     It is answered with a page that leads on and not with a redirect: after a redirect from a link on another site the
     browser would not send a cookie that is meant for this site only.
     """
-    page = _html(outbox_page.let_in_page(), csp=outbox_page.CSP)
+    shown = _html(outbox_page.let_in_page(), csp=page.CSP)
     session = await context.outbox.exchange(token)
     if session is not None:
         cookie = Cookie(
@@ -77,20 +77,20 @@ async def open_link(token: FromPath[str], request: AnyRequest, context: Injected
             samesite="strict",
             secure=request.scope["scheme"] == "https",
         )
-        page.set_cookie(cookie)
+        shown.set_cookie(cookie)
     elif await context.outbox.find_visitor(request.cookies.get(_SESSION, "")) is None:
         raise Refusal(
             HTTPStatus.GONE,
             "link-used-up",
             "this link was opened before, or it is too old: `clarion outbox --link` makes another",
         )
-    return page
+    return shown
 
 
 @get(f"{outbox_page.PATH}/{{number:int}}", opt=_PAGE, media_type=MediaType.HTML)
 async def show_message(number: MessageNumber, request: AnyRequest, context: InjectedContext) -> Response[str]:
     """Show one message, with what is known of it."""
-    return _html(outbox_page.message_page(await _find(request, context, number)), csp=outbox_page.CSP)
+    return _html(outbox_page.message_page(await _find(request, context, number)), csp=page.CSP)
 
 
 @get(f"{outbox_page.PATH}/{{number:int}}/content", opt=_PAGE, media_type=MediaType.HTML)
@@ -104,10 +104,10 @@ def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Resp
     asked = f"{request.scope['path']}/".startswith(f"{outbox_page.PATH}/")
     if not asked or MediaType.HTML not in request.headers.get("accept", ""):
         return None
-    page = _html(outbox_page.problem_page(title=said.title, detail=said.detail), csp=outbox_page.CSP)
-    page.status_code = said.status
-    page.headers.update(headers)
-    return page
+    shown = _html(outbox_page.problem_page(title=said.title, detail=said.detail), csp=page.CSP)
+    shown.status_code = said.status
+    shown.headers.update(headers)
+    return shown
 
 
 async def _find(request: AnyRequest, context: ApiContext, number: int) -> SandboxMessage:

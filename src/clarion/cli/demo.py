@@ -7,7 +7,7 @@ import typer
 
 from clarion.cli import option
 from clarion.cli.output import called_as, print_json, print_pairs
-from clarion.cli.serve import HOST, PORT, Host, Port, serve_platform
+from clarion.cli.serve import HOST, OPEN, PORT, Host, Port, serve_platform
 
 if TYPE_CHECKING:
     from clarion.bootstrap import Settings
@@ -46,7 +46,7 @@ def demo(
     from clarion.cli.long_running import run_service
     from clarion.cli.process import listen
 
-    def ready(url: str) -> None:
+    def ready(url: str, _watch_url: str | None) -> None:
         if as_json:
             places = {"url": url, "tenant_id": school.TENANT, "key_file": str(key_path(settings))}
             print_json(places | {"outbox": _outbox_link(settings, url)})
@@ -57,7 +57,15 @@ def demo(
         token = asyncio.run(seed(settings))
         run_service(
             serve_platform(
-                settings, host=host, opened=opened, channels=(), slots=None, workers=True, ready=ready, quiet=True
+                settings,
+                host=host,
+                opened=opened,
+                channels=(),
+                slots=None,
+                workers=True,
+                ready=ready,
+                shown=tuple(OPEN),
+                quiet=True,
             )
         )
 
@@ -84,6 +92,7 @@ def _print_places(settings: "Settings", *, url: str, token: str | None) -> None:
     typer.echo("Clarion is running, with a small school in it. Ctrl-C stops it; the data stays.\n")
     print_pairs(
         [
+            ("start", f"{url}/"),
             ("outbox", _outbox_link(settings, url)),
             ("API", f"{url}/openapi.json"),
             ("ready", f"{url}/ready"),

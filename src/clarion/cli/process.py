@@ -157,13 +157,14 @@ async def run_until_told(
     *,
     server: Server | None = None,
     sockets: list[socket.socket] | None = None,
+    watch: tuple[Server, socket.socket] | None = None,
     supervisor: Supervisor | None = None,
     beside: Sequence[Coroutine[None, None, None]] = (),
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Run what is given until a signal comes, then stop it within bounds; `ready` is for a process without a server.
 
-    What runs `beside` is canceled as soon as the rest is to stop.
+    `watch` is a second server, with its socket. What runs `beside` is canceled as soon as the rest is to stop.
     """
     told = asyncio.Event()
     with _signals(told.set):
@@ -174,6 +175,8 @@ async def run_until_told(
                 running.append(tasks.create_task(supervisor.run()))
             if server is not None:
                 running.append(tasks.create_task(server.serve(sockets=sockets)))
+                if watch is not None:
+                    running.append(tasks.create_task(watch[0].serve(sockets=[watch[1]])))
             else:
                 ready()
             waiting = tasks.create_task(told.wait())
@@ -183,6 +186,8 @@ async def run_until_told(
             log.info("stopping")
             if server is not None:
                 server.should_exit = True
+                if watch is not None:
+                    watch[0].should_exit = True
             if supervisor is not None:
                 supervisor.stop()
             _, late = await asyncio.wait(running, timeout=STOP_MAX.total_seconds())

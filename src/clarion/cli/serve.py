@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import print_json
+from clarion.cli.output import print_json, print_pairs
 from clarion.cli.session import settings_with
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 PORT = 8025
+
+OPEN = {"metrics": "/metrics", "openapi": "/openapi.json", "page": "/"}
+"""What anybody may see and an operator may close, and where it is."""
 
 Host = Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 for every one of this machine.")]
 Port = Annotated[int, typer.Option(help="The port to serve on; 0 for any that is free.", min=0, max=65535)]
@@ -46,22 +49,43 @@ def serve(
     channels: Channels = "",
     slots: Slots = None,
     workers: Annotated[bool, typer.Option(help="Run the workers in this process too.")] = True,
+    shown: Annotated[
+        str | None,
+        typer.Option(
+            "--open",
+            help="What anybody may see on this port without a key, of metrics, openapi and page; none for nothing.",
+            metavar="NAME,...",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str,
+        typer.Option(
+            "--metrics",
+            help="Serve /metrics, /openapi.json and /health here, and the first two no longer on the API's port unless "
+            "--open names them.",
+            metavar="[HOST:]PORT",
+        ),
+    ] = "",
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
     """Serve the API and run the workers, in one process, until Ctrl-C or SIGTERM."""
-    wanted = read_channels(channels)
+    wanted, watch = read_channels(channels), read_place(metrics) if metrics else None
+    names = read_open(shown, moved=watch is not None)
 
-    def ready(url: str) -> None:
+    def ready(url: str, watch_url: str | None) -> None:
         if as_json:
-            print_json({"url": url, "workers": workers})
+            print_json({"url": url, "workers": workers, "open": names, "metrics_url": watch_url})
         else:
             typer.echo(f"serving {url}" + ("" if workers else ", without workers"))
+            print_doors(host, names, watch_url=watch_url)
 
     from clarion.cli.long_running import run_service
     from clarion.cli.process import listen
 
-    with listen(host, port) as opened:
+    with ExitStack() as stack:
+        opened = stack.enter_context(listen(host, port))
+        watching = watch and stack.enter_context(listen(*watch, host_option="--metrics", port_option="--metrics"))
         run_service(
             serve_platform(
                 settings_with(store),
@@ -71,6 +95,8 @@ def serve(
                 slots=slots,
                 workers=workers,
                 ready=ready,
+                shown=names,
+                watch=(watch[0], watching) if watch and watching else None,
             )
         )
 
@@ -159,14 +185,17 @@ async def serve_platform(
     channels: tuple[Channel, ...],
     slots: int | None,
     workers: bool,
-    ready: Callable[[str], None],
+    ready: Callable[[str, str | None], None],
+    shown: tuple[str, ...],
+    watch: tuple[str, socket] | None = None,
     quiet: bool = False,
 ) -> None:
     """Serve an installation on an open port until told to stop; `ready` is called with the URL once it answers.
 
-    A `quiet` one logs only what somebody should look at.
+    `watch` is a host and an open port for those who watch; its URL is given to `ready` too. `shown` is what anybody may
+    see on the API's port. A `quiet` one logs only what somebody should look at.
     """
-    from clarion.api.app import create_app
+    from clarion.api.app import create_app, create_watch
     from clarion.api.metrics import Metrics
     from clarion.api.pulse import Pulse
     from clarion.api.server import server_config
@@ -189,7 +218,13 @@ async def serve_platform(
         url = _url(host, opened)
         served, metrics = served_channels(platform, channels), Metrics()
         pulse = Pulse(platform.store, clock=platform.clock)
-        app = create_app(platform, wake=lambda topic: wake_up.wake(Topic(topic)), metrics=metrics, pulse=pulse)
+        app = create_app(
+            platform, wake=lambda topic: wake_up.wake(Topic(topic)), metrics=metrics, pulse=pulse, shown=shown
+        )
+        watching, watch_url = None, _url(*watch) if watch else None
+        if watch:
+            config = server_config(create_watch(platform, metrics=metrics, described=True))
+            watching = (Server(config, ready=lambda: None), watch[1])
         supervisor = Supervisor(
             platform,
             wake_up=wake_up,
@@ -202,8 +237,9 @@ async def serve_platform(
         set_up_logs(platform, quiet=quiet)
         await look_at_clock(platform)
         await run_until_told(
-            server=Server(server_config(app), ready=lambda: ready(url)),
+            server=Server(server_config(app), ready=lambda: ready(url, watch_url)),
             sockets=[opened],
+            watch=watching,
             supervisor=supervisor if workers else None,
             beside=[run_postman(postman) for postman in postmen(platform, url)],
         )
@@ -217,6 +253,42 @@ def read_channels(text: str) -> tuple[Channel, ...]:
         if name not in known:
             raise InvalidInput(f"{name!r} is no channel", field="--channels", hint=f"choose from {', '.join(known)}")
     return tuple(channel for channel in known if channel in names)
+
+
+def read_open(text: str | None, *, moved: bool) -> tuple[str, ...]:
+    """Read what anybody may see, separated by commas; by itself metrics and description, unless they are moved away."""
+    if text is None:
+        return () if moved else ("metrics", "openapi")
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in (*OPEN, "none") or (name == "none" and len(names) > 1):
+            raise InvalidInput(
+                f"{name!r} cannot be opened", field="--open", hint=f"choose from {', '.join(OPEN)}, or none alone"
+            )
+    return tuple(name for name in OPEN if name in names)
+
+
+def print_doors(host: str, names: tuple[str, ...], *, watch_url: str | None = None) -> None:
+    """Say what is open to whom."""
+    paths = ["/health", "/ready", *(path for name, path in OPEN.items() if name in names)]
+    print_pairs(
+        [
+            ("reached by", _who(host)),
+            ("open to all of them", " ".join(paths)),
+            ("with an API key", "/v1, and by a key or a one-time link /sandbox/outbox"),
+            ("signed by providers", "/v1/receipts"),
+            *([("for those who watch", f"{watch_url}/metrics {watch_url}/openapi.json")] if watch_url else []),
+        ]
+    )
+
+
+def _who(host: str) -> str:
+    """Name those who can reach a host."""
+    if host == "localhost" or host.startswith("127.") or host == "::1":
+        return "programs on this machine, and whoever a proxy here passes on"
+    if host in ("0.0.0.0", "::", ""):  # noqa: S104  (not bound here)
+        return "everybody who reaches any address of this machine"
+    return f"everybody who reaches {host}"
 
 
 def read_place(text: str) -> tuple[str, int]:
