@@ -17,7 +17,7 @@ from clarion.api.pulse import FRESH_FOR, LAG_MAX, TROUBLE_FOR, Pulse
 from clarion.catalog.access import GRANTS, Grant
 from clarion.domain.call import Unknown
 from clarion.domain.identity import Channel
-from clarion.errors import OperatorError, StoreDamaged, StoreFull, StoreUnreachable, every_error
+from clarion.errors import OperatorError, StoreDamaged, StoreFull, StoreReadOnly, StoreUnreachable, every_error
 from clarion.ports.catalog import Role
 from clarion.ports.insights import Gauge
 from clarion.testing.clock import ManualClock
@@ -60,13 +60,16 @@ async def test_asking_often_does_not_make_the_store_work(api: ApiHarness) -> Non
         assert (await client.get("/ready")).status_code == 200
 
 
-async def test_a_full_disk_makes_a_process_unready_although_it_can_still_read(api: ApiHarness) -> None:
-    api.failing.error = StoreFull("no space left", hint="make room")
+@pytest.mark.parametrize("error", [StoreFull, StoreReadOnly])
+async def test_a_store_that_takes_no_writes_makes_a_process_unready_although_it_can_still_read(
+    api: ApiHarness, error: type[OperatorError]
+) -> None:
+    api.failing.error = error("nothing can be written", hint="make room")
     api.failing.only = frozenset({"ensure_notification_jobs"})
     async with api.client() as client:
         assert (await client.post("/v1/notifications", json=WELCOME)).status_code == 503
         answer = await client.get("/ready")
-        assert (answer.status_code, "store-full" in problem(answer)["detail"]) == (503, True)
+        assert (answer.status_code, error.code in problem(answer)["detail"]) == (503, True)
         api.clock.advance(timedelta(seconds=TROUBLE_FOR))
         assert (await client.get("/ready")).status_code == 200
 

@@ -48,6 +48,21 @@ async def test_an_uncertain_message_is_listed_and_sent_again_on_a_persons_word(a
     assert (entry["actor"], entry["reason"]) == ("support of school", asked["reason"])
 
 
+async def test_uncertain_messages_are_listed_page_by_page(api: ApiHarness) -> None:
+    api.provider.answers = [Unknown(reason="no reply within 20 s")] * 3
+    for number in range(3):
+        await api.sent(to=[{"address": f"reader-{number}@example.com"}])
+    await api.line.drain()
+    seen: list[int] = []
+    async with api.client(Role.VIEWER) as client:
+        cursor: str | None = ""
+        while cursor is not None:
+            page = (await client.get(f"/v1/uncertain?limit=1{cursor and f'&cursor={cursor}'}")).json()
+            seen += [one["id"] for one in page["items"]]
+            cursor = page["next_cursor"]
+    assert len(seen) == len(set(seen)) == 3
+
+
 async def test_a_double_click_retries_once(api: ApiHarness) -> None:
     line = await uncertain(api)
     asked = {"version": line["version"], "reason": "r"}

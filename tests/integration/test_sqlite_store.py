@@ -1,5 +1,6 @@
 """The SQLite store beyond the contract: what survives the JSON, what is refused, and what lies in the file."""
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -175,6 +176,22 @@ async def test_the_file_and_its_log_are_for_their_owner_only(public_path: Path, 
     modes = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in public_path.parent.iterdir()}
     await store.close()
     assert modes == {"clarion.db": "0o600", "clarion.db-wal": "0o600", "clarion.db-shm": "0o600"}
+
+
+async def test_a_log_that_a_killed_process_left_open_to_others_is_closed_to_them(
+    public_path: Path, tmp_path: Path, clock: ManualClock
+) -> None:
+    store = await open_store(f"sqlite:///{public_path}", clock=clock, runner=InlineRunner())
+    await store.ensure_tenant(TENANT, {})
+    left = tmp_path / "left"
+    shutil.copytree(public_path.parent, left)  # what a kill leaves: the log with the tenant in it
+    await store.close()
+    for path in left.iterdir():
+        path.chmod(0o644)
+    again = await open_store(f"sqlite:///{left}/{public_path.name}", clock=clock, runner=InlineRunner())
+    modes = {oct(stat.S_IMODE(path.stat().st_mode)) for path in left.iterdir()}
+    await again.close()
+    assert modes == {"0o600"}
 
 
 async def test_a_closed_store_leaves_one_file_with_everything_in_it(
