@@ -24,9 +24,10 @@ of requests leaves the others to the workers and to those who read."""
 BYTES_MAX: Final = 1024 * 1024
 """Of one set. Sixteen of the largest items or thousands of usual ones; nobody behind it waits long for its writing."""
 
-PATIENCE: Final = 0.1
-"""Seconds after which the next set of a key no longer waits for the one before it: twenty times what a set takes. One
-that waits for a lock, or for a store that hangs, then holds up nobody but those who are in it."""
+PATIENCE: Final = 0.03
+"""Seconds after which the next set of a key no longer waits for the one before it: more than a set of a hundred takes
+on a quiet machine. On a busy one sets then overlap, and one that waits for a lock, or for a store that hangs, holds up
+nobody but those who are in it."""
 
 K = TypeVar("K", bound=Hashable)
 I = TypeVar("I")  # noqa: E741  an item
