@@ -1,0 +1,62 @@
+"""What the documentation shows is what the program does: its commands are run, and their outputs compared."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.house import ROOT, House, until
+from tests.acceptance.shown import Reader, steps_of
+
+BIN = Path(sys.executable).parent
+
+DEMO = (
+    ("README.md", "A tour of 60 seconds"),
+    ("docs/how-to/send-from-the-shell.md", ""),
+    ("docs/how-to/write-a-notification.md", ""),
+    ("docs/tutorial/demo.md", ""),
+)
+"""Pages that are followed while one demo runs, and the section of each that is, if it is not the whole."""
+
+
+def reader(folder: Path, *, port: str = "") -> Reader:
+    """Somebody in a clone whose environment is ours."""
+    (folder / ".venv").symlink_to(BIN.parent)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
+    environment = {**kept, "PATH": f"{BIN}:{kept['PATH']}", "TMPDIR": str(folder)}
+    return Reader(folder, environment, shown_port="8025", port=port)
+
+
+def complaints(page: Path, by: Reader, *, only: str = "") -> str:
+    """Follow a page, and say where it shows something else than what happens."""
+    steps = steps_of(page, only=only)
+    assert any(step.shown for step in steps), f"nothing of {page} would be compared"
+    found = ((step.line, by.follow(step)) for step in steps)
+    return "\n".join(f"{page.name}, line {line}: {what}" for line, what in found if what is not None)
+
+
+def test_pages_about_the_demo_show_what_happens(tmp_path: Path) -> None:
+    house = House(tmp_path / "clarion-data")
+    with house.serving(command="demo") as served:
+        until(house.outbox, so=lambda sent: len(sent) == 21)  # the first day is over
+        by = reader(tmp_path, port=served.url.rpartition(":")[2])
+        found = [complaints(ROOT / page, by, only=only) for page, only in DEMO]
+    assert not any(found), "\n".join(found)
+
+
+def test_a_page_that_begins_with_nothing_shows_what_happens(tmp_path: Path) -> None:
+    found = complaints(ROOT / "docs/tutorial/first-ensure.md", reader(tmp_path))
+    assert not found, found
+
+
+@pytest.mark.parametrize(
+    "page, says",
+    [
+        ("```sh\necho 7 apples\n```\n\n```\n7 pears\n```\n", "the page shows\n7 pears\n--- it prints\n7 apples"),
+        ("```sh\nfalse\n```\n\n```sh\necho a\n```\n\n```\na\n```\n", "line 1: false\n--- it ends with 1"),
+    ],
+)
+def test_a_page_that_shows_something_else_is_found_out(page: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(page, encoding="utf-8")
+    assert says in complaints(tmp_path / "page.md", reader(tmp_path))
