@@ -278,6 +278,9 @@ def test_data_that_cannot_be_merged_is_refused_by_the_check(
     [
         ("Hi {{ name }}", {"name": "Ann\nBcc: eve@x.example"}, "email subject: it has more than one line"),
         ("{{ name }}", {"name": " "}, "email subject: nothing is left of it"),
+        ("Hi\n{{ name }}", {"name": "Ann"}, "email subject: it has more than one line"),
+        ("Hi {{ name | default: 'you' }}", {"name": "a\rb"}, "email subject: it has more than one line"),
+        ("Hi {{ name.first }}", {"name": {"first": "a\nb"}}, "email subject: it has more than one line"),
         ("{{ name }}", {"name": "\u202e"}, "email subject: nothing is left of it"),
     ],
 )
@@ -517,6 +520,8 @@ def test_a_line_break_in_a_subject_is_refused(line_break: str) -> None:
     bundle = mail_bundle(MJML, subject="Hi {{ name }}")
     with pytest.raises(RenderFailed, match="email subject: it has more than one line"):
         open_renderer().render(bundle, Channel.EMAIL, {"name": f"Ann{line_break}Bcc: eve@x.example"})
+    with pytest.raises(InvalidInput, match="email subject: it has more than one line"):
+        open_renderer().check(bundle, {"name": f"Ann{line_break}Bcc: eve@x.example"}, briefly=True)
 
 
 @pytest.mark.parametrize(

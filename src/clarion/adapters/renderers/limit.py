@@ -8,6 +8,7 @@ retry.
 Reads and writes nothing. Where the limits are applied: `language` and `filters`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -109,6 +110,11 @@ def check_data(data: Mapping[str, object]) -> int:
     return size
 
 
+def has_line_break(data: Mapping[str, object]) -> bool:
+    """Tell whether any text in the data has more than one line; names of fields count too."""
+    return any(type(item) is str and _BREAK.search(item) is not None for item in _walk(dict(data)))
+
+
 def _walk(value: object) -> Iterator[object]:
     """Give a value and all in it; a list is opened only when the next item is asked for."""
     waiting: list[object] = [value]
@@ -121,5 +127,8 @@ def _walk(value: object) -> Iterator[object]:
             waiting.extend(item)
             waiting.extend(item.values())
 
+
+_BREAK: Final = re.compile(r"[\n-\r\x1c-\x1e\x85\u2028\u2029]")
+"""Whatever `str.splitlines` splits at."""
 
 _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})

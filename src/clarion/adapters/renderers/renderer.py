@@ -18,7 +18,7 @@ from liquid.exceptions import LiquidError, ResourceLimitError, UndefinedError
 from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.language import HTML, TEXT, merge, parse
-from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data
+from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data, has_line_break
 from clarion.adapters.renderers.links import SCHEMES, has_wrong_link, written_links
 from clarion.adapters.renderers.markup import compile_mjml
 from clarion.adapters.renderers.variables import Needs, has, needs_of
@@ -42,8 +42,8 @@ PARSED_MAX: Final = 256
 CERTAIN_MAX: Final = 10_000
 """Characters that a plain part can write at most for its merge not to be tried: far below every limit."""
 
-SMALL_MAX: Final = 400
-"""Braces in the sources of a bundle that is parsed at once: some two hundred variables and tags, a few milliseconds."""
+SMALL_MAX: Final = 120
+"""Braces in the sources of a bundle that is parsed at once: some eighty variables and tags, two milliseconds."""
 
 _ONE_LINE: Final = frozenset({"subject", "title"})
 """Parts that become a header or a heading: a line break in one is an attack or a mistake (X-16)."""
@@ -60,13 +60,14 @@ class _Part(msgspec.Struct, frozen=True):
     tree: BoundTemplate
     needs: Needs
     written_links: frozenset[str] | None
+    is_one_line: bool
 
-    def is_certain(self, name: str, size: int) -> bool:
-        """Tell without a merge that none can fail with complete data of a size."""
+    def is_certain(self, name: str, size: int, *, has_break: bool) -> bool:
+        """Tell without a merge that none can fail with complete data of a size, and with a line break in it or none."""
         return (
             self.needs.plain
             and self.written_links is None
-            and name not in _ONE_LINE
+            and (name not in _ONE_LINE or (self.is_one_line and not has_break))
             and (self.needs.has_text or name not in _NOT_EMPTY)
             and self.needs.outputs * size <= CERTAIN_MAX
         )
@@ -116,13 +117,13 @@ class LiquidRenderer:
             raise _unmergeable(str(error.message), hint="send less and plainer data") from None
         if briefly and not self._is_parsed_soon(bundle):
             return False
-        absent = _absent(bundle, data)
+        absent, has_break = _absent(bundle, data), has_line_break(data)
         failures: list[RenderFailed] = []
         budget = Budget(LOOK_STEPS_MAX)
         for channel in bundle.definition.channels:
             budget = budget if briefly else Budget()  # in the end each channel has its own, as in `render`
             for name, part in self._parts(bundle, channel).items():
-                if part.is_certain(name, size):
+                if part.is_certain(name, size, has_break=has_break):
                     continue
                 try:
                     _checked(channel, name, _merge(part, data, channel, name, budget=budget))
@@ -251,7 +252,8 @@ def _parse(name: str, source: str, *, file: str) -> BoundTemplate:
 def _part(name: str, source: str) -> _Part:
     """Parse a part of a bundle, and note what there is to know about it."""
     tree = _parse(name, source, file=name)
-    return _Part(tree, needs_of(tree), written_links(source) if name == "html" else None)
+    links = written_links(source) if name == "html" else None
+    return _Part(tree, needs_of(tree), links, is_one_line=len(source.strip().splitlines()) == 1)
 
 
 def _absent(bundle: Bundle, data: Mapping[str, object]) -> set[str]:
