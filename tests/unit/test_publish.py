@@ -6,13 +6,16 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarion.adapters.renderers import open_renderer
 from clarion.catalog.publish import Publisher
 from clarion.cli.session import unknown_type
-from clarion.errors import InvalidInput
+from clarion.errors import AuditBroken, InvalidInput
+from clarion.operations.support import Support
 from clarion.operations.types import Types
+from clarion.ports.insights import PAGE_MAX
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 
@@ -206,3 +209,14 @@ async def test_a_link_to_the_folder_itself_is_followed_since_a_person_named_it(
 def linked(folder: Path) -> Path:
     (folder.parent / "link").symlink_to(folder)
     return folder.parent / "link"
+
+
+async def test_a_log_of_several_pages_is_verified_to_its_end(store: SqliteInMemory) -> None:
+    for number in range(PAGE_MAX + 2):
+        await store.set_type_enabled("school", "welcome", enabled=bool(number % 2), actor="sam")
+    support, (last,) = Support(store, wake=lambda _: None), await store.list_newest_audit("school", limit=1)
+    assert await support.verify_audit("school") == (PAGE_MAX + 2, last.hash)
+    await store.overwrite("school", msgspec.structs.replace(last, actor="kim"))
+    with pytest.raises(AuditBroken, match=f"at entry {PAGE_MAX + 2}, "):
+        await support.verify_audit("school")
+    assert await support.verify_audit("office") == (0, None)
