@@ -100,6 +100,21 @@ async def test_every_skip_has_its_own_reason_once(api: ApiHarness) -> None:
     assert shown["result"] == "partly"
 
 
+@pytest.mark.parametrize("role, mail", [(Role.VIEWER, MASKED_MAIL), (Role.SENDER, MASKED_MAIL), (Role.ADMIN, MAIL)])
+async def test_a_list_names_a_single_recipient_and_counts_several(api: ApiHarness, role: Role, mail: str) -> None:
+    """Masked by role as everywhere; what is not decided yet has neither."""
+    for to in (MAIL, wire.Recipient(user="1"), wire.Recipient(group=STAFF)):
+        await api.line.send(to=to)
+        await api.line.drain()
+        api.clock.advance(timedelta(seconds=1))
+    await api.line.send()
+    async with api.client(role) as client:
+        listed = (await client.get("/v1/notifications")).json()["items"]
+        history = (await client.get(f"/v1/entities/address:{MAIL}/notifications")).json()["items"]
+    assert [(one["recipients"], one["recipient"]) for one in listed] == [(0, None), (2, None), (1, "user:1"), (1, mail)]
+    assert [one["recipient"] for one in history] == [None, mail]
+
+
 async def test_a_message_names_its_own_recipient_only(api: ApiHarness) -> None:
     sent = await api.line.send(to=MAIL, also=(wire.Recipient(address="kim@example.com"),))
     await api.line.drain()

@@ -86,7 +86,13 @@ TIMELINE: Final = wire.Timeline(
 NOTIFICATIONS: Final = wire.NotificationPage(
     items=(
         wire.NotificationLine(
-            job_id=_JOB, type="invoice-due", result=Result.SENT, status=NotificationStatus.DONE, accepted_at=_AT
+            job_id=_JOB,
+            type="invoice-due",
+            recipients=1,
+            recipient="user:parent-17",
+            result=Result.SENT,
+            status=NotificationStatus.DONE,
+            accepted_at=_AT,
         ),
     ),
     next_cursor=None,

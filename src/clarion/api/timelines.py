@@ -52,8 +52,8 @@ async def list_notifications(request: AnyRequest, context: InjectedContext) -> w
     One request looks at the 2,000 newest at most. Where `type` or `result` lets few of them through, a page may have
     fewer items than asked for, or none, and go on all the same: until `next_cursor` is null.
     """
-    query = read_query(request, wire.NotificationQuery)
-    return await context.operations.notifications.list(caller_of(request).tenant_id, query)
+    query, caller = read_query(request, wire.NotificationQuery), caller_of(request)
+    return await context.operations.notifications.list(caller.tenant_id, query, whole=caller.may(Grant.REVEAL))
 
 
 @get(
@@ -72,8 +72,10 @@ async def list_history(entity: FromPath[str], request: AnyRequest, context: Inje
     is at `user:ID`, `employee:GUID`, `group:GUID` or `address:ADDRESS`; `push:` and `chat:` go before an address whose
     form does not tell its channel. An entity that nothing was ever sent about has an empty history.
     """
-    query = read_query(request, wire.PageQuery)
-    return await context.operations.notifications.history(caller_of(request).tenant_id, read_about(entity), query)
+    query, caller = read_query(request, wire.PageQuery), caller_of(request)
+    return await context.operations.notifications.history(
+        caller.tenant_id, read_about(entity), query, whole=caller.may(Grant.REVEAL)
+    )
 
 
 def read_about(entity: str) -> UUID | wire.Recipient:

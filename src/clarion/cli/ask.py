@@ -85,7 +85,9 @@ def list_notifications(
         cursor=after or None,
     )
     page = in_session(
-        lambda session: session.operations.notifications.list(session.tenant_id, query), store=store, tenant=tenant
+        lambda session: session.operations.notifications.list(session.tenant_id, query, whole=True),
+        store=store,
+        tenant=tenant,
     )
     if as_json:
         print_json(page)
@@ -120,7 +122,7 @@ def history(
     async def work(session: Session) -> wire.NotificationPage:
         try:
             about = _entity_guid(entity) or read_recipient(entity)
-            return await session.operations.notifications.history(session.tenant_id, about, query)
+            return await session.operations.notifications.history(session.tenant_id, about, query, whole=True)
         except InvalidInput as error:
             if error.field == "cursor":
                 raise
@@ -140,11 +142,16 @@ def history(
 def _print_notifications(page: wire.NotificationPage, *, empty: str) -> None:
     """Print a page of notifications, and how to get the next one."""
     print_table(
-        ("time", "type", "result", "job"),
-        [(moment(job.accepted_at), job.type, job.result, job.job_id) for job in page.items],
+        ("time", "type", "to", "result", "job"),
+        [(moment(job.accepted_at), job.type, _to(job), job.result, job.job_id) for job in page.items],
         empty=empty,
     )
     say_more(page.next_cursor)
+
+
+def _to(job: wire.NotificationLine) -> str:
+    """Name a single recipient, or count several."""
+    return job.recipient or (f"{job.recipients} recipients" if job.recipients else "")
 
 
 def _entity_guid(text: str) -> UUID | None:

@@ -6,26 +6,41 @@ early says how far back it looked and has the cursor to go on. A time is no such
 ends, by the key.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from clarion.client import wire
 from clarion.domain.key import reverse_ticks
-from clarion.domain.result import overall
+from clarion.domain.result import Result, Standing, overall
+from clarion.domain.seal import TenantKeys
 from clarion.operations import page
+from clarion.operations.whom import find_names
 from clarion.ports.insights import PAGE_MAX, InsightStore, JobLine
 
 LOOKED_MAX: Final = 2000
 """Jobs that one request looks at for a filter: some 100 ms of a store that is asked for nothing else."""
 
 
-async def lines_of(store: InsightStore, tenant_id: str, jobs: Sequence[JobLine]) -> tuple[wire.NotificationLine, ...]:
-    """Give jobs as lines of a list, with what came of each."""
-    standings = await store.find_standings(tenant_id, [job.guid for job in jobs])
+async def lines_of(
+    store: InsightStore,
+    keys: TenantKeys,
+    jobs: Sequence[JobLine],
+    *,
+    standings: Mapping[UUID, Standing] | None = None,
+    whole: bool,
+) -> tuple[wire.NotificationLine, ...]:
+    """Give jobs as lines of a list, with what came of each and whom a single one is for."""
+    if standings is None:
+        standings = await store.find_standings(keys.tenant_id, [job.guid for job in jobs])
+    names = await find_names(store, keys, {job.guid: job.recipient for job in jobs}, whole=whole)
     return tuple(
         wire.NotificationLine(
             job_id=job.guid,
             type=job.event_type,
+            recipients=standings[job.guid].recipients,
+            recipient=names.get(job.guid),
             result=overall(standings[job.guid]),
             status=standings[job.guid].work,
             accepted_at=job.source_at,
@@ -35,36 +50,46 @@ async def lines_of(store: InsightStore, tenant_id: str, jobs: Sequence[JobLine])
     )
 
 
-async def latest(store: InsightStore, tenant_id: str, query: wire.NotificationQuery) -> wire.NotificationPage:
+async def latest(
+    store: InsightStore, keys: TenantKeys, query: wire.NotificationQuery, *, whole: bool
+) -> wire.NotificationPage:
     """List a tenant's notifications, the newest first, those that the filters let through."""
     filters = {"type": query.type, "result": query.result, "since": query.since_at, "until": query.until_at}
     name = " ".join(["notifications", *(f"{key}={value}" for key, value in filters.items() if value is not None)])
     after = page.read(name, query.cursor, start="")
     if query.until_at is not None:
         after = max(after, reverse_ticks(query.until_at))
-    is_searched = query.type is not None or query.result is not None
-    size = PAGE_MAX if is_searched else query.limit + 1
-    found: list[tuple[str, wire.NotificationLine]] = []
-    looked = 0
+    size = PAGE_MAX if query.type is not None or query.result is not None else query.limit + 1
+    found: list[JobLine] = []
+    standings: dict[UUID, Standing] = {}
+    looked, searched_to_at = 0, None
     while True:
-        jobs = await store.list_latest_jobs(tenant_id, after=after, limit=size)
-        asked_for = {job.guid: job.row_key for job in jobs if _is_asked_for(job, query)}
-        lines = await lines_of(store, tenant_id, [job for job in jobs if job.guid in asked_for])
-        found += [(asked_for[line.job_id], line) for line in lines if query.result in (None, line.result)]
-        shown, following = page.cut(name, found, query.limit, lambda one: one[0])
-        items = tuple(line for _, line in shown)
-        is_end = len(jobs) < size or (query.since_at is not None and jobs[-1].source_at < query.since_at)
-        if following is not None or is_end:
-            return wire.NotificationPage(items=items, next_cursor=following)
+        jobs = await store.list_latest_jobs(keys.tenant_id, after=after, limit=size)
+        asked_for = [job for job in jobs if _is_asked_for(job, query)]
+        standings |= await store.find_standings(keys.tenant_id, [job.guid for job in asked_for])
+        found += [job for job in asked_for if query.result in (None, _result(standings.get(job.guid)))]
+        shown, following = page.cut(name, found, query.limit, lambda job: job.row_key)
+        if following is not None or len(jobs) < size or _is_before(jobs[-1], query.since_at):
+            break
         after, looked = jobs[-1].row_key, looked + len(jobs)
         if looked >= LOOKED_MAX:
-            following = page.write(name, after)
-            return wire.NotificationPage(items=items, next_cursor=following, searched_to_at=jobs[-1].source_at)
+            following, searched_to_at = page.write(name, after), jobs[-1].source_at
+            break
+    items = await lines_of(store, keys, shown, standings=standings, whole=whole)
+    return wire.NotificationPage(items=items, next_cursor=following, searched_to_at=searched_to_at)
+
+
+def _result(standing: Standing | None) -> Result | None:
+    return None if standing is None else overall(standing)
+
+
+def _is_before(job: JobLine, at: datetime | None) -> bool:
+    return at is not None and job.source_at < at
 
 
 def _is_asked_for(job: JobLine, query: wire.NotificationQuery) -> bool:
     return (
         query.type in (None, job.event_type)
-        and (query.since_at is None or query.since_at <= job.source_at)
+        and not _is_before(job, query.since_at)
         and (query.until_at is None or job.source_at < query.until_at)
     )

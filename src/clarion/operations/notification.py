@@ -114,7 +114,7 @@ class Notifications:
         return wire.RetriedNotification(job_id=job_id)
 
     async def history(
-        self, tenant_id: str, about: UUID | wire.Recipient, query: wire.PageQuery
+        self, tenant_id: str, about: UUID | wire.Recipient, query: wire.PageQuery, *, whole: bool
     ) -> wire.NotificationPage:
         """List every notification about an entity or, where it names none, to a recipient; the newest first."""
         place = event_job_pk(entity_guid=about) if isinstance(about, UUID) else await self._place(tenant_id, about)
@@ -123,11 +123,12 @@ class Notifications:
             tenant_id, place, after=page.read(name, query.cursor, start=""), limit=query.limit + 1
         )
         jobs, following = page.cut(name, found, query.limit, lambda job: job.row_key)
-        return wire.NotificationPage(items=await lines_of(self._store, tenant_id, jobs), next_cursor=following)
+        items = await lines_of(self._store, await self._keyring.get(tenant_id), jobs, whole=whole)
+        return wire.NotificationPage(items=items, next_cursor=following)
 
-    async def list(self, tenant_id: str, query: wire.NotificationQuery) -> wire.NotificationPage:
+    async def list(self, tenant_id: str, query: wire.NotificationQuery, *, whole: bool) -> wire.NotificationPage:
         """List a tenant's notifications, the newest first, all of them or those that a filter lets through."""
-        return await latest(self._store, tenant_id, query)
+        return await latest(self._store, await self._keyring.get(tenant_id), query, whole=whole)
 
     async def _find(self, tenant_id: str, named: UUID) -> tuple[JobTimeline | None, UUID | None]:
         """Return what is stored about a notification and, if one of its messages was named, that message's id."""

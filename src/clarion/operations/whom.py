@@ -65,6 +65,25 @@ async def find_whom(
     )
 
 
+async def find_names(
+    store: InsightStore, keys: TenantKeys, sets: Mapping[UUID, str | None], *, whole: bool
+) -> dict[UUID, str]:
+    """Name the single recipients of some jobs, by the jobs' guids; those who cannot be read are left out."""
+    frozen: dict[UUID, FrozenRecipient] = {}
+    for guid, text in sets.items():
+        try:
+            found = recipient.decode(text or "[]")
+        except msgspec.DecodeError:
+            continue
+        if found:
+            frozen[guid] = found[0]
+    bare = [one for one in frozen.values() if one.domain is IdentityDomain.ADDRESS]
+    wanted = {decision.address_id for one in bare for decision in one.decisions if decision.address_id is not None}
+    versions = await store.find_addresses(keys.tenant_id, wanted)
+    destinations = {version.id or 0: _opened(version, keys, whole=whole) for version in versions}
+    return {guid: _name(one, destinations) for guid, one in frozen.items()}
+
+
 def _line(message_id: UUID, one: FrozenRecipient, destinations: Mapping[int, str]) -> wire.RecipientLine:
     skipped = tuple(
         wire.Skipped(channel=decision.channel, reason=decision.skipped)

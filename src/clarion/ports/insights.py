@@ -22,13 +22,14 @@ WORKERS_MAX: Final = 500
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One notification in a list."""
+    """One notification in a list; `recipient` is the frozen set of one that has a single recipient."""
 
     guid: UUID
     row_key: str
     event_type: str
     source_at: datetime
     created_at: datetime
+    recipient: str | None = None
 
 
 class UncertainLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,9 @@ LIMIT 1;
 
 -- name: list_jobs
 -- Pages by the index of an entity's history, in the order of bytes, which makes direct jobs newest first.
-SELECT j.guid, j.row_key, j.event_type, j.source_at, j.created_at
+SELECT
+  j.guid, j.row_key, j.event_type, j.source_at, j.created_at,
+  CASE WHEN j.message_id IS NOT NULL THEN j.recipients END AS recipient
 FROM notification_job AS j
 WHERE j.tenant_id = :tenant_id AND j.partition_key = :partition_key AND j.row_key COLLATE "C" > :after
 ORDER BY j.row_key COLLATE "C"
@@ -27,7 +29,9 @@ LIMIT :limit;
 -- name: list_latest_jobs
 -- Pages by the unique key of a tenant's jobs, in the order of that index: the row key of a direct job begins with its
 -- time, counted down, so that the newest come first. It needs no index of its own, which every accept would pay for.
-SELECT j.guid, j.row_key, j.event_type, j.source_at, j.created_at
+SELECT
+  j.guid, j.row_key, j.event_type, j.source_at, j.created_at,
+  CASE WHEN j.message_id IS NOT NULL THEN j.recipients END AS recipient
 FROM notification_job AS j
 WHERE j.tenant_id = :tenant_id AND j.row_key > :after
 ORDER BY j.row_key
