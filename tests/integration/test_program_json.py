@@ -76,7 +76,7 @@ BODIES: dict[str, Any] = {
 }
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
-    *("clock show", "clock set"),
+    *("clock show", "clock set", "audit verify"),
     *("keys create", "keys list", "keys revoke"),
     *("types enable", "types disable"),  # the API answers them without a body
 }
