@@ -194,7 +194,7 @@ async def test_a_repeat_is_answered_though_the_type_has_a_less_urgent_lane_by_no
         (
             "due {{ at | date: '%Y' }}",
             {"at": "soon"},
-            "data: it cannot be merged: sms text: the merge failed near 'date'",
+            "data: it cannot be merged: sms text: date takes an ISO 8601 date",
         ),
         (
             "{% for i in (1..9999) %}{{ s }}{% endfor %}",

@@ -237,7 +237,7 @@ def test_missing_looks_at_every_channel() -> None:
 def test_missing_leaves_other_failures_to_the_merge() -> None:
     bundle = bundle_of("{% if a %}{{ a | date: '%Y' }}{% endif %}x")
     assert open_renderer().missing(bundle, {"a": "soon"}) == ()
-    with pytest.raises(RenderFailed, match=r"sms text: the merge failed near 'date' \(FilterArgumentError\)"):
+    with pytest.raises(RenderFailed, match=r"sms text: date takes an ISO 8601 date or time, or seconds"):
         open_renderer().render(bundle, Channel.SMS, {"a": "soon"})
 
 
@@ -256,9 +256,13 @@ def door(template: str, data: Mapping[str, object], *, subject: str = "Hello") -
         (
             "{{ at | date: '%Y' }}",
             {"at": "soon"},
-            r"data: it cannot be merged: email html: the merge failed near 'date'",
+            r"data: it cannot be merged: email html: date takes an ISO 8601 date or time",
         ),
-        ("{% if at %}{{ at | date: '%Y' }}{% endif %}", {"at": "soon"}, r"email html: the merge failed near 'date'"),
+        (
+            "{% if at %}{{ at | date: '%Y' }}{% endif %}",
+            {"at": "soon"},
+            r"email html: date takes an ISO 8601 date or time",
+        ),
         ("{{ l | sort: 'x' }}", {"l": [1, "a"]}, r"email html: the merge failed"),
         ("{% if a %}{{ b }}{% endif %}", {"a": 1}, r"data: the notification type 'a' needs b: add what is missing"),
         ("{{ a }}", {}, r"needs a: add"),
@@ -354,9 +358,11 @@ def test_a_link_from_the_data_leads_by_https_mailto_or_tel_or_nowhere(link: str)
         '{% capture c %}{{ link }}{% endcapture %}<a href="{% if link %}{{ c }}{% endif %}">more</a>',
         '<a href="{{ link | slice: 0, 4 }}{{ link | slice: 4, 100 }}">more</a>',
     ):
-        with pytest.raises(RenderFailed, match="a link from the data begins with none of https:, mailto:, tel:"):
+        with pytest.raises(
+            RenderFailed, match="a link that comes from the data is neither https: nor mailto: nor tel:"
+        ):
             mail(template, {"link": link})
-        with pytest.raises(InvalidInput, match="a link from the data begins with none of"):
+        with pytest.raises(InvalidInput, match="a link that comes from the data"):
             door(template, {"link": link})
 
 
@@ -383,7 +389,7 @@ def test_a_link_that_its_author_wrote_is_left_to_its_author(template: str) -> No
     data = {"x": "javascript:1", "link": "https://example.com"}
     assert mail(template, data).html
     assert mail(template + BUTTON, data).html
-    with pytest.raises(RenderFailed, match="a link from the data"):
+    with pytest.raises(RenderFailed, match="a link that comes from the data"):
         mail(template + BUTTON, data | {"link": "javascript:1"})
 
 
@@ -398,7 +404,7 @@ def test_a_button_of_mjml_has_its_link_judged() -> None:
     button = MJML.replace("<mj-text>{}</mj-text>", '<mj-button href="{{ link }}">Go</mj-button>')
     renderer, bundle = open_renderer(), mail_bundle(button)
     assert 'href="https://a.example"' in repr(renderer.render(bundle, Channel.EMAIL, {"link": "https://a.example"}))
-    with pytest.raises(RenderFailed, match="a link from the data"):
+    with pytest.raises(RenderFailed, match="a link that comes from the data"):
         renderer.render(bundle, Channel.EMAIL, {"link": "data:text/html,x"})
 
 
@@ -488,7 +494,7 @@ def test_a_title_is_a_template_of_its_own() -> None:
 def test_a_sample_that_cannot_be_merged_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"sample: the sample has no b, which the templates need"):
         bundle_of("{{ a }}{{ b }}", sample={"a": 1})
-    with pytest.raises(InvalidInput, match=r"sms.liquid: with the sample, sms text: the merge failed near 'date'"):
+    with pytest.raises(InvalidInput, match=r"sms.liquid: with the sample, sms text: date takes an ISO 8601"):
         bundle_of("{{ a | date: '%Y' }}", sample={"a": "soon"})
 
 

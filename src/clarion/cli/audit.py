@@ -50,9 +50,10 @@ def list_entries(
 
 @audit.command()
 def verify(tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
-    """Compute the whole chain again, and say if an entry was changed, removed or put in.
+    """Find out whether an entry was changed, removed or put in.
 
-    Entries that were removed from the end leave no gap: compare the last number and hash with those of an earlier run.
+    It computes the chain of hashes again. Entries that were removed from the end leave no gap: compare the last number
+    and hash with those of an earlier run.
     """
 
     async def work(session: Session) -> tuple[int, str | None]:

@@ -45,6 +45,10 @@ _SUM_WEIGHT: Final = 8
 """How many times the others' steps `sum` is charged: it makes a decimal of every element."""
 
 
+class DateRefused(FilterArgumentError):
+    """A value that is no date, or a form that there is not; the text is ours and repeats no data."""
+
+
 class Charged(Protocol):
     """What a merge counts its work with."""
 
@@ -124,7 +128,7 @@ def date(value: object, form: object = "%Y-%m-%d") -> str:
     def written(found: re.Match[str]) -> str:
         directive = _DIRECTIVES.get(found[2])
         if directive is None:
-            raise FilterArgumentError(
+            raise DateRefused(
                 f"date knows {', '.join(f'%{name}' for name in _DIRECTIVES)} and the same with a hyphen", token=None
             )
         text = directive(at)
@@ -142,7 +146,7 @@ def _instant(value: object) -> datetime:
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
         pass
-    raise FilterArgumentError("date takes an ISO 8601 date or time, or seconds since 1970", token=None)
+    raise DateRefused("date takes an ISO 8601 date or time, or seconds since 1970", token=None)
 
 
 def known_filters() -> Sequence[str]:

@@ -17,9 +17,10 @@ import msgspec
 from liquid.exceptions import LiquidError, ResourceLimitError, UndefinedError
 from liquid.template import BoundTemplate
 
+from clarion.adapters.renderers.filters import DateRefused
 from clarion.adapters.renderers.language import HTML, TEXT, merge, parse
 from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data, has_line_break
-from clarion.adapters.renderers.links import SCHEMES, has_wrong_link, written_links
+from clarion.adapters.renderers.links import has_wrong_link, written_links
 from clarion.adapters.renderers.markup import compile_mjml
 from clarion.adapters.renderers.variables import Needs, has, needs_of
 from clarion.domain.content import (
@@ -276,17 +277,17 @@ def _merge(part: _Part, data: Mapping[str, object], channel: Channel, name: str,
             f"{channel} {name}: {error.message}", part=name, hint="simplify the template or send less data"
         ) from None
     except MERGE_ERRORS as error:
-        # The error's own text may quote the data; the piece of the template does not.
+        # The library's own text may quote the data; the piece of the template does not.
         token = error.token if isinstance(error, LiquidError) else None
-        near = f" near {token.value[:60]!r}" if token else ""
+        why = f"the merge failed near {token.value[:60]!r}" if token else "the merge failed"
         raise RenderFailed(
-            f"{channel} {name}: the merge failed{near} ({type(error).__name__})",
+            f"{channel} {name}: {error.message if isinstance(error, DateRefused) else why}",
             part=name,
             hint="check that the data has the right types",
         ) from None
     if part.written_links is not None and has_wrong_link(text, part.written_links):
         raise RenderFailed(
-            f"{channel} {name}: a link from the data begins with none of {', '.join(SCHEMES)}",
+            f"{channel} {name}: a link that comes from the data is neither https: nor mailto: nor tel:",
             part=name,
             hint="give whole addresses, such as https://example.com; any other scheme has to stand in the template",
         )
