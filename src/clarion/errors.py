@@ -11,6 +11,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
                 InvalidAddress
                 UnknownVersion
             Forbidden
+            QuotaExceeded
             Conflict
             Gone
             RenderFailed
@@ -43,6 +44,7 @@ This module reads and writes nothing. The mappings to HTTP statuses and to exit 
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, ClassVar
 
 
@@ -116,6 +118,17 @@ class Forbidden(CallerError):
     """Whoever asks may not do this, or not in this way."""
 
     code = "forbidden"
+
+
+class QuotaExceeded(CallerError):
+    """A quota of the key or of its tenant has too little left today; `retry_after` says when it opens again."""
+
+    code = "quota-exceeded"
+
+    def __init__(self, message: str, *, hint: str, retry_after: timedelta) -> None:
+        """Say for how long there is no point in asking again."""
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
 
 
 class Conflict(CallerError):

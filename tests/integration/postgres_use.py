@@ -19,11 +19,12 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
+from clarion.domain.quota import Amount, Limits
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportStatus
 from clarion.domain.worker import Heartbeat
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import ApiKey, Role
+from clarion.ports.catalog import ApiKey, Role, Used
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from tests.integration.watched_connection import Connection
@@ -76,6 +77,8 @@ INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by)
 SELECT 'acme', 'type-' || n, false, 'sam' FROM generate_series(1, 2000) AS n;
 INSERT INTO api_key (key_id, tenant_id, secret_hash, actor, role)
 SELECT 'key-id-' || n, 'other-' || n, 'h1:x', 'sam', 'viewer' FROM generate_series(1, 2000) AS n;
+INSERT INTO usage_count (tenant_id, key_id, day)
+SELECT 'other-' || n, 'key-id-' || n, '2026-01-01' FROM generate_series(1, 2000) AS n;
 INSERT INTO audit_log (tenant_id, seq, actor, act, subject, previous_hash, hash)
 SELECT 'other-1', n, 'sam', 'a', 's', '', 'h' FROM generate_series(1, 2000) AS n;
 """
@@ -285,6 +288,10 @@ async def use_catalog(store: PostgresStore) -> None:
     assert await store.find_api_key(key.key_id)
     assert await store.list_api_keys(TENANT)
     await store.revoke_api_key(TENANT, key.key_id, actor="sam")
+    await store.set_quota(TENANT, key.key_id, Limits(requests=1), actor="sam")
+    await store.set_quota(TENANT, key.key_id, Limits(), actor="sam")
+    assert await store.count_usage([Used(tenant_id=TENANT, key_id=key.key_id, amount=Amount(requests=1))])
+    assert await store.list_usage(TENANT)
     (case, *_) = await store.list_support_cases(TENANT, status=SupportStatus.OPEN)
     assert await store.resolve_support_case(TENANT, case.case_id, actor="sam", resolution="mended")
     assert await store.list_audit(TENANT)

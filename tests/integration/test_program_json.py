@@ -77,7 +77,7 @@ BODIES: dict[str, Any] = {
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
     *("clock show", "clock set", "audit verify"),
-    *("keys create", "keys list", "keys revoke"),
+    *("keys create", "keys list", "keys revoke", "quota list", "quota set"),
     *("types enable", "types disable"),  # the API answers them without a body
 }
 

@@ -60,6 +60,7 @@ def test_codes_do_not_change() -> None:
         "invalid-address",
         "unknown-version",
         "forbidden",
+        "quota-exceeded",
         "conflict",
         "gone",
         "render-failed",

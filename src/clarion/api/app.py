@@ -5,7 +5,7 @@ A process that only works has `create_watch`.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -25,7 +25,7 @@ from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
 from clarion.api.reading import BODY_BYTES_MAX, AnyRequest, check_target
 from clarion.bootstrap import Platform
-from clarion.errors import Bug, CallerError, ClarionError
+from clarion.errors import Bug, CallerError, ClarionError, OperatorError
 from clarion.operations import Wake
 from clarion.sandbox.provider import open_outbox, sandbox_url
 
@@ -105,12 +105,15 @@ def create_app(
     @asynccontextmanager
     async def running(_app: Litestar) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(context.pulse.run())
+            beside = [tasks.create_task(context.pulse.run()), tasks.create_task(context.meter.run())]
             context.open_outbox = None if url is None else open_outbox(url)
             try:
                 yield
             finally:
-                watching.cancel()
+                for task in beside:
+                    task.cancel()
+                with suppress(OperatorError):
+                    await context.meter.tell()
                 if context.open_outbox is not None:
                     await context.open_outbox.close()
 
@@ -133,7 +136,7 @@ def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: 
     answering = _answering(context, [path for route in routes for path in sorted(route.paths)])
     app = Litestar(
         routes,
-        guards=[Authentication(context.access), check_target],
+        guards=[Authentication(context.access, context.meter), check_target],
         dependencies={"context": Provide(lambda: context, sync_to_thread=False)},
         exception_handlers={Exception: answering, HTTPException: answering},
         request_max_body_size=BODY_BYTES_MAX,

@@ -12,6 +12,7 @@ from litestar.handlers import BaseRouteHandler
 from clarion.api.contract import CONTRACT, Contract
 from clarion.api.problem import Refusal
 from clarion.catalog.access import GRANTS, Access, Caller
+from clarion.catalog.quota import Meter
 from clarion.dispatch.request import Trace
 from clarion.errors import BrokenInvariant, Forbidden
 from clarion.ports.catalog import Role
@@ -31,9 +32,10 @@ Connection = ASGIConnection[Any, Any, Any, Any]  # the framework's user, session
 class Authentication:
     """Lets a request through to its route, or refuses it before its body is read."""
 
-    def __init__(self, access: Access) -> None:
-        """Check the keys of requests with `access`."""
+    def __init__(self, access: Access, meter: Meter) -> None:
+        """Check the keys of requests with `access`, and count the requests of each with `meter`."""
         self._access = access
+        self._meter = meter
 
     async def __call__(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """Find out who asks, and refuse who may not."""
@@ -52,6 +54,7 @@ class Authentication:
                 "send a valid API key as `Authorization: Bearer clarion_…`; `clarion keys create` makes one",
                 headers=_CHALLENGE,
             )
+        await self._meter.count_request(caller.tenant_id, caller.key_id)
         if not caller.may(contract.grant):
             roles = " or ".join(role for role in Role if contract.grant in GRANTS[role])
             raise Forbidden(

@@ -12,6 +12,7 @@ from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
 from clarion.bootstrap import Platform
 from clarion.catalog.access import Access
+from clarion.catalog.quota import Meter
 from clarion.errors import BrokenInvariant
 from clarion.operations import Operations, Wake
 from clarion.sandbox.provider import Outbox
@@ -42,6 +43,7 @@ class ApiContext:
         self.open_paths = open_paths
         self.pulse = pulse or Pulse(platform.store, clock=platform.clock)
         self.access = Access(platform.store, clock=platform.clock)
+        self.meter = Meter(platform.store, clock=platform.clock)
         self.operations = Operations(platform, wake=wake)
         self.open_outbox: Outbox | None = None
 

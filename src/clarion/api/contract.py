@@ -58,7 +58,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
             HTTPStatus.SERVICE_UNAVAILABLE,
         }
         if self.grant is not None:
-            found |= {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+            found |= {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
         if self.body is not None or self.foreign_body:
             found |= {
                 HTTPStatus.REQUEST_TIMEOUT,

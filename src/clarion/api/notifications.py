@@ -45,14 +45,20 @@ async def send_notification(request: AnyRequest, context: InjectedContext) -> Re
     caller = caller_of(request)
     key = read_idempotency_key(request)
     body = await read_body(request, wire.SendRequest)
-    answer = await context.operations.notifications.send(
-        caller.tenant_id,
-        body,
-        key=key,
-        actor=caller.actor,
-        trace=trace_of(request),
-        may_raise=caller.may(Grant.RAISE),
-    )
+    sends, used = context.operations.notifications, (caller.tenant_id, caller.key_id)
+    shortage = context.meter.find_shortage(*used, recipients=len(body.to))
+    if shortage is not None and not await sends.is_known(caller.tenant_id, key):
+        raise shortage  # a repeat is answered as before, and uses nothing
+    with context.meter.accepting(*used, recipients=len(body.to)) as counted:
+        answer = await sends.send(
+            caller.tenant_id,
+            body,
+            key=key,
+            actor=caller.actor,
+            trace=trace_of(request),
+            may_raise=caller.may(Grant.RAISE),
+        )
+        counted.append(not answer.repeated)
     return Response(answer, headers={"location": f"{PATH}/{answer.job_id}"})
 
 

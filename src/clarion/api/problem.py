@@ -4,6 +4,7 @@ A caller is told what to do. What the installation or the program is at fault fo
 correlation id under which the logs have the rest: internal texts are not sent to callers.
 """
 
+import math
 import re
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -39,6 +40,7 @@ KINDS: Final[dict[type[ClarionError], Kind]] = {
     errors.InvalidInput: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="A value cannot be accepted"),
     errors.RenderFailed: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="The message cannot be rendered"),
     errors.Forbidden: Kind(status=HTTPStatus.FORBIDDEN, title=HTTPStatus.FORBIDDEN.phrase),
+    errors.QuotaExceeded: Kind(status=HTTPStatus.TOO_MANY_REQUESTS, title="A quota is used up"),
     errors.Conflict: Kind(status=HTTPStatus.CONFLICT, title="It contradicts what is stored"),
     errors.Gone: Kind(status=HTTPStatus.GONE, title="The key was used up"),
     errors.SignatureRefused: Kind(status=HTTPStatus.UNAUTHORIZED, title="The signature does not hold"),
@@ -188,7 +190,10 @@ def _of_ours(error: ClarionError, correlation_id: str) -> Answer:
         correlation_id=correlation_id,
         field=error.field if isinstance(error, errors.InvalidInput) else None,
     )
-    return problem, {} if kind.retry_after is None else {"retry-after": str(kind.retry_after)}
+    seconds = kind.retry_after
+    if isinstance(error, errors.QuotaExceeded):
+        seconds = math.ceil(error.retry_after.total_seconds())
+    return problem, {} if seconds is None else {"retry-after": str(seconds)}
 
 
 def _written(refusal: Refusal, correlation_id: str) -> Answer:

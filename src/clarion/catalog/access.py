@@ -19,6 +19,7 @@ import msgspec
 
 from clarion.dispatch.gathering import Gathering
 from clarion.domain.identity import require_tenant
+from clarion.domain.quota import QUOTA_MAX, Limits
 from clarion.errors import Conflict, InvalidInput
 from clarion.ports.catalog import ApiKey, CatalogStore, Role
 from clarion.ports.clock import Clock
@@ -134,6 +135,22 @@ class Access:
         revoked = await self._store.revoke_api_key(tenant_id, key_id, actor=actor)
         self._known.pop(key_id, None)
         return revoked
+
+    async def set_quota(self, tenant_id: str, limits: Limits, *, key_id: str | None = None, actor: str) -> bool:
+        """Set what a key, or a tenant as a whole, may use in a day: on every node within seconds.
+
+        False where it is so already.
+        """
+        for name, most in msgspec.structs.asdict(limits).items():
+            if most is not None and not 0 <= most <= QUOTA_MAX:
+                raise InvalidInput(
+                    f"{most} is no quota", field=name, hint=f"use 0 to {QUOTA_MAX}, or none for no limit"
+                )
+        if key_id is not None and key_id not in {one.key_id for one in await self._store.list_api_keys(tenant_id)}:
+            raise InvalidInput(
+                f"the tenant has no key {key_id!r}", field="key", hint="`clarion keys list` shows those there are"
+            )
+        return await self._store.set_quota(tenant_id, key_id or "", limits, actor=actor)
 
     async def check(self, token: str) -> Caller | None:
         """Find out whose token this is; None if it opens nothing.

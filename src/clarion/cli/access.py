@@ -58,8 +58,11 @@ def list_keys(tenant: option.Tenant = None, store: option.Store = None, as_json:
         print_json({"items": [_shown(one) for one in found]})
         return
     print_table(
-        ("id", "actor", "role", "made", "expires", "revoked"),
-        [(one.key_id, one.actor, one.role, one.created_at, one.expires_at, one.revoked_at) for one in found],
+        ("id", "actor", "role", "made", "last used", "expires", "revoked"),
+        [
+            (one.key_id, one.actor, one.role, one.created_at, one.last_used_at, one.expires_at, one.revoked_at)
+            for one in found
+        ],
         empty="there is no key yet; `clarion keys create` makes one",
     )
 
@@ -110,6 +113,7 @@ def _shown(key: ApiKey) -> dict[str, object]:
         "actor": key.actor,
         "role": key.role,
         "created_at": key.created_at,
+        "last_used_at": key.last_used_at,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
     }

@@ -56,6 +56,7 @@ class Program(LazyGroup):
             ),
             "tenants": Listed("catalog:tenants", "Tenants: whose notifications these are."),
             "keys": Listed("access:keys", "API keys: who may use the API, and as what."),
+            "quota": Listed("quota:quota", "Quotas: how much a tenant and its API keys may use in a day."),
         },
         "Install and run": {
             "migrate": Listed(

@@ -3,6 +3,7 @@
 A store appends the act in the transaction that carries it out; how entries are chained is in `audit`. Pure.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -55,6 +56,12 @@ def mint(key_id: str, *, actor: str) -> Act:
 def revoke(key_id: str, *, actor: str) -> Act:
     """Word the end of an API key."""
     return Act(actor=actor, act="revoke", subject=f"key {key_id}")
+
+
+def limit(tenant_id: str, *, key_id: str, limits: Mapping[str, int | None], actor: str) -> Act:
+    """Word the setting of what a tenant, or one of its API keys, may use in a day."""
+    subject = f"key {key_id}" if key_id else f"tenant {tenant_id}"
+    return Act(actor=actor, act="limit", subject=subject, details=canonical_json(dict(limits)).decode())
 
 
 def resolve(case_id: UUID, *, resolution: str, actor: str) -> Act:

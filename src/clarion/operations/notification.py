@@ -27,7 +27,7 @@ from clarion.operations.status import Status
 from clarion.operations.wake import Wake
 from clarion.operations.whom import Whom, find_whom
 from clarion.ports.templates import Published
-from clarion.producers.direct import origin_of, target_of
+from clarion.producers.direct import OPERATION, origin_of, target_of
 
 
 class Notifications:
@@ -37,6 +37,7 @@ class Notifications:
         """Work on this platform, and wake workers; `status` knows which channels are served."""
         self._store = platform.store
         self._sends = platform.sends
+        self._dispatcher = platform.dispatcher
         self._keyring = platform.keyring
         self._ids = platform.ids
         self._wake = wake
@@ -64,6 +65,10 @@ class Notifications:
             self._wake("stages")
         warnings = await self._status.warnings(_channels(request.to, published))
         return msgspec.structs.replace(answer, warnings=warnings) if warnings else answer
+
+    async def is_known(self, tenant_id: str, key: str | None) -> bool:
+        """Tell whether something was sent under a caller's key before."""
+        return key is not None and await self._dispatcher.is_key_known(tenant_id, OPERATION, key)
 
     async def find(self, tenant_id: str, named: UUID, *, whole: bool) -> wire.Notification | None:
         """Say how a notification stands, with each of its messages; `whole` shows addresses unmasked."""

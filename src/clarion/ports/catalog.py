@@ -10,6 +10,7 @@ import msgspec
 
 from clarion.domain.ensured import Ensured
 from clarion.domain.person import Person
+from clarion.domain.quota import Amount, Limits, Usage
 from clarion.ports.facts import TemplateRow
 
 
@@ -35,6 +36,15 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime | None = None
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """What was used through one API key, or (`key_id` is empty) by a tenant as a whole, and not counted yet."""
+
+    tenant_id: str
+    key_id: str
+    amount: Amount
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,11 +105,29 @@ class CatalogStore(Protocol):
         ...
 
     async def list_api_keys(self, tenant_id: str) -> Sequence[ApiKey]:
-        """Return a tenant's keys in the order of creation."""
+        """Return a tenant's keys in the order of creation, each with its last use, to the second."""
         ...
 
     async def revoke_api_key(self, tenant_id: str, key_id: str, *, actor: str) -> bool:
         """Revoke a key from now on; audited; False where there is none to revoke."""
+        ...
+
+    async def set_quota(self, tenant_id: str, key_id: str, limits: Limits, *, actor: str) -> bool:
+        """Set what one of a tenant's keys, or (`key_id` is empty) all of it may use in a day.
+
+        Audited; False where it is so already. Nothing is limited until somebody has done so.
+        """
+        ...
+
+    async def count_usage(self, uses: Sequence[Used]) -> Sequence[Usage]:
+        """Add what was used since it was counted last; return what all processes have counted of the same.
+
+        The one method that is not idempotent: where its answer is lost and it is asked again, it has counted twice.
+        """
+        ...
+
+    async def list_usage(self, tenant_id: str) -> Sequence[Usage]:
+        """Return what a tenant, first, and its keys may use in a day and have used, if any was limited or used."""
         ...
 
     async def resolve_support_case(self, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:

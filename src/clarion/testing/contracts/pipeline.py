@@ -24,6 +24,7 @@ from clarion.testing.contracts.stages import StageContract, StageRescueContract
 from clarion.testing.contracts.tenancy import TenancyContract
 from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
 from clarion.testing.contracts.uncertain import RetryContract, UncertainContract
+from clarion.testing.contracts.usage import UsageContract
 from clarion.testing.contracts.workers import WorkerContract
 
 
@@ -52,6 +53,7 @@ class PipelineContract(
     LatestContract,
     GaugeContract,
     WorkerContract,
+    UsageContract,
     TenancyContract,
     ABC,
 ):

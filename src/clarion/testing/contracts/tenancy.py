@@ -20,10 +20,11 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.quota import Amount, Limits, Usage
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportKind, SupportStatus
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import ApiKey, AuditEntry, Role
+from clarion.ports.catalog import ApiKey, AuditEntry, Role, Used
 from clarion.ports.store import Store
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
@@ -67,6 +68,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     await store.ensure_tenant(tenant_id, {(purpose, 1): b"wrapped" for purpose in Purpose}, actor="sam")
     key = ApiKey(key_id=f"key-{tenant_id}", tenant_id=tenant_id, secret_hash=HASHED, actor="sam", role=Role.SENDER)
     await store.put_api_key(key, actor="sam")
+    await store.count_usage([Used(tenant_id=tenant_id, key_id="", amount=Amount(requests=1))])
     await store.publish_template(tenant_id, **BUNDLE, actor="sam")
     await store.set_type_enabled(tenant_id, "welcome", enabled=False, actor="sam")
     await store.ensure_automation_schedulers(tenant_id, [make.automation_scheduler()])
@@ -158,6 +160,7 @@ READS: Final[dict[str, Ask]] = {
         tenant, status=SupportStatus.OPEN
     ),
     "list_templates": lambda store, tenant, _: store.list_templates(tenant),
+    "list_usage": lambda store, tenant, _: _used(store, tenant),
     "list_uncertain": lambda store, tenant, _: store.list_uncertain(tenant),
     "find_templates": lambda store, tenant, _: store.find_templates([(tenant, "welcome", None)]),
     "find_templates of a version": lambda store, tenant, _: store.find_templates([(tenant, "welcome", 1)]),
@@ -192,6 +195,7 @@ WRITES: Final[dict[str, Ask]] = {
 MAKES: Final[dict[str, Ask]] = {
     "ensure_tenant": lambda store, tenant, _: store.ensure_tenant(tenant, {(Purpose.DATA, 1): b"other"}, actor="kim"),
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.PAUSED, **BY),
+    "set_quota": lambda store, tenant, _: store.set_quota(tenant, "", Limits(requests=1), **BY),
     "open_support_cases": lambda store, tenant, _: store.open_support_cases(tenant, [CASE]),
     "publish_template": lambda store, tenant, _: store.publish_template(
         tenant, template_key="welcome", content_hash="h1:01", bundle="[]", **BY
@@ -226,6 +230,12 @@ REFUSED: Final[dict[str, Ask]] = {
     ),
 }
 """Acts that are refused where what they stand on is another tenant's."""
+
+
+async def _used(store: Store, tenant: str) -> list[Usage]:
+    """List what was used, without when it was read."""
+    found = await store.list_usage(tenant)
+    return [msgspec.structs.replace(one, now=LATER) for one in found]
 
 
 def _guard_key() -> tuple[str, str]:

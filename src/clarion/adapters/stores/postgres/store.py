@@ -15,7 +15,7 @@ from clarion.adapters.stores.postgres.outgoing import insert_messages
 from clarion.adapters.stores.postgres.queue import accept, claim
 from clarion.adapters.stores.postgres.queue import stage as stage_
 from clarion.adapters.stores.postgres.session import Session, Transaction
-from clarion.adapters.stores.shared import receipts
+from clarion.adapters.stores.shared import receipts, usage
 from clarion.adapters.stores.shared.outgoing import ensure_outgoing_messages
 from clarion.adapters.stores.shared.queue import stage
 from clarion.adapters.stores.shared.queue.claim import rule_picked
@@ -34,7 +34,9 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationJob, Stage
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.domain.quota import Usage
 from clarion.errors import StoreUnreachable
+from clarion.ports.catalog import Used
 from clarion.ports.ensure import bounded
 from clarion.ports.track import ProviderEvent
 
@@ -124,3 +126,7 @@ class PostgresStore(SharedStore):
     async def keep_events(self, tenant_id: str, events: Sequence[ProviderEvent]) -> int:
         """Store events that are new."""
         return await self._single(lambda t: receipts.keep_events(t, tenant_id, events))
+
+    async def count_usage(self, uses: Sequence[Used]) -> list[Usage]:
+        """Add what was used, and return what all processes have counted."""
+        return await self._single(lambda t: usage.count_usage(t, uses))

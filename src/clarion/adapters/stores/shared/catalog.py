@@ -89,7 +89,9 @@ async def set_type_enabled(
 
 async def put_api_key(transaction: Transaction, key: ApiKey, *, actor: str) -> bool:
     """Store a new key; audited; False where its id is taken."""
-    if not await transaction.execute(_SQL["insert_api_key"], **msgspec.structs.asdict(key)):
+    row = msgspec.structs.asdict(key)
+    del row["last_used_at"]  # it was not used yet; that is counted elsewhere
+    if not await transaction.execute(_SQL["insert_api_key"], **row):
         return False
     await append_audit(transaction, key.tenant_id, act.mint(key.key_id, actor=actor))
     return True

@@ -101,13 +101,21 @@ ON CONFLICT DO NOTHING;
 
 -- name: find_api_key
 -- By the public id, before it is known whose key it is.
-SELECT key_id, tenant_id, secret_hash, actor, role, created_at, expires_at, revoked_at
-FROM api_key
-WHERE key_id = :key_id;
+SELECT
+  k.key_id, k.tenant_id, k.secret_hash, k.actor, k.role, k.created_at, k.expires_at, k.revoked_at,
+  (
+    SELECT u.last_used_at FROM usage_count AS u WHERE u.tenant_id = k.tenant_id AND u.key_id = k.key_id
+  ) AS last_used_at
+FROM api_key AS k
+WHERE k.key_id = :key_id;
 
 -- name: list_api_keys
 -- A tenant has a handful. Within a microsecond, the row's own place is the order in which they were made.
-SELECT k.key_id, k.tenant_id, k.secret_hash, k.actor, k.role, k.created_at, k.expires_at, k.revoked_at
+SELECT
+  k.key_id, k.tenant_id, k.secret_hash, k.actor, k.role, k.created_at, k.expires_at, k.revoked_at,
+  (
+    SELECT u.last_used_at FROM usage_count AS u WHERE u.tenant_id = k.tenant_id AND u.key_id = k.key_id
+  ) AS last_used_at
 FROM api_key AS k
 WHERE k.tenant_id = :tenant_id
 ORDER BY k.created_at, k.ctid;

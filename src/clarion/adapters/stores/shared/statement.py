@@ -6,6 +6,7 @@ A text is PostgreSQL's SQL with named parameters:
     x IN {name: type}, x NOT IN {…}        a set of values
     FROM {name: column type, …} AS g       a set of rows; a column of the type `place` numbers them from 1
     next_id(table)                         the number that the next new row of a table gets, in the order of the set
+    today()                                the present day, UTC
 
 A set of rows travels as one JSON text, which both engines unpack faster than the drivers send arrays. `JOIN table AS t
 ON condition` always means: for each row so far, look up the rows of `table`, in the order written. Neither engine may
@@ -55,13 +56,17 @@ _NEXT_CLAUSE: Final = re.compile(
     r"\b(?:CROSS JOIN|LEFT JOIN|JOIN|WHERE|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|FOR)\b"
 )
 
-_POSTGRES_WORDS: Final = ((re.compile(r"\bnext_id\((\w+)\)"), r"nextval(pg_get_serial_sequence('\1', 'id'))"),)
+_POSTGRES_WORDS: Final = (
+    (re.compile(r"\bnext_id\((\w+)\)"), r"nextval(pg_get_serial_sequence('\1', 'id'))"),
+    (re.compile(r"\btoday\(\)"), "CAST(now() AT TIME ZONE 'UTC' AS date)"),
+)
 
 _SQLITE_WORDS: Final = (
     (
         re.compile(r"\bnext_id\((\w+)\)"),
         r"(SELECT coalesce(max(q.seq), 0) FROM sqlite_sequence AS q WHERE q.name = '\1') + row_number() OVER ()",
     ),
+    (re.compile(r"\btoday\(\)"), "date(clarion_now() / 1000000, 'unixepoch')"),
     (re.compile(r"\s+OVERRIDING SYSTEM VALUE"), ""),
     (re.compile(r"\b(?:now|clock_timestamp)\(\)"), "clarion_now()"),
     (re.compile(r"(?<!LEFT )(?<!CROSS )\bJOIN\b"), "CROSS JOIN"),  # SQLite keeps the order of a cross join

@@ -20,6 +20,7 @@ from clarion.adapters.stores.shared import (
     support,
     tenant,
     timeline,
+    usage,
     worker,
 )
 from clarion.adapters.stores.shared.queue import cancel, result, stage, uncertain
@@ -117,6 +118,9 @@ class SharedStore(ABC):
     find_api_key = _reads(catalog.find_api_key)
     list_api_keys = _reads(catalog.list_api_keys)
     revoke_api_key = _writes(Urgency.SOON, catalog.revoke_api_key)
+    set_quota = _writes(Urgency.SOON, usage.set_quota)
+    count_usage = _writes(Urgency.SOON, usage.count_usage)
+    list_usage = _reads(usage.list_usage)
     resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
     list_audit = _reads(audit.list_audit)
     list_newest_audit = _reads(audit.list_newest_audit)
