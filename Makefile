@@ -16,7 +16,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 # what the tests of the command line see.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTEST_ADDOPTS MYPYPATH RUFF_CONFIG FORCE_COLOR PY_COLORS GITHUB_ACTIONS
 
-.PHONY: help setup demo test check bench clean lock
+.PHONY: help setup demo test check bench fuzz clean lock
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -42,6 +42,11 @@ bench: setup ## measure, print a table, write bench/results/latest.json and the 
 	$(BIN)/python -m bench $(ARGS)
 	$(BIN)/python tools/docs.py
 
+fuzz: setup ## ask the API everything that its description allows, for two minutes (ARGS="--seconds 20" for less)
+	@$(UV) venv --quiet --allow-existing .tools/fuzz
+	@$(UV) pip install --quiet --python .tools/fuzz --require-hashes --requirement requirements/fuzz.txt
+	$(BIN)/python tools/fuzz.py $(ARGS)
+
 clean: ## remove what setup and the tools made
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} +
@@ -50,3 +55,4 @@ lock: ## pin the dependencies of pyproject.toml anew (UPGRADE=1 for the newest o
 	$(COMPILE) --extra test --output-file requirements/test.txt pyproject.toml
 	$(COMPILE) --constraint requirements/test.txt --output-file requirements/base.txt pyproject.toml
 	$(COMPILE) --group bootstrap --output-file requirements/uv.txt
+	$(COMPILE) --group fuzz --output-file requirements/fuzz.txt

@@ -18,9 +18,9 @@ _INVOICE: Final = wire.Entity(type="invoice", guid=UUID("6f1c2c7e-1111-4000-8000
 _REQUEST: Final = "7a9c2b9e-4b7d-4a0c-9f37-2f0f4f6f1d11"
 
 SEND: Final = wire.SendRequest(
-    type="invoice-due",
+    type="welcome",
     to=(wire.Recipient(user="parent-17"), wire.Recipient(address="office@example.com")),
-    data={"name": "Robin", "amount": "42.00 EUR", "due": "2 March"},
+    data={"name": "Robin"},
     entity=_INVOICE,
 )
 SEND_ANSWER: Final = wire.SendAnswer(job_id=_JOB, message_id=_MESSAGE, accepted_at=_AT, repeated=False)
