@@ -172,11 +172,11 @@ def _show(message: SandboxMessage, *, as_json: bool) -> None:
             ("attempt", message.attempt),
         ]
     )
-    for paragraph in _text(message.content):
+    for paragraph in text_of(message.content):
         typer.echo(f"\n{paragraph}")
 
 
-def _text(content: Content) -> Iterator[str]:
+def text_of(content: Content) -> Iterator[str]:
     """Give a content as text; of a mail its text part, since a terminal shows no HTML."""
     match content:
         case EmailContent():
@@ -193,6 +193,6 @@ def _text(content: Content) -> Iterator[str]:
 
 def _summary(content: Content) -> str:
     """Give the first line of what is read first."""
-    first = next(_text(content)).removeprefix("Subject: ")
+    first = next(text_of(content)).removeprefix("Subject: ")
     line = " ".join(first.split())
     return line if len(line) <= SUMMARY_CHARS else f"{line[: SUMMARY_CHARS - 1]}…"

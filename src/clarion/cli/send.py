@@ -5,16 +5,18 @@ What is accepted here is sent by whichever `clarion serve` or `clarion work` run
 
 import re
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import called_as, print_json, print_line, say
+from clarion.cli.output import called_as, print_json, print_line, print_pairs, print_table, say
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, unknown_type
 from clarion.client import wire
 from clarion.domain.depth import check_depth, too_deep
@@ -25,6 +27,9 @@ from clarion.domain.notification import PAYLOAD_BYTES_MAX
 from clarion.domain.recipient import NAMED_MAX
 from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from clarion.operations.preview import Preview
 
 TO_HELP = f"Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to {NAMED_MAX}."
 GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
@@ -59,6 +64,9 @@ def send(
             help="Send no earlier than this, a year ahead at most, such as 2027-01-31T08:00:00+01:00.", metavar="TIME"
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show who would get what, and store and send nothing.")
+    ] = False,
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,
@@ -78,6 +86,11 @@ def send(
         lane=lane,
         not_before_at=None if not_before is None else read_time(not_before, field="--not-before"),
     )
+    if dry_run:
+        _show_preview(
+            in_session(lambda session: look_ahead(session, asked), store=store, tenant=tenant), as_json=as_json
+        )
+        return
     answer = in_session(lambda session: accept(session, asked, key=key), store=store, tenant=tenant)
     if as_json:
         print_json(answer)
@@ -111,19 +124,57 @@ def cancel(
 
 
 async def accept(session: Session, asked: wire.SendRequest, *, key: str | None) -> wire.SendAnswer:
-    """Send; what is refused is named as it was typed, and where the type is unknown, those that come near.
-
-    Whoever can write to the store is asked for no role: they could make themselves any key.
-    """
-    try:
+    """Send. Whoever can write to the store is asked for no role: they could make themselves any key."""
+    async with _named_as_typed(session, asked):
         return await session.operations.notifications.send(
             session.tenant_id, asked, key=key, actor=session.actor, trace=session.trace, may_raise=True
         )
+
+
+async def look_ahead(session: Session, asked: wire.SendRequest) -> "Preview":
+    """Find out what a send would come to."""
+    from clarion.operations.preview import preview
+
+    async with _named_as_typed(session, asked):
+        return await preview(session.platform, session.tenant_id, asked, actor=session.actor, trace=session.trace)
+
+
+@asynccontextmanager
+async def _named_as_typed(session: Session, asked: wire.SendRequest) -> AsyncIterator[None]:
+    """Name what is refused as it was typed, and where the type is unknown, those that come near."""
+    try:
+        yield
     except InvalidInput as error:
         if error.field != "type":
             raise as_typed(error) from None
         types = await session.operations.types.list(session.tenant_id)
         raise unknown_type(asked.type, [one.type for one in types.items]) from None
+
+
+def _show_preview(found: "Preview", *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+
+    from clarion.cli.outbox import text_of
+
+    say("nothing is stored or sent; this is what would be")
+    if not found.enabled:
+        say(f"but it would be skipped: the type {found.type} is switched off (`clarion types enable {found.type}`)")
+    print_pairs([("type", f"{found.type}, version {found.version}"), ("lane", found.lane)])
+    typer.echo("")
+    print_table(
+        ("recipient", "channel", "to", ""),
+        [
+            (one.recipient, one.channel, one.destination, one.skipped and f"not sent: {one.skipped}")
+            for one in found.messages
+        ],
+        empty="nobody would get it",
+    )
+    for channel, content in found.contents.items():
+        typer.echo(f"\n--- {channel}")
+        for paragraph in text_of(content):
+            typer.echo(paragraph.rstrip("\n"))
 
 
 def as_typed(error: InvalidInput) -> InvalidInput:

@@ -9,6 +9,7 @@ given, find out who asks, and word refusals for their callers.
 |---|---|
 | `notification` | sending, looking up, canceling, retrying, the timeline, the history |
 | `latest` | lists of notifications with their results, and the filters of the latest |
+| `preview` | what a send would come to; for the program only |
 | `status` | what runs, what is in trouble and what waits |
 | `support` | uncertain messages, support cases, the audit log |
 | `types` | notification types: which there are, switching them on and off |

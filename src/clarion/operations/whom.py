@@ -54,7 +54,7 @@ async def find_whom(
     meant = [(mine, one) for mine, one in zip(ids, frozen, strict=True) if message_id in (None, mine)]
     wanted = {decision.address_id for _, one in meant for decision in one.decisions if decision.address_id is not None}
     versions = await store.find_addresses(keys.tenant_id, wanted)
-    destinations = {version.id or 0: _opened(version, keys, whole=whole) for version in versions}
+    destinations = {version.id or 0: opened_destination(version, keys, whole=whole) for version in versions}
     skips = [(mine, decision) for mine, one in meant for decision in one.decisions if decision.skipped is not None]
     lines = tuple(_line(mine, one, destinations) for mine, one in meant)
     return Whom(
@@ -80,8 +80,8 @@ async def find_names(
     bare = [one for one in frozen.values() if one.domain is IdentityDomain.ADDRESS]
     wanted = {decision.address_id for one in bare for decision in one.decisions if decision.address_id is not None}
     versions = await store.find_addresses(keys.tenant_id, wanted)
-    destinations = {version.id or 0: _opened(version, keys, whole=whole) for version in versions}
-    return {guid: _name(one, destinations) for guid, one in frozen.items()}
+    destinations = {version.id or 0: opened_destination(version, keys, whole=whole) for version in versions}
+    return {guid: name_of(one, destinations) for guid, one in frozen.items()}
 
 
 def _line(message_id: UUID, one: FrozenRecipient, destinations: Mapping[int, str]) -> wire.RecipientLine:
@@ -90,10 +90,11 @@ def _line(message_id: UUID, one: FrozenRecipient, destinations: Mapping[int, str
         for decision in one.decisions
         if decision.skipped is not None
     )
-    return wire.RecipientLine(recipient=_name(one, destinations), message_id=message_id, skipped=skipped)
+    return wire.RecipientLine(recipient=name_of(one, destinations), message_id=message_id, skipped=skipped)
 
 
-def _name(one: FrozenRecipient, destinations: Mapping[int, str]) -> str:
+def name_of(one: FrozenRecipient, destinations: Mapping[int, str]) -> str:
+    """Name a recipient: by the tenant's own id, or by the address where that is all there is."""
     if one.domain is IdentityDomain.ADDRESS:
         shown = [destinations.get(decision.address_id or 0) for decision in one.decisions]
         return next((text for text in shown if text is not None), UNREADABLE)
@@ -124,7 +125,8 @@ def _named(identity: Identity, channel: Channel | None, *, whole: bool) -> str:
     return identity.id if whole else mask(channel, identity.id)
 
 
-def _opened(version: AddressVersion, keys: TenantKeys, *, whole: bool) -> str:
+def opened_destination(version: AddressVersion, keys: TenantKeys, *, whole: bool) -> str:
+    """Open where a message goes; masked unless its reader may see it whole."""
     place = destination_place(
         recipient_id_hash=version.recipient_id_hash, channel=version.channel, serial=version.serial
     )

@@ -79,10 +79,7 @@ class DirectSends:
         _check_time(request)
         bundle = _require_published(published, request.event_type)
         try:
-            if not may_raise:
-                _check_lane(request, bundle)
-            _check_channels(request.to, bundle)
-            await self._merge_checks.check(tenant_id, bundle, request.data)
+            await self._check(tenant_id, request, bundle, may_raise=may_raise)
         except CallerError:
             # Under a key that was used before, the template of its first use counts and not the present one (F-03).
             key = request.origin.idempotency_key if isinstance(request.origin, Direct) else None
@@ -101,6 +98,20 @@ class DirectSends:
                 raise Superseded("the key belongs to a record of a newer program", hint="ask a node that was upgraded")
             case Outcome.CREATED | Outcome.FOUND | Outcome.REACTIVATED | Outcome.SUPERSEDED:
                 return answer
+
+    async def check(self, tenant_id: str, request: JobRequest, published: Published, *, may_raise: bool) -> Bundle:
+        """Refuse what `send` would refuse, whatever key it has; stores nothing."""
+        _check_time(request)
+        bundle = _require_published(published, request.event_type)
+        await self._check(tenant_id, request, bundle, may_raise=may_raise)
+        return bundle
+
+    async def _check(self, tenant_id: str, request: JobRequest, bundle: Bundle, *, may_raise: bool) -> None:
+        """Refuse what does not go with the type as it is now."""
+        if not may_raise:
+            _check_lane(request, bundle)
+        _check_channels(request.to, bundle)
+        await self._merge_checks.check(tenant_id, bundle, request.data)
 
     async def _look_up(self, _: None, wanted: Sequence[tuple[str, str]]) -> list[Published]:
         return await self._templates.latest(wanted)

@@ -1,0 +1,112 @@
+"""What a send would come to: who would get what, on which channel, and how it would read. Stores nothing.
+
+The checks are those of the door, the decision is that of `generate` (`domain.decision`), the texts are those of the
+renderer. Addresses are whole: only the program asks, and whoever can read the store and its keys may see them.
+"""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from clarion.bootstrap import Platform
+from clarion.client import wire
+from clarion.dispatch.request import JobRequest, Trace
+from clarion.domain.content import Content
+from clarion.domain.decision import Known, decide
+from clarion.domain.identity import Channel, IdentityDomain, Lane
+from clarion.domain.recipient import FrozenRecipient
+from clarion.domain.seal import TenantKeys
+from clarion.operations.notification import read_request
+from clarion.operations.whom import name_of, opened_destination
+from clarion.producers.direct import origin_of
+
+
+class PreviewedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message that would be made, or why there would be none."""
+
+    recipient: str
+    channel: Channel
+    destination: str | None = None
+    skipped: str | None = None
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a send would come to."""
+
+    type: str
+    version: int | None
+    lane: Lane
+    enabled: bool
+    messages: tuple[PreviewedMessage, ...]
+    contents: dict[Channel, Content]
+
+
+async def preview(platform: Platform, tenant_id: str, asked: wire.SendRequest, *, actor: str, trace: Trace) -> Preview:
+    """Check a send as the door would, and show what would become of it."""
+    published = await platform.sends.look_up(tenant_id, asked.type)
+    origin = origin_of(None, platform.ids)
+    request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
+    bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
+    messages = await _messages(platform, tenant_id, request, bundle.definition.channels)
+    used = [channel for channel in bundle.definition.channels if any(_goes(one, channel) for one in messages)]
+    off = await platform.store.find_disabled_types([(tenant_id, asked.type)])
+    return Preview(
+        type=asked.type,
+        version=published.version,
+        lane=asked.lane or bundle.definition.lane,
+        enabled=not off,
+        messages=tuple(messages),
+        contents={channel: platform.renderer.render(bundle, channel, asked.data) for channel in used},
+    )
+
+
+def _goes(message: PreviewedMessage, channel: Channel) -> bool:
+    return message.channel is channel and message.skipped is None
+
+
+async def _messages(
+    platform: Platform, tenant_id: str, request: JobRequest, channels: Sequence[Channel]
+) -> list[PreviewedMessage]:
+    """Decide about the recipients as `generate` would; a bare address has no stored version yet, and needs none."""
+    keys = await platform.keyring.get(tenant_id)
+    bare = {
+        (target.channel, target.identity.id): -number  # no id of a stored version is negative
+        for number, target in enumerate(request.to, start=1)
+        if target.identity.domain is IdentityDomain.ADDRESS and target.channel is not None
+    }
+    known = await _known(platform, keys, request)
+    frozen = decide(
+        request.to,
+        channels=channels,
+        known=msgspec.structs.replace(known, addresses=bare),
+        hash_of=keys.hash_of,
+    )
+    ids = {decision.address_id for one in frozen for decision in one.decisions if (decision.address_id or 0) > 0}
+    versions = await platform.store.find_addresses(tenant_id, {one for one in ids if one is not None})
+    destinations = {version.id or 0: opened_destination(version, keys, whole=True) for version in versions}
+    destinations |= {number: address for (_, address), number in bare.items()}
+    return [message for one in frozen for message in _of(one, destinations)]
+
+
+async def _known(platform: Platform, keys: TenantKeys, request: JobRequest) -> Known:
+    identities = [target.identity for target in request.to]
+    groups = {UUID(one.id) for one in identities if one.domain is IdentityDomain.GROUP}
+    members = await platform.store.find_members(keys.tenant_id, groups) if groups else {}
+    people = {keys.hash_of(one) for one in identities if one.domain in (IdentityDomain.USER, IdentityDomain.EMPLOYEE)}
+    people |= {one for group in members.values() for one in group}
+    found = await platform.store.find_recipients(keys.tenant_id, people) if people else {}
+    return Known(people=found, members=members)
+
+
+def _of(one: FrozenRecipient, destinations: Mapping[int, str]) -> list[PreviewedMessage]:
+    recipient = name_of(one, destinations)
+    return [
+        PreviewedMessage(
+            recipient=recipient,
+            channel=decision.channel,
+            destination=None if decision.address_id is None else destinations.get(decision.address_id),
+            skipped=decision.skipped,
+        )
+        for decision in one.decisions
+    ]

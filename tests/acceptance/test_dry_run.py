@@ -1,0 +1,47 @@
+"""`clarion send --dry-run`: what it shows is what would be sent, and nothing is stored."""
+
+import sqlite3
+from contextlib import closing
+
+import msgspec
+
+from clarion.domain.content import EmailContent
+from tests.acceptance.house import House, until
+
+TO = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Sam"}')
+
+
+def rows(house: House) -> dict[str, int]:
+    """Count what every table holds."""
+    with closing(sqlite3.connect(house.home / "clarion.db")) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}  # noqa: S608
+
+
+def test_a_dry_run_shows_what_a_send_then_sends_and_stores_nothing(house: House) -> None:
+    before = rows(house)
+    shown = house.ask(*TO, "--to", "user:stranger", "--dry-run")
+    assert rows(house) == before
+    assert shown["messages"] == [
+        {"recipient": "sam@example.com", "channel": "email", "destination": "sam@example.com", "skipped": None},
+        *(
+            {"recipient": "user:stranger", "channel": one, "destination": None, "skipped": "the person is not known"}
+            for one in ("email", "inbox")
+        ),
+    ]
+    assert list(shown["contents"]) == ["email"]
+    sent = house.ask(*TO)
+    with house.serving():
+        (mail,) = until(lambda: house.sent(sent["message_id"]))
+    assert isinstance(mail.content, EmailContent)
+    assert shown["contents"]["email"] == msgspec.to_builtins(mail.content)
+
+
+def test_a_dry_run_refuses_what_a_send_would_and_says_that_a_type_is_off(house: House) -> None:
+    assert "needs name" in house.run("send", "welcome", "--to", "sam@example.com", "--dry-run").stderr
+    assert "is not sent by sms" in house.run(*TO, "--to", "+12025550101", "--dry-run").stderr
+    house.run("types", "disable", "welcome")
+    said = house.run(*TO, "--dry-run")
+    assert said.returncode == 0
+    assert "it would be skipped: the type welcome is switched off" in said.stderr
+    assert "Subject: Welcome to Linden Park School, Sam" in said.stdout
