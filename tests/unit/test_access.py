@@ -1,5 +1,6 @@
 """API keys: their form, who they let in, and for how long."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -219,3 +220,16 @@ def test_sending_raising_mending_switching_and_revealing_are_given_apart() -> No
     assert given[Grant.RAISE] == {Role.URGENT_SENDER}
     assert given[Grant.SWITCH] == {Role.AUTHOR}
     assert given[Grant.MEND] == given[Grant.REVEAL] == {Role.SUPPORT}
+
+
+async def test_one_look_up_serves_every_request_that_waits_for_a_key() -> None:
+    """When its two seconds were over, each of the requests that were open looked it up."""
+    gate = Gate()
+    token = (await gate.key()).token
+    for looked in (1, 2):
+        callers = await asyncio.gather(*(gate.access.check(token) for _ in range(50)))
+        assert [caller is not None for caller in callers] == [True] * 50
+        assert gate.shelf.reads == looked
+        gate.clock.advance(timedelta(seconds=TRUSTED_FOR))
+    await gate.access.revoke("school", GUID.hex[:16], actor="ada")
+    assert await asyncio.gather(*(gate.access.check(token) for _ in range(5))) == [None] * 5
