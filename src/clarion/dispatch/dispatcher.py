@@ -50,7 +50,7 @@ class DeliveryDispatcher:
         self._store = store
         self._blobs = blobs
         self._keyring = keyring
-        self._jobs: Gathering[str, JobEntry, Ensured[NotificationJob]] = Gathering(store.ensure_notification_jobs)
+        self._jobs: Gathering[str, JobEntry, Ensured[NotificationJob]] = Gathering(self._ensure_jobs)
 
     async def ensure_tenant(self, tenant_id: str, *, actor: str | None = None) -> bool:
         """Make a tenant with keys of its own unless it exists, and say if it is new; audited where a person does it."""
@@ -85,6 +85,9 @@ class DeliveryDispatcher:
         keys = await self._keyring.get(tenant_id)
         entry = job.job_entry(keys, taken(request), nonce=self._keyring.nonce())
         return await self._jobs.ask(tenant_id, entry, size=len(entry.job.payload or b""))
+
+    async def _ensure_jobs(self, tenant_id: str, entries: Sequence[JobEntry]) -> list[Ensured[NotificationJob]]:
+        return await self._store.ensure_notification_jobs(tenant_id, entries)
 
     async def differing_payload(self, tenant_id: str, request: JobRequest, found: NotificationJob) -> list[str]:
         """Name what a request asks for otherwise than the stored job that has its key; nothing where nobody can tell.
