@@ -16,8 +16,9 @@ say_more("abc")
 
 
 def test_how_to_go_on_comes_behind_the_table_also_in_a_pipe() -> None:
+    """With -E, because PYTHONUNBUFFERED of whoever runs the tests would keep the order by itself."""
     done = subprocess.run(
-        [sys.executable, "-c", PRINTED], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
+        [sys.executable, "-E", "-c", PRINTED], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
     )
     assert done.stdout.splitlines() == ["no  name", "1   one", "2   two", "more: --after abc"]
 
