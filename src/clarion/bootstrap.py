@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, Protocol, cast
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -183,10 +183,7 @@ async def prepare(settings: Settings) -> Migrated:
 
 
 def require_home(settings: Settings) -> None:
-    """Raise where the installation has no folder: only `migrate` makes one, so that a mistyped name makes none.
-
-    One that every user may write to is refused too: they could put another master key or database in it.
-    """
+    """Raise where there is no folder, since only `migrate` makes one, or one in which others could replace files."""
     if settings.home is None:
         return
     if not settings.home.is_dir():
@@ -197,15 +194,6 @@ def require_home(settings: Settings) -> None:
         raise BadConfiguration(
             f"every user may write to the folder {settings.home}", hint=f"run: chmod 700 {settings.home}"
         )
-
-
-def shows_password(url: str) -> bool:
-    """Tell whether a URL holds a password, which whoever reads the URL would read too."""
-    try:
-        parts = urlsplit(url)
-        return bool(parts.password) or "password" in parse_qs(parts.query)
-    except ValueError:
-        return "@" in url
 
 
 @asynccontextmanager

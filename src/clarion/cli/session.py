@@ -81,9 +81,9 @@ async def open_session(platform: "Platform", *, tenant: str | None, wake: "Wake"
 
 def settings_with(store: str | None) -> "Settings":
     """Take the settings of the environment, and the store that the command names."""
-    from clarion.bootstrap import load_settings, shows_password
+    from clarion.bootstrap import load_settings
 
-    if store is not None and shows_password(store):
+    if store is not None and _shows_password(store):
         from clarion.cli.output import say
 
         say(
@@ -92,6 +92,17 @@ def settings_with(store: str | None) -> "Settings":
         )
     settings = load_settings()
     return settings if store is None else msgspec.structs.replace(settings, store=store)
+
+
+def _shows_password(url: str) -> bool:
+    """Tell whether a URL holds a password, which whoever reads the URL would read too."""
+    from urllib.parse import parse_qs, urlsplit
+
+    try:
+        parts = urlsplit(url)
+        return bool(parts.password) or "password" in parse_qs(parts.query)
+    except ValueError:
+        return "@" in url
 
 
 def acting() -> str:

@@ -1,0 +1,195 @@
+"""What the renderer finds out at the door, where the links of a mail lead, and what its subject shows."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from clarion.adapters.renderers import open_renderer
+from clarion.catalog.definition import load_definition
+from clarion.domain.content import EmailContent
+from clarion.domain.identity import Channel
+from clarion.errors import InvalidInput, RenderFailed
+from tests.unit.test_renderer import MJML, bundle_of, mail, mail_bundle
+
+
+def door(template: str, data: Mapping[str, object], *, subject: str = "Hello") -> bool:
+    """Check the data of a mail."""
+    renderer = open_renderer()
+    return renderer.check(mail_bundle(MJML.replace("{}", template), subject=subject), data, briefly=True)
+
+
+@pytest.mark.parametrize(
+    "template, data, complaint",
+    [
+        (
+            "{{ at | date: '%Y' }}",
+            {"at": "soon"},
+            r"data: it cannot be merged: email html: date takes an ISO 8601 date or time",
+        ),
+        (
+            "{% if at %}{{ at | date: '%Y' }}{% endif %}",
+            {"at": "soon"},
+            r"email html: date takes an ISO 8601 date or time",
+        ),
+        ("{{ l | sort: 'x' }}", {"l": [1, "a"]}, r"email html: the merge failed"),
+        ("{% if a %}{{ b }}{% endif %}", {"a": 1}, r"data: the notification type 'a' needs b: add what is missing"),
+        ("{{ a }}", {}, r"needs a: add"),
+        ("x", {"a": float("nan")}, r"it cannot be merged: a number is too large"),
+        ("{{ s }}" * 12, {"s": "\N{GRINNING FACE}" * 12_000}, r"email html: output stream limit reached"),
+    ],
+)
+def test_data_that_cannot_be_merged_is_refused_by_the_check(
+    template: str, data: Mapping[str, object], complaint: str
+) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        open_renderer().check(mail_bundle(MJML.replace("{}", template)), data)
+
+
+@pytest.mark.parametrize(
+    "subject, data, complaint",
+    [
+        ("Hi {{ name }}", {"name": "Ann\nBcc: eve@x.example"}, "email subject: it has more than one line"),
+        ("{{ name }}", {"name": " "}, "email subject: nothing is left of it"),
+        ("Hi\n{{ name }}", {"name": "Ann"}, "email subject: it has more than one line"),
+        ("Hi {{ name | default: 'you' }}", {"name": "a\rb"}, "email subject: it has more than one line"),
+        ("Hi {{ name.first }}", {"name": {"first": "a\nb"}}, "email subject: it has more than one line"),
+        ("{{ name }}", {"name": "\u202e"}, "email subject: nothing is left of it"),
+    ],
+)
+def test_a_subject_that_cannot_be_sent_is_refused_by_the_check(
+    subject: str, data: Mapping[str, object], complaint: str
+) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        door("x", data, subject=subject)
+
+
+def test_what_takes_long_is_left_to_a_check_that_has_time() -> None:
+    renderer = open_renderer()
+    light, heavy, too_heavy = (
+        bundle_of(f"{{% for i in (1..{rounds}) %}}{{% if a == i %}}{{{{ b }}}}{{% endif %}}{{% endfor %}}x")
+        for rounds in (9, 400, 9999)
+    )
+    never = {"a": 10_000}
+    assert renderer.check(light, never, briefly=True)
+    for bundle in (heavy, too_heavy):
+        assert not renderer.check(bundle, never, briefly=True)
+    assert renderer.check(heavy, never)
+    with pytest.raises(InvalidInput, match="the template does too much work"):
+        renderer.check(too_heavy, never)
+    with pytest.raises(InvalidInput, match="needs b"):
+        renderer.check(too_heavy, {"a": 3}, briefly=True)
+
+
+def test_a_large_template_is_not_parsed_by_somebody_in_a_hurry() -> None:
+    renderer, bundle = open_renderer(), bundle_of("{{ a }}" * 1000)
+    assert not renderer.check(bundle, {"a": 1}, briefly=True)
+    assert renderer.check(bundle, {"a": 1})
+    assert renderer.check(bundle, {"a": 1}, briefly=True), "by now it is in memory"
+
+
+VALUES: list[object] = ["text", "", 7, -1, 1.5, True, False, [], ["a", 1], {}, {"a": {"b": [1]}}, "\u202e\n", "<b>"]
+
+
+@pytest.mark.parametrize("name", ["capitalize", "default: 'x'", "downcase", "escape", "strip", "upcase"])
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_plain_part_fails_for_no_value(name: str, value: object) -> None:
+    """It is not merged at the door, because it could not be refused: these filters take everything."""
+    assert mail(f"{{{{ a | {name} }}}}{{{{ a }}}}", {"a": value}).html
+
+
+@pytest.mark.parametrize("key", ["welcome", "invoice-due", "one-time-code", "incident", "newsletter"])
+def test_the_samples_of_the_demo_are_checked_at_once(key: str) -> None:
+    definition, files = load_definition(Path(__file__).parents[2] / "src/clarion/cli/definitions" / key)
+    renderer = open_renderer()
+    bundle = renderer.compile(definition, files)
+    assert renderer.check(bundle, definition.sample, briefly=True)
+
+
+# Where links lead.
+
+BUTTON = '<a href="{{ link }}">more</a>'
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        *("javascript:alert(1)", "JavaScript:alert(1)", " java\tscript:alert(1)", "\x01javascript:alert(1)"),
+        *("data:text/html,x", "vbscript:x", "http://example.com", "//example.com", "example.com/https:", "/x", "x"),
+        *("&#106;avascript:alert(1)", "https&colon;//x", "file:///etc/passwd", "ftp://x", "tel", "mailtox:a@b"),
+    ],
+)
+def test_a_link_from_the_data_leads_by_https_mailto_or_tel_or_nowhere(link: str) -> None:
+    for template in (
+        BUTTON,
+        "<a href='{{ link }}'>more</a>",
+        '<a class="x" HREF = "{{ link | strip }}?a=1">more</a>',
+        '{% capture c %}{{ link }}{% endcapture %}<a href="{% if link %}{{ c }}{% endif %}">more</a>',
+        '<a href="{{ link | slice: 0, 4 }}{{ link | slice: 4, 100 }}">more</a>',
+    ):
+        with pytest.raises(
+            RenderFailed, match="a link that comes from the data is neither https: nor mailto: nor tel:"
+        ):
+            mail(template, {"link": link})
+        with pytest.raises(InvalidInput, match="a link that comes from the data"):
+            door(template, {"link": link})
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["https://example.com/a?b=c:d#e", "HTTPS://example.com", "mailto:a@b.example", "tel:+44123", "#top", "", " "],
+)
+def test_a_link_from_the_data_by_one_of_them_stays_as_it_is(link: str) -> None:
+    assert f'href="{link}"' in mail(BUTTON, {"link": link}).html
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '<a href="http://intranet.example/{{ x }}">a</a>',
+        '<a href="http://{{ x }}">a</a>',
+        '<a href="sms:{{ x }}">a</a>',
+        '<a href="/{{ x }}">a</a>',
+        '<a href="overview.html">a</a>',
+    ],
+)
+def test_a_link_that_its_author_wrote_is_left_to_its_author(template: str) -> None:
+    """Also beside one that the data writes."""
+    data = {"x": "javascript:1", "link": "https://example.com"}
+    assert mail(template, data).html
+    assert mail(template + BUTTON, data).html
+    with pytest.raises(RenderFailed, match="a link that comes from the data"):
+        mail(template + BUTTON, data | {"link": "javascript:1"})
+
+
+def test_text_that_looks_like_a_link_is_text() -> None:
+    assert (
+        "href=&#34;javascript:"
+        in mail(BUTTON + "{{ x }}", {"link": "https://a.example", "x": '<a href="javascript:'}).html
+    )
+
+
+def test_a_button_of_mjml_has_its_link_judged() -> None:
+    button = MJML.replace("<mj-text>{}</mj-text>", '<mj-button href="{{ link }}">Go</mj-button>')
+    renderer, bundle = open_renderer(), mail_bundle(button)
+    assert 'href="https://a.example"' in repr(renderer.render(bundle, Channel.EMAIL, {"link": "https://a.example"}))
+    with pytest.raises(RenderFailed, match="a link that comes from the data"):
+        renderer.render(bundle, Channel.EMAIL, {"link": "data:text/html,x"})
+
+
+@pytest.mark.parametrize(
+    "mark", ["\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"]
+)
+def test_a_subject_shows_its_letters_in_the_order_in_which_they_stand(mark: str) -> None:
+    bundle = mail_bundle(MJML, subject=f"Invoice {{{{ file }}}}{mark}")
+    content = open_renderer().render(bundle, Channel.EMAIL, {"file": f"a{mark}fdp.exe"})
+    assert isinstance(content, EmailContent)
+    assert content.subject == "Invoice afdp.exe"
+
+
+def test_text_that_is_written_from_right_to_left_stays_whole() -> None:
+    words = "\u05e9\u05dc\u05d5\u05dd \u200f\u0645\u0631\u062d\u0628\u0627\u200e"
+    bundle = mail_bundle(MJML, subject="{{ words }}")
+    content = open_renderer().render(bundle, Channel.EMAIL, {"words": words})
+    assert isinstance(content, EmailContent)
+    assert content.subject == words
