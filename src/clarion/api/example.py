@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire
+from clarion.client import wire, wire_status
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
@@ -162,10 +162,10 @@ AUDIT: Final = wire.AuditPage(
     ),
     next_cursor=None,
 )
-STATUS: Final = wire.Status(
+STATUS: Final = wire_status.Status(
     at=_AT + timedelta(minutes=5),
     workers=(
-        wire.WorkerLine(
+        wire_status.WorkerLine(
             name="mail-1:4711",
             program="0.1.0",
             channels=(Channel.EMAIL,),
@@ -175,7 +175,7 @@ STATUS: Final = wire.Status(
         ),
     ),
     accounts=(
-        wire.AccountLine(
+        wire_status.AccountLine(
             account="smtp-mail.example.com",
             workers=1,
             failing=True,
@@ -185,8 +185,8 @@ STATUS: Final = wire.Status(
         ),
     ),
     waiting=(
-        wire.ChannelLine(channel=Channel.EMAIL, oldest_seconds=240.0, served=True),
-        wire.ChannelLine(channel=Channel.SMS, oldest_seconds=12.5, served=False),
+        wire_status.ChannelLine(channel=Channel.EMAIL, oldest_seconds=240.0, served=True),
+        wire_status.ChannelLine(channel=Channel.SMS, oldest_seconds=12.5, served=False),
     ),
     notifications_waiting=0,
     oldest_notification_seconds=0.0,

@@ -75,8 +75,8 @@ def set_quota(
         return limits
 
     limits = in_session(work, store=store, tenant=tenant)
-    said = ", ".join(f"{NONE if most is None else most} {name}" for name, most in _limits(limits).items())
-    print_line(f"a day has {said}", {"key_id": key, **_limits(limits)}, as_json=as_json)
+    said = ", ".join(f"{name} {NONE if most is None else most}" for name, most in _limits(limits).items())
+    print_line(f"quotas a day: {said}", {"key_id": key, **_limits(limits)}, as_json=as_json)
 
 
 def _read(text: str, *, field: str) -> int | None:

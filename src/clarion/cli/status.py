@@ -11,7 +11,7 @@ from clarion.cli.session import settings_with
 from clarion.domain.duration import spoken
 
 if TYPE_CHECKING:
-    from clarion.client import wire
+    from clarion.client import wire_status
 
 
 def status(store: option.Store = None, as_json: option.Json = False) -> None:
@@ -21,7 +21,7 @@ def status(store: option.Store = None, as_json: option.Json = False) -> None:
     from clarion.bootstrap import open_platform
     from clarion.operations import Operations
 
-    async def ask() -> "wire.Status":
+    async def ask() -> "wire_status.Status":
         async with open_platform(settings_with(store)) as platform:
             return await Operations(platform, wake=lambda _: None).status.show()
 
@@ -56,12 +56,12 @@ def status(store: option.Store = None, as_json: option.Json = False) -> None:
     )
 
 
-def _heard(worker: "wire.WorkerLine", now: datetime) -> str:
+def _heard(worker: "wire_status.WorkerLine", now: datetime) -> str:
     ago = _ago(worker.seen_at, now)
     return f"lost, {ago}" if worker.lost else ago
 
 
-def _state(account: "wire.AccountLine", now: datetime) -> str:
+def _state(account: "wire_status.AccountLine", now: datetime) -> str:
     if not account.failing:
         return "well" if account.called_at is not None else "not called yet"
     since = account.failing_since_at
@@ -72,7 +72,7 @@ def _waiting(count: int, oldest_seconds: float) -> str:
     return f"{count} waiting, the oldest for {spoken(timedelta(seconds=oldest_seconds))}" if count else "none waiting"
 
 
-def _channel(one: "wire.ChannelLine") -> str:
+def _channel(one: "wire_status.ChannelLine") -> str:
     oldest = f"the oldest waits for {spoken(timedelta(seconds=one.oldest_seconds))}"
     return oldest if one.served else f"{oldest}, and no worker sends on it"
 

@@ -21,7 +21,7 @@ from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
 
-from clarion.client import wire
+from clarion.client import wire, wire_status
 from clarion.domain.identity import Lane
 from clarion.domain.result import Result
 
@@ -219,9 +219,9 @@ class Client:
         """Read the audit log, newest first and page by page."""
         return await self._ask("GET", "/v1/audit", wire.AuditPage, query={"cursor": cursor})
 
-    async def status(self) -> wire.Status:
+    async def status(self) -> wire_status.Status:
         """Ask what runs, what is in trouble and what waits."""
-        return await self._ask("GET", "/v1/status", wire.Status)
+        return await self._ask("GET", "/v1/status", wire_status.Status)
 
     async def _ask(
         self,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from clarion.client import wire
+from clarion.client import wire_status
 from clarion.domain.worker import served, summarise
 from clarion.errors import OperatorError
 from clarion.operations.shape import as_wire
@@ -26,22 +26,28 @@ class Status:
         self._read = float("-inf")
         self._reading = asyncio.Lock()
 
-    async def show(self) -> wire.Status:
+    async def show(self) -> wire_status.Status:
         """Say what runs, what is in trouble and what waits."""
         workers, gauge = await self._store.list_workers(), await self._store.measure()
         waiting = await self._store.measure_routes()
         channels = served(workers)
-        return wire.Status(
+        return wire_status.Status(
             at=await self._store.now(),
             workers=tuple(
                 as_wire(
-                    one.heartbeat, wire.WorkerLine, started_at=one.started_at, seen_at=one.seen_at, lost=one.is_lost
+                    one.heartbeat,
+                    wire_status.WorkerLine,
+                    started_at=one.started_at,
+                    seen_at=one.seen_at,
+                    lost=one.is_lost,
                 )
                 for one in workers
             ),
-            accounts=tuple(as_wire(one, wire.AccountLine) for one in summarise(workers)),
+            accounts=tuple(as_wire(one, wire_status.AccountLine) for one in summarise(workers)),
             waiting=tuple(
-                wire.ChannelLine(channel=one.route, oldest_seconds=one.oldest_seconds, served=one.route in channels)
+                wire_status.ChannelLine(
+                    channel=one.route, oldest_seconds=one.oldest_seconds, served=one.route in channels
+                )
                 for one in waiting
             ),
             notifications_waiting=gauge.stages_waiting,
