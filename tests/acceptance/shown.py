@@ -37,7 +37,7 @@ _DIFFERS = re.compile(
     rf"(?P<kept>{_KEPT})"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|\d{4}-\d\d-\d\d(?!\d)"
     r"|\d\d:\d\d:\d\d\.\d+|\b\d+ ms\b|\b[0-9a-f]{8}-\d+(?=-)|\bsandbox-\d+|--before \d+|\bcli:\w+"
-    r"|\bk1:[0-9a-f]+(?:\.\.\.)?|\b000\d(?:, 000\d)*\b"
+    r"|\bk1:[0-9a-f]+(?:\.\.\.)?|(?<=<)[0-9a-f]{32}(?=@)|\b000\d(?:, 000\d)*\b"
 )
 
 
@@ -164,7 +164,7 @@ class Reader:
         for shown, real in self._meant.items():
             command = re.sub(rf"(?<![\w-]){re.escape(shown)}(?![\w-])", real, command)
         shown_port, port = self._ports
-        return command.replace(f":{shown_port}/", f":{port}/") if port else command
+        return re.sub(rf":{shown_port}(?=[/?])", f":{port}", command) if port else command
 
     def _fits(self, shown: str, printed: str) -> bool:
         """Compare line by line, and remember what stands for what."""

@@ -1,6 +1,7 @@
 """What the documentation shows is what the program does: its commands are run, and their outputs compared."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.acceptance.house import ROOT, House, until
 from tests.acceptance.shown import Reader, steps_of
+from tests.integration.smtp_server import closed_port
 
 BIN = Path(sys.executable).parent
 
@@ -20,12 +22,13 @@ DEMO = (
 """Pages that are followed while one demo runs, and the section of each that is, if it is not the whole."""
 
 
-def reader(folder: Path, *, port: str = "") -> Reader:
+def reader(folder: Path, *, shown_port: str = "", port: str = "") -> Reader:
     """Somebody in a clone whose environment is ours."""
     (folder / ".venv").symlink_to(BIN.parent)
+    (folder / "src").symlink_to(ROOT / "src")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
     environment = {**kept, "PATH": f"{BIN}:{kept['PATH']}", "TMPDIR": str(folder)}
-    return Reader(folder, environment, shown_port="8025", port=port)
+    return Reader(folder, environment, shown_port=shown_port, port=port)
 
 
 def complaints(page: Path, by: Reader, *, only: str = "") -> str:
@@ -40,7 +43,7 @@ def test_pages_about_the_demo_show_what_happens(tmp_path: Path) -> None:
     house = House(tmp_path / "clarion-data")
     with house.serving(command="demo") as served:
         until(house.outbox, so=lambda sent: len(sent) == 21)  # the first day is over
-        by = reader(tmp_path, port=served.url.rpartition(":")[2])
+        by = reader(tmp_path, shown_port="8025", port=served.url.rpartition(":")[2])
         found = [complaints(ROOT / page, by, only=only) for page, only in DEMO]
     assert not any(found), "\n".join(found)
 
@@ -48,6 +51,26 @@ def test_pages_about_the_demo_show_what_happens(tmp_path: Path) -> None:
 def test_a_page_that_begins_with_nothing_shows_what_happens(tmp_path: Path) -> None:
     found = complaints(ROOT / "docs/tutorial/first-ensure.md", reader(tmp_path))
     assert not found, found
+
+
+def test_the_page_about_smtp_shows_what_happens(tmp_path: Path) -> None:
+    port = str(closed_port())
+    house = House(tmp_path / "mail-data", CLARION_PROVIDERS=f"email=smtp://127.0.0.1:{port}?from=school@example.com")
+    assert house.run("migrate").returncode == 0
+    server = subprocess.Popen(
+        [sys.executable, "-m", "aiosmtpd", "-n", "-l", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        until(lambda: house.run("check").returncode == 0)
+        with house.serving(command="work"):
+            found = complaints(
+                ROOT / "docs/how-to/send-mail-by-smtp.md", reader(tmp_path, shown_port="2525", port=port)
+            )
+    finally:
+        server.terminate()
+        printed, _ = server.communicate()
+    assert not found, found
+    assert "Subject: Welcome to Linden Park School, you" in printed
 
 
 @pytest.mark.parametrize(
