@@ -73,6 +73,7 @@ class SyncClient:
     support_case = _waiting(Client.support_case)
     resolve = _waiting(Client.resolve)
     audit = _waiting(Client.audit)
+    status = _waiting(Client.status)
 
     def __enter__(self) -> Self:
         """Use it for the length of a block."""
