@@ -129,7 +129,13 @@ async def test_no_request_whatever_comes_of_it_leaves_a_trace_of_anybody(written
     api = await seeded_api()
     to = [{"address": CANARIES[1]}, {"address": CANARIES[2], "channel": "sms"}, {"user": CANARIES[0]}]
     child = {"name": CANARIES[0], "group": "2b"}
-    data = {"name": CANARIES[0], "summary": CANARIES[3], "happened_at": "today", "action": CANARIES[1], "child": child}
+    data = {
+        "name": CANARIES[0],
+        "summary": CANARIES[3],
+        "happened_at": "2026-03-02",
+        "action": CANARIES[1],
+        "child": child,
+    }
     body = {"type": "incident", "to": to, "data": data}
     async with api.client() as client:
         assert (await client.post("/v1/notifications", json=body)).status_code == 202

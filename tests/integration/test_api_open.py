@@ -49,6 +49,7 @@ async def test_only_what_is_opened_is_there(shown: tuple[str, ...]) -> None:
                 assert answer.status_code == 200
             else:
                 assert (answer.status_code, problem(answer)["code"]) == (404, "not-found")
+                assert ("/openapi.json" in problem(answer)["detail"]) == ("openapi" in shown)
         assert (await client.get("/health")).status_code == 200
         if "openapi" in shown:
             described = msgspec.json.decode((await client.get("/openapi.json")).content)["paths"]

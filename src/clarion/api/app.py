@@ -155,7 +155,7 @@ def _answering(
 
     def answer(request: AnyRequest, error: Exception) -> Response[bytes] | Response[str]:
         if isinstance(error, NotFoundException | ValidationException):  # the framework reads only the values in a path
-            error = problem.not_found(request.scope["path"], patterns)
+            error = problem.not_found(request.scope["path"], patterns, described="/openapi.json" in context.open_paths)
         said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)
         if isinstance(error, ClarionError) and not isinstance(error, Bug | CallerError):
             context.pulse.note(error)

@@ -144,9 +144,13 @@ def patterns_of(paths: Iterable[str]) -> Patterns:
     ]
 
 
-def not_found(path: str, patterns: Patterns) -> Refusal:
-    """Say that there is nothing at a path: which value in it is at fault, where the rest of it is a route's."""
-    detail, field = "there is nothing at this path: /openapi.json lists what there is", None
+def not_found(path: str, patterns: Patterns, *, described: bool) -> Refusal:
+    """Say that there is nothing at a path: which value in it is at fault, where the rest of it is a route's.
+
+    The description is named only where it is served.
+    """
+    where = "/openapi.json lists what there is" if described else "check its spelling"
+    detail, field = f"there is nothing at this path: {where}", None
     for pattern, kinds in patterns:
         if pattern.fullmatch(path):
             field, form = next((name, _FORMS[kind]) for name, kind in kinds.items() if kind in _FORMS)
