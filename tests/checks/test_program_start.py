@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from clarion.cli.program import Program
+
 ALWAYS = {"clarion", "clarion.cli", "clarion.cli.lazy", "clarion.cli.program", "clarion.cli.value", "clarion.errors"}
 """Modules of ours that every start loads."""
 
@@ -50,6 +52,7 @@ print("loaded", *sys.modules)
 
 REFUSED = """
 audit --limit 0
+audit verify --nope
 cancel
 check --nope
 clock set
@@ -60,12 +63,15 @@ history
 keys create
 keys list --nope
 keys revoke
+list --limit 0
 migrate --nope
 outbox --channel pigeon
 publish
+quota
 send
 send welcome
 serve --port 70000
+status --nope
 support
 support list --limit x
 support nope
@@ -104,6 +110,11 @@ def test_the_version_the_list_and_an_unknown_command_load_nothing_but_typer(comm
     assert {name for name in loaded if name.partition(".")[0] == "clarion"} == ALWAYS
     assert strangers(loaded) <= TYPER
     assert not loaded & set(SLOW)
+
+
+def test_every_command_is_asked_wrongly_below() -> None:
+    named = {line.split()[0] for line in REFUSED.strip().splitlines()}
+    assert named == {name for listed in Program.panels.values() for name in listed}
 
 
 def test_a_command_that_is_asked_wrongly_does_not_load_the_platform() -> None:
