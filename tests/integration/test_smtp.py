@@ -381,29 +381,3 @@ async def test_a_hostile_subject_or_recipient_is_refused_before_anything_is_sent
     assert isinstance(await provider.send(call_to("ann@example.com", content=content)), Refused)
     for destination in (value, f"ann@example.com{value}", f"{value}@example.com", "a@example.com,b@example.com"):
         assert isinstance(await provider.send(call_to(destination)), Refused)
-
-
-# Trying an account without a mail.
-
-
-async def test_a_server_that_would_take_mail_is_found_well_and_gets_none(script: Script, providers: Open) -> None:
-    async with smtp_server(script, auth=True) as port:
-        assert await providers(port, user="ann:open%20sesame@").probe() is None
-    assert script.received == []
-
-
-async def test_trying_an_account_says_what_its_first_mail_would_have_met(script: Script, providers: Open) -> None:
-    said = await providers(closed_port()).probe()
-    assert (said or "").startswith("connecting: ")
-    async with smtp_server(script, auth=True) as port:
-        wrong = await providers(port, user="ann:sesame@").probe()
-        nobody = await providers(port).probe()
-    assert (wrong or "").startswith("connecting: 535")
-    assert (nobody or "").startswith("sender: 530")
-
-
-async def test_a_server_that_never_greets_is_not_waited_for() -> None:
-    async with listening(asyncio.Protocol) as port:
-        provider = await open_provider(f"smtp://127.0.0.1:{port}?from=a@example.com&timeout=0.1", clock=ManualClock())
-        said = await provider.probe()
-    assert (said or "").startswith("connecting: ")
