@@ -67,7 +67,8 @@ async def test_a_person_hears_on_every_channel_that_reaches_them_and_the_rest_sa
     assert [row.channel for row in timeline.outgoing] == [Channel.EMAIL]
     assert len(timeline.inbox) == 2
     assert timeline.scheduler is not None
-    assert "no email address is known" in (timeline.scheduler.reason or "")
+    assert timeline.scheduler.reason == "2 recipients, 3 messages, 1 skipped"
+    assert "no email address is known" in (timeline.job.recipients or "")
 
 
 @pytest.mark.parametrize("first", [Channel.SMS, Channel.CHAT])
