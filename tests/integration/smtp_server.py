@@ -229,3 +229,15 @@ def _certificate(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False)
     )
+
+
+class Greets(asyncio.Protocol):
+    """A server that says one thing and hangs up."""
+
+    def __init__(self, greeting: bytes) -> None:
+        self.greeting = greeting
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(self.greeting)
+        transport.close()

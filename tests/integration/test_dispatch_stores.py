@@ -3,18 +3,15 @@
 Each test takes a tenant of its own from one store; the requests are those of the dispatcher's unit tests.
 """
 
-import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
 
-from clarion.adapters.blobs import open_blobs
-from clarion.adapters.stores.postgres import open_store as open_postgres
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import (
     CampaignContent,
@@ -22,7 +19,6 @@ from clarion.dispatch.request import (
     Direct,
     FromAutomation,
     FromEvent,
-    JobRequest,
     Occurrence,
     ReportContent,
     ThresholdTrigger,
@@ -31,35 +27,15 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.key import FiringPolicy
 from clarion.errors import InvalidInput
-from clarion.ports.store import Store
-from clarion.sealing.keyring import Keyring
 from clarion.testing import factories as make
-from clarion.testing.clock import ManualClock
-from clarion.testing.store import SqliteInMemory
-from clarion.testing.vault import SeededVault
+from tests.integration.dispatch_door import ENGINES, TENANT, Door, open_door
 from tests.unit.dispatch_harness import DRAFT, ENTITY, campaign, direct, reminder, report
 
-TENANT = "school"
 
-
-class Door(NamedTuple):
-    """A dispatcher and the store that it works on."""
-
-    dispatcher: DeliveryDispatcher
-    store: Store
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=ENGINES)
 async def door(request: pytest.FixtureRequest) -> AsyncIterator[Door]:
-    if request.param == "sqlite":
-        store: Store = SqliteInMemory(ManualClock())
-    else:
-        store = await open_postgres(request.getfixturevalue("migrated_postgres_url"), clock=ManualClock())
-    keyring = Keyring(store, SeededVault())
-    dispatcher = DeliveryDispatcher(store=store, blobs=open_blobs("memory://"), keyring=keyring)
-    await dispatcher.ensure_tenant(TENANT)
-    yield Door(dispatcher, store)
-    await store.close()
+    async with open_door(request) as opened:
+        yield opened
 
 
 def in_form(form: Any, value: Any) -> Any:
@@ -392,34 +368,3 @@ async def test_so_is_whatever_an_outgoing_message_or_a_scheduler_row_holds(door:
     for name, changed in extremes(make.scheduler_of(job)):
         asked = door.dispatcher.ensure_notification_scheduler(TENANT, [changed])
         assert await is_answered(asked) in (True, False), name
-
-
-async def test_of_sends_that_are_stored_together_each_is_answered_as_if_it_were_alone(door: Door) -> None:
-    """New ones, a repeat, a conflict, and one that no column can hold, which withholds nothing but itself."""
-
-    def named(key: str, **changes: Any) -> JobRequest:
-        return direct(origin=Direct(operation="send", idempotency_key=key), **changes)
-
-    first = await door.dispatcher.accept_notification_job(TENANT, named("old"))
-    asked = [named(f"new-{number}") for number in range(20)]
-    asked += [named("old"), named("old", data={"name": "Kim"}), named("bad", event_type="wel\0come"), named("new-0")]
-    told = await asyncio.gather(
-        *(door.dispatcher.accept_notification_job(TENANT, one) for one in asked), return_exceptions=True
-    )
-    *created, repeat, conflict, bad, twin = told
-    assert [one.outcome for one in created if isinstance(one, Ensured)] == [Outcome.CREATED] * 20
-    assert isinstance(bad, InvalidInput)
-    assert isinstance(repeat, Ensured)
-    assert isinstance(conflict, Ensured)
-    assert isinstance(twin, Ensured)
-    assert (repeat.outcome, repeat.record) == (Outcome.FOUND, first.record)
-    assert (conflict.outcome, conflict.differing) == (Outcome.CONFLICT, ("payload_hash",))
-    assert (twin.outcome, twin.record) == (
-        Outcome.FOUND,
-        created[0].record if isinstance(created[0], Ensured) else None,
-    )
-    for one in (first, *created):
-        assert isinstance(one, Ensured)
-        timeline = await door.store.find_job_timeline(TENANT, one.record.guid)
-        assert timeline is not None
-        assert (timeline.job, timeline.scheduler is not None) == (one.record, True)

@@ -16,7 +16,7 @@ from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfig
 from clarion.domain.content import EmailContent, SmsContent
 from clarion.domain.identity import Channel
 from clarion.testing.clock import ManualClock
-from tests.integration.smtp_server import Certificates, Script, closed_port, listening, smtp_server
+from tests.integration.smtp_server import Certificates, Greets, Script, closed_port, listening, smtp_server
 from tests.unit.test_mail import hostile_values
 
 KEY = "6d0cbb1e-0d6c-4ad5-9c5d-7f6a1c1f0b52:email:0123456789abcdef0123456789abcdef"
@@ -184,18 +184,6 @@ async def test_nobody_listening_defers(providers: Open) -> None:
 async def test_a_host_that_does_not_exist_defers() -> None:
     provider = await open_provider("smtp://no-such-host.invalid:25?from=a@example.com&tls=none", clock=ManualClock())
     assert isinstance(await provider.send(call_to("ann@example.com")), Deferred)
-
-
-class Greets(asyncio.Protocol):
-    """A server that says one thing and hangs up."""
-
-    def __init__(self, greeting: bytes) -> None:
-        self.greeting = greeting
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.write(self.greeting)
-        transport.close()
 
 
 @pytest.mark.parametrize(
