@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire, wire_status
+from clarion.client import wire, wire_status, wire_support
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
@@ -112,9 +112,9 @@ TYPES: Final = wire.TypeList(
     )
 )
 DISABLE: Final = wire.EnabledRequest(enabled=False)
-UNCERTAIN: Final = wire.UncertainPage(
+UNCERTAIN: Final = wire_support.UncertainPage(
     items=(
-        wire.UncertainLine(
+        wire_support.UncertainLine(
             id=1201,
             version=3,
             message_id=_MESSAGE,
@@ -126,11 +126,11 @@ UNCERTAIN: Final = wire.UncertainPage(
     ),
     next_cursor=None,
 )
-RETRY: Final = wire.RetryRequest(version=3, reason="The provider confirmed by phone that it never arrived.")
-RETRIED: Final = wire.Retried(id=1201)
-RETRY_NOTIFICATION: Final = wire.RetryNotificationRequest(reason="The template was mended.")
-RETRIED_NOTIFICATION: Final = wire.RetriedNotification(job_id=_JOB)
-CASE: Final = wire.SupportCase(
+RETRY: Final = wire_support.RetryRequest(version=3, reason="The provider confirmed by phone that it never arrived.")
+RETRIED: Final = wire_support.Retried(id=1201)
+RETRY_NOTIFICATION: Final = wire_support.RetryNotificationRequest(reason="The template was mended.")
+RETRIED_NOTIFICATION: Final = wire_support.RetriedNotification(job_id=_JOB)
+CASE: Final = wire_support.SupportCase(
     case_id=UUID("3f8d1c1e-0a53-5b0b-8f0e-9a4b2b7c6d55"),
     kind="Conflict",
     status=SupportStatus.OPEN,
@@ -145,11 +145,11 @@ CASE: Final = wire.SupportCase(
     resolved_by=None,
     resolution=None,
 )
-CASES: Final = wire.SupportCasePage(items=(CASE,), next_cursor=None)
-RESOLVE: Final = wire.ResolveRequest(resolution="The caller reused a key by mistake and has corrected it.")
-AUDIT: Final = wire.AuditPage(
+CASES: Final = wire_support.SupportCasePage(items=(CASE,), next_cursor=None)
+RESOLVE: Final = wire_support.ResolveRequest(resolution="The caller reused a key by mistake and has corrected it.")
+AUDIT: Final = wire_support.AuditPage(
     items=(
-        wire.AuditLine(
+        wire_support.AuditLine(
             seq=7,
             at=_AT,
             actor="ada",

@@ -14,7 +14,7 @@ from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body, read_query
 from clarion.catalog.access import Grant
-from clarion.client import wire
+from clarion.client import wire, wire_support
 
 
 @get(
@@ -26,7 +26,7 @@ from clarion.client import wire
         answer=example.UNCERTAIN,
     ).opt,
 )
-async def list_uncertain(request: AnyRequest, context: InjectedContext) -> wire.UncertainPage:
+async def list_uncertain(request: AnyRequest, context: InjectedContext) -> wire_support.UncertainPage:
     """List the messages of which nobody knows whether they arrived, with the version that a retry asks for."""
     query = read_query(request, wire.PageQuery)
     return await context.operations.support.list_uncertain(caller_of(request).tenant_id, query)
@@ -48,14 +48,14 @@ async def retry_outgoing(
     outgoing_id: Annotated[int, PathParameter(ge=0, le=wire.ROW_ID_MAX)],
     request: AnyRequest,
     context: InjectedContext,
-) -> wire.Retried:
+) -> wire_support.Retried:
     """Send a failed or uncertain message again, on a person's word; audited with the reason.
 
     An uncertain message may have arrived, so its recipient may get it twice: that is what the reason is about. Nothing
     happens where the message has moved on since its version was read.
     """
     caller = caller_of(request)
-    body = await read_body(request, wire.RetryRequest)
+    body = await read_body(request, wire_support.RetryRequest)
     retried = await context.operations.support.retry_message(
         caller.tenant_id, outgoing_id, version=body.version, actor=caller.actor, reason=body.reason
     )
@@ -76,13 +76,13 @@ async def retry_outgoing(
 )
 async def retry_notification(
     job_id: FromPath[UUID], request: AnyRequest, context: InjectedContext
-) -> wire.RetriedNotification:
+) -> wire_support.RetriedNotification:
     """Try a notification that failed again, where it failed, on a person's word; audited with the reason.
 
     `job_id` may also be the id of one of its messages. Its support case stays open until somebody resolves it.
     """
     caller = caller_of(request)
-    body = await read_body(request, wire.RetryNotificationRequest)
+    body = await read_body(request, wire_support.RetryNotificationRequest)
     retried = await context.operations.notifications.retry(
         caller.tenant_id, job_id, actor=caller.actor, reason=body.reason
     )
@@ -94,13 +94,13 @@ async def retry_notification(
     opt=Contract(
         tag="support",
         grant=Grant.VIEW,
-        query=wire.SupportCaseQuery,
+        query=wire_support.SupportCaseQuery,
         answer=example.CASES,
     ).opt,
 )
-async def list_support_cases(request: AnyRequest, context: InjectedContext) -> wire.SupportCasePage:
+async def list_support_cases(request: AnyRequest, context: InjectedContext) -> wire_support.SupportCasePage:
     """List what a person should look at, one case for each cause; open ones unless `status` asks otherwise."""
-    query = read_query(request, wire.SupportCaseQuery)
+    query = read_query(request, wire_support.SupportCaseQuery)
     return await context.operations.support.list_cases(caller_of(request).tenant_id, query)
 
 
@@ -113,7 +113,9 @@ async def list_support_cases(request: AnyRequest, context: InjectedContext) -> w
         answer=example.CASE,
     ).opt,
 )
-async def get_support_case(case_id: FromPath[UUID], request: AnyRequest, context: InjectedContext) -> wire.SupportCase:
+async def get_support_case(
+    case_id: FromPath[UUID], request: AnyRequest, context: InjectedContext
+) -> wire_support.SupportCase:
     """Show one support case with all that is known of it."""
     return found(await context.operations.support.find_case(caller_of(request).tenant_id, case_id), "support case")
 
@@ -131,10 +133,10 @@ async def get_support_case(case_id: FromPath[UUID], request: AnyRequest, context
 )
 async def resolve_support_case(
     case_id: FromPath[UUID], request: AnyRequest, context: InjectedContext
-) -> wire.SupportCase:
+) -> wire_support.SupportCase:
     """Close a support case, audited with its resolution; the same trouble, seen again, opens it again."""
     caller = caller_of(request)
-    body = await read_body(request, wire.ResolveRequest)
+    body = await read_body(request, wire_support.ResolveRequest)
     resolved = await context.operations.support.resolve_case(
         caller.tenant_id, case_id, actor=caller.actor, resolution=body.resolution
     )
@@ -150,7 +152,7 @@ async def resolve_support_case(
         answer=example.AUDIT,
     ).opt,
 )
-async def list_audit(request: AnyRequest, context: InjectedContext) -> wire.AuditPage:
+async def list_audit(request: AnyRequest, context: InjectedContext) -> wire_support.AuditPage:
     """List what people did, newest first; each entry's hash covers the one before it."""
     query = read_query(request, wire.PageQuery)
     return await context.operations.support.list_audit(caller_of(request).tenant_id, query)

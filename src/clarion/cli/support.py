@@ -9,7 +9,7 @@ import typer
 from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_pairs, print_table, say_more
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, require_reason
-from clarion.client import wire
+from clarion.client import wire_support
 from clarion.domain.support import DETAILS_BYTES_MAX
 from clarion.errors import InvalidInput
 
@@ -29,7 +29,9 @@ def list_cases(
     as_json: option.Json = False,
 ) -> None:
     """List the cases that are open."""
-    query = wire.SupportCaseQuery(status=wire.EVERY_CASE if everything else "Open", limit=limit, cursor=after or None)
+    query = wire_support.SupportCaseQuery(
+        status=wire_support.EVERY_CASE if everything else "Open", limit=limit, cursor=after or None
+    )
     page = in_session(
         lambda session: session.operations.support.list_cases(session.tenant_id, query), store=store, tenant=tenant
     )
@@ -49,7 +51,7 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
     """Show one case with all that is known of it."""
     case_id = _case_id(case)
 
-    async def work(session: Session) -> wire.SupportCase:
+    async def work(session: Session) -> wire_support.SupportCase:
         return _known(await session.operations.support.find_case(session.tenant_id, case_id), case)
 
     found = in_session(work, store=store, tenant=tenant)
@@ -91,7 +93,7 @@ def resolve(
 
     case_id = _case_id(case)
 
-    async def work(session: Session) -> wire.SupportCase:
+    async def work(session: Session) -> wire_support.SupportCase:
         with hint_on_conflict("`clarion support list` shows those that are"):
             return _known(
                 await session.operations.support.resolve_case(
@@ -117,7 +119,7 @@ def retry(
     require_reason(reason)
     named = job_or_message(job)
 
-    async def work(session: Session) -> wire.RetriedNotification:
+    async def work(session: Session) -> wire_support.RetriedNotification:
         with hint_on_conflict(f"`clarion explain {named}` tells how it stands"):
             retried = await session.operations.notifications.retry(
                 session.tenant_id, named, actor=session.actor, reason=reason
@@ -132,7 +134,7 @@ def _case_id(text: str) -> UUID:
     return guid(text, field="case", hint="use the id as `clarion support list` prints it")
 
 
-def _known(found: wire.SupportCase | None, case: str) -> wire.SupportCase:
+def _known(found: wire_support.SupportCase | None, case: str) -> wire_support.SupportCase:
     if found is None:
         raise InvalidInput(
             f"the tenant has no case {case}", field="case", hint="`clarion support list --all` lists them"

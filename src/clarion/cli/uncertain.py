@@ -7,7 +7,7 @@ import typer
 from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_table, say_more
 from clarion.cli.session import Session, in_session, require_reason
-from clarion.client import wire
+from clarion.client import wire, wire_support
 from clarion.errors import Conflict
 
 uncertain = typer.Typer(help="Messages of which nobody knows whether they arrived.")
@@ -56,7 +56,7 @@ def retry(
     """Send one again although it may have arrived."""
     require_reason(reason)
 
-    async def work(session: Session) -> wire.Retried | None:
+    async def work(session: Session) -> wire_support.Retried | None:
         try:
             return await session.operations.support.retry_message(
                 session.tenant_id, outgoing, version=version, actor=session.actor, reason=reason

@@ -21,7 +21,7 @@ from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
 
-from clarion.client import wire, wire_status
+from clarion.client import wire, wire_status, wire_support
 from clarion.domain.identity import Lane
 from clarion.domain.result import Result
 
@@ -185,39 +185,39 @@ class Client:
         path = f"/v1/types/{quote(notification, safe='')}/enabled"
         await self._request("PUT", path, body=wire.EnabledRequest(enabled=enabled), again=True)
 
-    async def uncertain(self, *, cursor: str | None = None) -> wire.UncertainPage:
+    async def uncertain(self, *, cursor: str | None = None) -> wire_support.UncertainPage:
         """List messages of which nobody knows whether they arrived, page by page."""
-        return await self._ask("GET", "/v1/uncertain", wire.UncertainPage, query={"cursor": cursor})
+        return await self._ask("GET", "/v1/uncertain", wire_support.UncertainPage, query={"cursor": cursor})
 
-    async def retry(self, outgoing_id: int, *, version: int, reason: str) -> wire.Retried:
+    async def retry(self, outgoing_id: int, *, version: int, reason: str) -> wire_support.Retried:
         """Send a message again on a person's word; the version keeps it from being done twice."""
-        body = wire.RetryRequest(version=version, reason=reason)
-        return await self._ask("POST", f"/v1/outgoing/{outgoing_id}/retry", wire.Retried, body=body)
+        body = wire_support.RetryRequest(version=version, reason=reason)
+        return await self._ask("POST", f"/v1/outgoing/{outgoing_id}/retry", wire_support.Retried, body=body)
 
-    async def retry_notification(self, job_id: UUID, *, reason: str) -> wire.RetriedNotification:
+    async def retry_notification(self, job_id: UUID, *, reason: str) -> wire_support.RetriedNotification:
         """Try a notification that failed again, on a person's word."""
-        body = wire.RetryNotificationRequest(reason=reason)
-        return await self._ask("POST", f"/v1/notifications/{job_id}/retry", wire.RetriedNotification, body=body)
+        body = wire_support.RetryNotificationRequest(reason=reason)
+        return await self._ask("POST", f"/v1/notifications/{job_id}/retry", wire_support.RetriedNotification, body=body)
 
     async def support_cases(
         self, *, status: Literal["Open", "Resolved", "All"] = "Open", cursor: str | None = None
-    ) -> wire.SupportCasePage:
+    ) -> wire_support.SupportCasePage:
         """List support cases, page by page; those that are open, unless told otherwise."""
         query = {"status": status, "cursor": cursor}
-        return await self._ask("GET", "/v1/support-cases", wire.SupportCasePage, query=query)
+        return await self._ask("GET", "/v1/support-cases", wire_support.SupportCasePage, query=query)
 
-    async def support_case(self, case_id: UUID) -> wire.SupportCase:
+    async def support_case(self, case_id: UUID) -> wire_support.SupportCase:
         """Show one support case."""
-        return await self._ask("GET", f"/v1/support-cases/{case_id}", wire.SupportCase)
+        return await self._ask("GET", f"/v1/support-cases/{case_id}", wire_support.SupportCase)
 
-    async def resolve(self, case_id: UUID, *, resolution: str) -> wire.SupportCase:
+    async def resolve(self, case_id: UUID, *, resolution: str) -> wire_support.SupportCase:
         """Close a support case."""
-        body = wire.ResolveRequest(resolution=resolution)
-        return await self._ask("POST", f"/v1/support-cases/{case_id}/resolve", wire.SupportCase, body=body)
+        body = wire_support.ResolveRequest(resolution=resolution)
+        return await self._ask("POST", f"/v1/support-cases/{case_id}/resolve", wire_support.SupportCase, body=body)
 
-    async def audit(self, *, cursor: str | None = None) -> wire.AuditPage:
+    async def audit(self, *, cursor: str | None = None) -> wire_support.AuditPage:
         """Read the audit log, newest first and page by page."""
-        return await self._ask("GET", "/v1/audit", wire.AuditPage, query={"cursor": cursor})
+        return await self._ask("GET", "/v1/audit", wire_support.AuditPage, query={"cursor": cursor})
 
     async def status(self) -> wire_status.Status:
         """Ask what runs, what is in trouble and what waits."""

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.bootstrap import Platform
-from clarion.client import wire
+from clarion.client import wire, wire_support
 from clarion.dispatch.request import Direct, JobRequest, Trace
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
@@ -108,7 +108,9 @@ class Notifications:
             raise Conflict("nothing of it is left to cancel", hint="its timeline tells how it ended")
         return wire.Canceled(job_id=job_id, repeated=True)
 
-    async def retry(self, tenant_id: str, named: UUID, *, actor: str, reason: str) -> wire.RetriedNotification | None:
+    async def retry(
+        self, tenant_id: str, named: UUID, *, actor: str, reason: str
+    ) -> wire_support.RetriedNotification | None:
         """Try a notification that failed again, where it failed."""
         job_id = await self._job_of(tenant_id, named)
         if not await self._store.retry_job(tenant_id, job_id, actor=actor, reason=reason):
@@ -116,7 +118,7 @@ class Notifications:
                 return None
             raise Conflict("the notification has not failed", hint="its timeline tells how it stands")
         self._wake("stages")
-        return wire.RetriedNotification(job_id=job_id)
+        return wire_support.RetriedNotification(job_id=job_id)
 
     async def history(
         self, tenant_id: str, about: UUID | wire.Recipient, query: wire.PageQuery, *, whole: bool
