@@ -48,11 +48,11 @@ def test_no_committed_file_names_the_address_of_a_package_index(run: Run, root: 
 
 def test_the_pins_name_no_address_at_all(root: Path) -> None:
     files = sorted((root / "requirements").glob("*.txt"))
-    assert [path.name for path in files] == ["base.txt", "test.txt", "uv.txt"]
+    assert [path.name for path in files] == ["base.txt", "fuzz.txt", "test.txt", "uv.txt"]
     assert [path.name for path in files if re.search(r"://|^-", path.read_text(), re.MULTILINE)] == []
 
 
-@pytest.mark.parametrize("name", ["base.txt", "test.txt", "uv.txt"])
+@pytest.mark.parametrize("name", ["base.txt", "fuzz.txt", "test.txt", "uv.txt"])
 def test_every_pin_is_exact_and_has_a_hash(root: Path, name: str) -> None:
     entries = re.split(r"\n(?=\S)", (root / "requirements" / name).read_text().strip())
     assert [entry for entry in entries if not re.match(r"[a-z0-9-]+==\S+", entry)] == []
