@@ -74,7 +74,7 @@ def canonical_json(value: object) -> bytes:
     """Write a value in its one canonical form: members by code point, no blanks, NFC, UTC, null members left out."""
     try:
         # A short cut for nearly all that is hashed: msgspec writes ASCII text and whole numbers in this form already.
-        plain = _SORTED.encode(_plain(value, 0))
+        plain = _SORTED.encode(_plain(value, 0, [SIZE_MAX]))
         if len(plain) <= SIZE_MAX:
             return plain
     except _NotPlain:
@@ -134,19 +134,27 @@ class _NotPlain(Exception):
     """A value needs more than sorting to be in its canonical form."""
 
 
-def _plain(value: object, depth: int) -> object:
-    """Give a value without its null members, or raise where its canonical form is not what msgspec would write."""
+def _plain(value: object, depth: int, room: list[int]) -> object:
+    """Give a value without its null members, or raise where its canonical form is not what msgspec would write.
+
+    `room` holds how many characters and members it may still have: what stands in many places counts in each of them.
+    """
     kind = type(value)
     if kind is str:
-        if value.isascii():  # type: ignore[attr-defined]  # it is text
+        room[0] -= len(value)  # type: ignore[arg-type]  # it is text
+        if room[0] >= 0 and value.isascii():  # type: ignore[attr-defined]  # it is text
             return value
     elif value is None or kind is bool or (kind is int and -INTEGER_MAX <= value <= INTEGER_MAX):  # type: ignore[operator]
         return value
-    elif depth < DEPTH_MAX and isinstance(value, dict):
+    elif depth < DEPTH_MAX and isinstance(value, dict | list | tuple):
+        room[0] -= len(value)
+        if room[0] < 0:
+            raise _NotPlain
+        if not isinstance(value, dict):
+            return [_plain(item, depth + 1, room) for item in value]
         if all(type(name) is str and name.isascii() for name in value):
-            return {name: _plain(member, depth + 1) for name, member in value.items() if member is not None}
-    elif depth < DEPTH_MAX and isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
+            room[0] -= sum(map(len, value))
+            return {name: _plain(member, depth + 1, room) for name, member in value.items() if member is not None}
     raise _NotPlain
 
 
