@@ -198,6 +198,18 @@ async def test_a_quota_that_is_changed_holds_from_the_next_second_on(door: Door)
     assert await door.requests(5) == 5
 
 
+@pytest.mark.parametrize("key", [KEY, ""])
+async def test_a_used_up_quota_of_requests_that_is_raised_opens_within_a_second(door: Door, key: str) -> None:
+    await door.limit(key, requests=5)
+    assert await door.requests(9) == 5
+    await door.meters[0].tell()
+    assert await door.requests(9) == 0
+    await door.limit(key, requests=7)
+    await door.meters[0].tell()
+    assert await door.requests(9) == 2
+    assert await door.used() == Amount(requests=7), "asking anew counts nothing"
+
+
 async def test_what_a_store_that_was_down_did_not_hear_is_counted_when_it_is_back(door: Door) -> None:
     await door.limit(KEY, requests=10)
     assert await door.requests(4) == 4

@@ -59,11 +59,13 @@ class _Account:
         self.told = Amount()  # on its way to the store
         self.pending = Amount()
         self.held = Amount()  # of sends that are being accepted
+        self.refused = False  # since the store was asked last
 
     def learn(self, usage: Usage, now: float) -> None:
         """Take in what the store has counted."""
         self.limits, self.stored = usage.limits, usage.used
         self.opens = now + left_of_day(usage.now).total_seconds()
+        self.refused = False
 
     def used(self, now: float) -> Amount:
         """Give all that is known to be used today."""
@@ -133,11 +135,18 @@ class Meter:
                 log.warning("what callers used could not be stored, trying again", code=error.code, error=str(error))
 
     async def tell(self) -> None:
-        """Tell the store what was counted and not told yet, and learn what others have counted."""
+        """Tell the store what was counted and not told yet, and learn what others have counted.
+
+        Where something was refused the store is asked too: what is used up counts nothing, and may have been raised.
+        """
         async with self._telling:
             waiting = [place for place, account in self._accounts.items() if account.pending != Amount()]
             for start in range(0, len(waiting), ITEMS_MAX):
                 await self._tell(waiting[start : start + ITEMS_MAX])
+            for tenant_id in {place[0] for place, account in self._accounts.items() if account.refused}:
+                for one in await self._store.list_usage(tenant_id):
+                    if (account := self._accounts.get((one.tenant_id, one.key_id))) is not None:
+                        account.learn(one, self._clock.monotonic())
 
     async def _tell(self, places: Sequence[Place]) -> None:
         accounts = [self._accounts[place] for place in places]
@@ -182,6 +191,7 @@ class Meter:
                 continue
             found = shortage(account.limits, used=account.used(now), asked=asked)
             if found is not None:
+                account.refused = True
                 raise _exceeded(found, of="key" if place[1] else "tenant", opens_in=account.opens - now)
 
 
