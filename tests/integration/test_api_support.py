@@ -12,7 +12,9 @@ import pytest
 
 from clarion.domain.call import Refused, Unknown
 from clarion.domain.notification import NotificationJob
+from clarion.domain.support import SupportKind
 from clarion.ports.catalog import Role
+from clarion.testing.contracts.support_cases import support_case
 from tests.integration.api_harness import WELCOME, ApiHarness, problem, seeded_api
 from tests.unit.pipeline_line import TENANT
 
@@ -181,6 +183,17 @@ async def test_a_conflict_is_a_case_with_its_differing_fields_until_somebody_res
         assert len((await client.get("/v1/support-cases?status=Resolved")).json()["items"]) == 1
         (entry,) = [one for one in (await client.get("/v1/audit?limit=100")).json()["items"] if one["act"] == "resolve"]
     assert (entry["actor"], entry["reason"]) == ("support of school", "the shop fixed its keys")
+
+
+async def test_cases_of_every_kind_can_be_read(api: ApiHarness) -> None:
+    """A kind that has no word would make the whole list an error of the program."""
+    cases = [support_case(n, kind=kind) for n, kind in enumerate(SupportKind)]
+    await api.line.store.open_support_cases(TENANT, cases)
+    async with api.client(Role.SUPPORT) as client:
+        answer = await client.get("/v1/support-cases")
+    assert answer.status_code == 200
+    words = {"Failed" if kind is SupportKind.DEAD_LETTER else kind.value for kind in SupportKind}
+    assert {one["kind"] for one in answer.json()["items"]} == words
 
 
 async def test_support_cases_are_read_page_by_page_each_once(api: ApiHarness) -> None:

@@ -51,12 +51,8 @@ class SupportKind(StrEnum):
     OUTAGE = "Outage"
 
 
-KIND_IN_WORDS: Final[Mapping[SupportKind, str]] = {
-    SupportKind.CONFLICT: "Conflict",
-    SupportKind.HOLD: "Hold",
-    SupportKind.UNCERTAIN: "Uncertain",
-    SupportKind.DEAD_LETTER: "Failed",
-    SupportKind.MISCONFIGURATION: "Misconfiguration",
+KIND_IN_WORDS: Final[Mapping[SupportKind, str]] = {kind: kind.value for kind in SupportKind} | {
+    SupportKind.DEAD_LETTER: "Failed"
 }
 """What people read; the names above are stored, and part of a case's id."""
 
