@@ -118,6 +118,10 @@ def refused_here(
         ((*WELCOME, "--to", "12025550103"), "--to (2): the phone number is not in international form"),
         ((*WELCOME, "--to", "user:"), "--to (2): it is blank"),
         ((*WELCOME, "--to", "user: "), "--to (2): it is blank"),
+        (
+            (*WELCOME, "--entity", f"{'x' * 201}:57aff000-0000-4000-8000-000000000001"),
+            "--entity: it is too long: use 200 characters or less",
+        ),
         (("send", "welcome", "--to", "sam@example.com", "--data", "@/dev/zero"), "--data: it has over 65536 bytes"),
         (("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "\udcff"}'), "argument 6: it is no UTF-8"),
         ((*WELCOME, "--key", "\udcff"), "argument 8: it is no UTF-8"),
@@ -297,7 +301,7 @@ def test_a_used_key_with_other_content_names_its_support_case(home: Path) -> Non
     assert clarion(*WELCOME, "--key", "one", home=home).returncode == 0
     other = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Kim"}', "--key", "one")
     said = refused(clarion(*other, home=home), code=2)
-    assert "it differs in recipients, data, lane or not_before_at" in said
+    assert "it differs in data.name" in said
     assert "support case" in said
     (case,) = msgspec.json.decode(clarion("support", "list", "--json", home=home).stdout)["items"]
     assert list(case["details"]["differing"]) == ["payload_hash"]

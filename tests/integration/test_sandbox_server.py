@@ -179,3 +179,12 @@ def test_a_port_that_is_taken_is_an_error_of_one_line() -> None:
         )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+async def test_the_server_says_in_our_words_what_is_wrong_with_a_body(tmp_path: Path) -> None:
+    with started("--file", str(tmp_path / "ledger.db")) as (_, port):
+        assert await ask(port, "PUT", "/behaviour", {"drop": 7}) == {
+            "error": "drop: it is a whole number and must be text or null"
+        }
+        assert await ask(port, "PUT", "/behaviour", {"nope": 7}) == {"error": "nope: there is no such field"}
+        assert await ask(port, "POST", "/calls", {}) == {"error": "idempotency_key: it is missing"}

@@ -36,7 +36,7 @@ GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
 _NUMBER = re.compile(r"\s*[+(0-9][^a-zA-Z]*$")
 """What may be meant as a phone number."""
 
-OPTIONS = {"data": "--data", "id": "--to", "not_before_at": "--not-before"}
+OPTIONS = {"data": "--data", "entity[0]": "--entity", "id": "--to", "not_before_at": "--not-before"}
 """What the fields of a send are called here; those of a recipient are named by its place."""
 
 

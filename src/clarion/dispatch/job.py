@@ -164,8 +164,10 @@ def _payload_bytes(content: Payload) -> bytes:
     """Write a payload as JSON, within its limit."""
     try:
         payload = msgspec.json.encode(content)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(str(error), field="data", hint="use text, numbers, lists and objects only") from None
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidInput(
+            "it holds what JSON does not have", field="data", hint="use text, numbers, lists and objects only"
+        ) from None
     if len(payload) > PAYLOAD_BYTES_MAX:
         raise InvalidInput(
             f"recipients and data take {len(payload)} bytes", field="data", hint=f"send at most {PAYLOAD_BYTES_MAX}"

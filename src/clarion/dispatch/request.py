@@ -16,6 +16,7 @@ from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.instant import EXPIRY_YEARS, YEARS, require_storable
 from clarion.domain.key import FiringPolicy
+from clarion.domain.misfit import read_misfit
 from clarion.domain.notification import NotificationJob
 from clarion.domain.part import plain
 from clarion.domain.recipient import NAMED_MAX, Target
@@ -216,13 +217,13 @@ def checked(value: T) -> T:
     """Return the value if every field has its declared type and keeps its limits, else raise InvalidInput."""
     try:
         built = msgspec.to_builtins(value)
-    except TypeError as error:
-        raise _refused(str(error), field=type(value).__name__) from None
+    except TypeError:
+        raise _refused("it holds something that no record can", field=type(value).__name__) from None
     try:
         msgspec.convert(built, type(value))
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$.")
-        raise _refused(message, field=path.rstrip("`") or type(value).__name__) from None
+        misfit = read_misfit(str(error))
+        raise _refused(misfit.what, field=misfit.field or type(value).__name__) from None
     except UnicodeEncodeError:
         raise _refused("it holds half of a surrogate pair", field=type(value).__name__) from None
     _check_instants(value, path="")

@@ -32,6 +32,7 @@ from typing import Final, Literal, assert_never
 import msgspec
 
 from clarion.domain.call import Call
+from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.errors import ClarionError
 from clarion.sandbox.connection import Connection
 from clarion.sandbox.fault import THROTTLE_PAUSE, Fault, Options, parse_span
@@ -119,7 +120,7 @@ class SandboxServer:
         try:
             self._behaviour = msgspec.json.decode(body, type=Behaviour)
         except msgspec.DecodeError as error:
-            connection.reply(400, {"error": str(error)})
+            connection.reply(400, {"error": _why(error)})
         else:
             connection.reply(200, {})
 
@@ -131,7 +132,7 @@ class SandboxServer:
         try:
             call = self._decoder.decode(body)
         except msgspec.DecodeError as error:
-            connection.reply(400, {"error": str(error)})
+            connection.reply(400, {"error": _why(error)})
             return
         special = self._special()
         if special.drop == "before":
@@ -206,6 +207,14 @@ class SandboxServer:
                 connection.drop()
             case _:
                 assert_never(fault)
+
+
+def _why(error: msgspec.DecodeError) -> str:
+    """Say what is wrong with a body."""
+    if not isinstance(error, msgspec.ValidationError):
+        return f"the body is no JSON, {read_json_fault(str(error))}"
+    misfit = read_misfit(str(error))
+    return f"{misfit.field or 'the body'}: {misfit.what}"
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from liquid.ast import BlockNode, Node
 from liquid.builtin.expressions import LoopExpression
 from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.tags.for_tag import ForNode, ForTag
-from liquid.exceptions import LiquidError, LocalNamespaceLimitError, LoopIterationLimitError
+from liquid.exceptions import LiquidError
 from liquid.expression import Expression
 from liquid.output import LimitedStringIO
 from liquid.span import Span
@@ -28,7 +28,7 @@ from liquid.utils import ReadOnlyChainMap
 
 from clarion.adapters.renderers import limit
 from clarion.adapters.renderers.filters import bounded_filters, known_filters
-from clarion.adapters.renderers.limit import Budget, measure
+from clarion.adapters.renderers.limit import Budget, TooMuch, measure
 from clarion.errors import BrokenInvariant, InvalidInput
 
 TAGS: Final = frozenset(
@@ -47,6 +47,11 @@ READ_SHARE: Final = 4
 UNDEFINED_STEPS: Final = 40
 """Steps charged for a missing variable: the library makes an object to stand for it."""
 
+NEAR_MAX: Final = 40
+"""Characters of a template that an error quotes."""
+
+_UNEXPECTED: Final = re.compile(r"unexpected tag '(\w+)'")
+_MISSING: Final = re.compile(r"expected tag (\w+)")
 _BLANKS: Final = re.compile(rf"\s{{{limit.BLANKS_MAX + 1}}}")
 _LIQUID: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
@@ -106,7 +111,7 @@ class BoundedContext(RenderContext):
         self._kept += size - self._local_sizes.get(key, 0)
         self._local_sizes[key] = size
         if self._kept > limit.LOCALS_MAX:
-            raise LocalNamespaceLimitError("the template keeps too much", token=None)
+            raise TooMuch("the template keeps too much", token=None)
         self.locals[key] = val
 
 
@@ -157,7 +162,7 @@ class CountedForNode(ForNode):
         if isinstance(self.expression.iterable, RangeLiteral):
             numbers = self.expression.iterable.evaluate(context)
             if numbers.stop - numbers.start > limit.LOOP_MAX:
-                raise LoopIterationLimitError("a range is too long", token=self.token)
+                raise TooMuch("a range is too long", token=self.token)
         return super().render_to_output(context, buffer)
 
 
@@ -203,7 +208,8 @@ def parse(language: Language, source: str, *, file: str, bytes_max: int = limit.
     try:
         template = language.from_string(source)
     except LiquidError as error:
-        raise _wrong(file, source, _position(error, source), f"{error.message}") from error
+        position = _position(error, source)
+        raise _wrong(file, source, position, _why(str(error.message), source[position:])) from error
     for node in template.nodes:
         _check_ranges(template, node, source=source, file=file)
     _check_filters(language, template.analyze(include_partials=False).filters, source=source, file=file)
@@ -267,6 +273,16 @@ def _position(error: LiquidError, source: str) -> int:
     if error.token is None:
         return 0
     return error.token.start_index if error.token.start_index >= 0 else len(source.rstrip())
+
+
+def _why(said: str, rest: str) -> str:
+    """Say why a template cannot be parsed; the library's own words are those of its grammar (`found rparen`)."""
+    if tag := _UNEXPECTED.match(said):
+        return f"the tag '{tag[1]}' is not available, or stands where it cannot"
+    if tag := _MISSING.match(said):
+        return f"'{{% {tag[1]} %}}' is missing"
+    near = rest.strip().partition("\n")[0][:NEAR_MAX]
+    return f"this cannot be read as Liquid, near {near!r}" if near else "this cannot be read as Liquid"
 
 
 def _dotted(path: list[object]) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from liquid.exceptions import ResourceLimitError
+from liquid.exceptions import LoopIterationLimitError, OutputStreamLimitError, ResourceLimitError
 
 TEMPLATE_BYTES_MAX: Final = 64 * 1024
 """One template file. Mail clients cut a mail off at some 100 kB of HTML, and MJML makes several bytes of each."""
@@ -57,6 +57,19 @@ BLANKS_MAX: Final = 100
 
 class TooMuch(ResourceLimitError):
     """A value or the work on it goes beyond a limit."""
+
+
+def said_of(error: ResourceLimitError) -> str:
+    """Say which limit was met; the library's own limits speak of streams and iterations."""
+    match error:
+        case TooMuch():
+            return str(error.message)
+        case OutputStreamLimitError():
+            return f"it becomes longer than {OUTPUT_BYTES_MAX} bytes"
+        case LoopIterationLimitError():
+            return f"its loops have more than {LOOP_MAX} rounds"
+        case _:
+            return "the template does too much work"
 
 
 class Budget:

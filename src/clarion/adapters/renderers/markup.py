@@ -65,7 +65,9 @@ def compile_mjml(source: str, *, file: str) -> str:
     except ValueError as error:
         where = _WHERE.search(str(error))
         before = put_back(masked[: int(where[1]) if where else 0])
-        raise _wrong(file, line_of(before, len(before)), f"this is no MJML ({error})") from error
+        raise _wrong(
+            file, line_of(before, len(before)), "this is no MJML, or an element stands where it cannot"
+        ) from error
     if not has_body:
         raise _wrong(file, 1, "there is no <mj-body> with something in it, so the mail would be empty")
     size = len(html.encode())

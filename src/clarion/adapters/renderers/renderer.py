@@ -19,7 +19,7 @@ from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.filters import DateRefused
 from clarion.adapters.renderers.language import HTML, TEXT, merge, parse
-from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data, has_line_break
+from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data, has_line_break, said_of
 from clarion.adapters.renderers.links import has_wrong_link, written_links
 from clarion.adapters.renderers.markup import compile_mjml
 from clarion.adapters.renderers.variables import Needs, has, needs_of
@@ -274,7 +274,7 @@ def _merge(part: _Part, data: Mapping[str, object], channel: Channel, name: str,
         raise _LacksVariable(channel, name, str(error.message)) from None
     except ResourceLimitError as error:
         raise RenderFailed(
-            f"{channel} {name}: {error.message}", part=name, hint="simplify the template or send less data"
+            f"{channel} {name}: {said_of(error)}", part=name, hint="simplify the template or send less data"
         ) from None
     except MERGE_ERRORS as error:
         # The library's own text may quote the data; the piece of the template does not.
