@@ -12,7 +12,8 @@ import pytest
 
 from clarion.api.app import create_app, create_watch
 from clarion.cli.serve import print_doors
-from tests.integration.api_harness import ApiHarness, problem
+from clarion.ports.catalog import Role
+from tests.integration.api_harness import WELCOME, ApiHarness, problem
 
 PATHS = {"metrics": "/metrics", "openapi": "/openapi.json", "page": "/"}
 
@@ -54,6 +55,20 @@ async def test_only_what_is_opened_is_there(shown: tuple[str, ...]) -> None:
         if "openapi" in shown:
             described = msgspec.json.decode((await client.get("/openapi.json")).content)["paths"]
             assert ("/metrics" in described) == ("metrics" in shown)
+
+
+@pytest.mark.parametrize("shown", [(), ("openapi",)])
+async def test_a_refusal_names_the_description_only_where_it_is_served(shown: tuple[str, ...]) -> None:
+    api = await serving_only(*shown)
+    async with api.client(Role.ADMIN) as client:
+        refusals = [
+            await client.post("/v1/notifications", json={**WELCOME, "lane": 7}),
+            await client.get("/v1/notifications", params={"limit": "x"}),
+            await client.get("/v1/nothing"),
+        ]
+    assert [answer.status_code for answer in refusals] == [422, 422, 404]
+    for answer in refusals:
+        assert ("/openapi.json" in problem(answer)["detail"]) == ("openapi" in shown)
 
 
 async def test_what_is_moved_is_served_elsewhere_and_nothing_else_is() -> None:
@@ -106,8 +121,19 @@ async def test_the_page_loads_nothing_runs_nothing_and_can_be_read_by_everybody(
     ],
 )
 def test_the_start_says_what_is_open_to_whom(capsys: pytest.CaptureFixture[str], host: str, who: str) -> None:
-    print_doors(host, ("openapi",), watch_url="http://127.0.0.1:9100")
+    print_doors(host, ("openapi",), has_outbox=True, watch=(host, "http://127.0.0.1:9100"))
     said = capsys.readouterr().out
     assert re.search(rf"^reached by +{re.escape(who)}", said, re.MULTILINE)
     assert re.search(r"^open to all of them +/health /ready /openapi.json$", said, re.MULTILINE)
     assert "http://127.0.0.1:9100/metrics" in said
+    assert re.search(rf"^they are +{re.escape(who)}", said, re.MULTILINE)
+    assert "/sandbox/outbox" in said
+
+
+def test_the_start_names_nothing_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    print_doors("127.0.0.1", (), has_outbox=False)
+    said = capsys.readouterr().out
+    assert re.search(r"^open to all of them +/health /ready$", said, re.MULTILINE)
+    assert re.search(r"^with an API key +/v1$", said, re.MULTILINE)
+    assert "watch" not in said
+    assert "they are" not in said

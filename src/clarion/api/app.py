@@ -23,7 +23,7 @@ from clarion.api.description import describe
 from clarion.api.door import Door
 from clarion.api.metrics import Metrics
 from clarion.api.pulse import Pulse
-from clarion.api.reading import BODY_BYTES_MAX, AnyRequest, check_target
+from clarion.api.reading import BODY_BYTES_MAX, DESCRIBED, AnyRequest, check_target
 from clarion.bootstrap import Platform
 from clarion.errors import Bug, CallerError, ClarionError, OperatorError
 from clarion.operations import Wake
@@ -140,6 +140,7 @@ def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: 
         dependencies={"context": Provide(lambda: context, sync_to_thread=False)},
         exception_handlers={Exception: answering, HTTPException: answering},
         request_max_body_size=BODY_BYTES_MAX,
+        opt={DESCRIBED: "/openapi.json" in context.open_paths},
         lifespan=lifespan,
         openapi_config=None,  # ours is in `description`
         logging_config=None,  # ours is in `logs`

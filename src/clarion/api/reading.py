@@ -27,6 +27,9 @@ from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidInput
 
+DESCRIBED: Final = "described"
+"""The name under which the options of an application say whether it serves its description."""
+
 BODY_BYTES_MAX: Final = 256 * 1024
 """Merge data of a notification is a few kilobytes; what is larger belongs behind a link."""
 
@@ -78,7 +81,7 @@ async def read_body(request: AnyRequest, shape: type[S]) -> S:
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "send JSON, as content-type: application/json"
         )
-    read = decode(await read_bytes(request), shape)
+    read = decode(await read_bytes(request), shape, hint=_hint(request))
     for name in shape.__struct_fields__:
         check_depth(getattr(read, name), field=name)
     return read
@@ -105,14 +108,14 @@ async def read_bytes(request: AnyRequest) -> bytes:
         ) from None
 
 
-def decode(body: bytes, shape: type[S]) -> S:
+def decode(body: bytes, shape: type[S], *, hint: str) -> S:
     """Read JSON of this shape, or say what is wrong with it: its form before its values."""
     try:
         read = msgspec.json.decode(body, type=shape)
         check_keys(body)
     except msgspec.ValidationError as error:
         _check_form(body)  # a wrong value may stand before the place where it stops being JSON
-        raise refused(error) from None
+        raise _refused(error, hint=hint) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _malformed(error) from None
     except RecursionError:
@@ -141,7 +144,7 @@ def read_query(request: AnyRequest, shape: type[S]) -> S:
     try:
         read = msgspec.convert(given, shape, strict=False)  # a query has only text
     except msgspec.ValidationError as error:
-        raise refused(error) from None
+        raise _refused(error, hint=_hint(request)) from None
     for name, text in given.items():
         value = getattr(read, name)
         if type(value) is int and str(value) != text:  # as in 1.0, which msgspec takes for 1
@@ -178,12 +181,16 @@ def read_idempotency_key(request: AnyRequest) -> str | None:
     return given[0]
 
 
-def refused(error: msgspec.ValidationError) -> InvalidInput:
+def _refused(error: msgspec.ValidationError, *, hint: str) -> InvalidInput:
     """Say what does not fit, with the field as the caller wrote it."""
     misfit = read_misfit(str(error))
-    return InvalidInput(
-        misfit.what, field=misfit.field or "body", hint="correct it; /openapi.json describes every field"
-    )
+    return InvalidInput(misfit.what, field=misfit.field or "body", hint=hint)
+
+
+def _hint(request: AnyRequest) -> str:
+    """Say what to do about a value that does not fit; the description is named only where it is served."""
+    described = request.route_handler.opt.get(DESCRIBED, False)
+    return "correct it; /openapi.json describes every field" if described else "correct it and ask again"
 
 
 def _malformed(error: Exception) -> Refusal:

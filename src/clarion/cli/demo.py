@@ -7,7 +7,7 @@ import typer
 
 from clarion.cli import option
 from clarion.cli.output import called_as, print_json, print_pairs
-from clarion.cli.serve import HOST, OPEN, PORT, Host, Port, serve_platform
+from clarion.cli.serve import HOST, OPEN, PORT, Host, Port, serve_platform, who_reaches
 
 if TYPE_CHECKING:
     from clarion.bootstrap import Settings
@@ -51,7 +51,7 @@ def demo(
             places = {"url": url, "tenant_id": school.TENANT, "key_file": str(key_path(settings))}
             print_json(places | {"outbox": _outbox_link(settings, url)})
         else:
-            _print_places(settings, url=url, token=token)
+            _print_places(settings, host=host, url=url, token=token)
 
     with listen(host, port) as opened:  # before anything is made, which would be for nothing if the port is in use
         token = asyncio.run(seed(settings))
@@ -81,7 +81,7 @@ def _outbox_link(settings: "Settings", url: str) -> str | None:
     return link_to(settings, server=url, tenant_id=school.TENANT)
 
 
-def _print_places(settings: "Settings", *, url: str, token: str | None) -> None:
+def _print_places(settings: "Settings", *, host: str, url: str, token: str | None) -> None:
     """Say where everything is and what to try."""
     import shlex
 
@@ -96,6 +96,7 @@ def _print_places(settings: "Settings", *, url: str, token: str | None) -> None:
             ("outbox", _outbox_link(settings, url)),
             ("API", f"{url}/openapi.json"),
             ("ready", f"{url}/ready"),
+            ("reached by", None if host == HOST else who_reaches(host)),
             ("data", settings.home or "where CLARION_STORE says"),
             ("API key", None if token else f"in {key_path(settings)}, for this user only"),
             ("tutorial", TUTORIAL if Path(TUTORIAL).is_file() else None),

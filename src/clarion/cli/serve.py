@@ -73,12 +73,17 @@ def serve(
     wanted, watch = read_channels(channels), read_place(metrics) if metrics else None
     names = read_open(shown, moved=watch is not None)
 
+    from clarion.sandbox.provider import sandbox_url
+
+    settings = settings_with(store)
+
     def ready(url: str, watch_url: str | None) -> None:
         if as_json:
             print_json({"url": url, "workers": workers, "open": names, "metrics_url": watch_url})
         else:
             typer.echo(f"serving {url}" + ("" if workers else ", without workers"))
-            print_doors(host, names, watch_url=watch_url)
+            watched = (watch[0], watch_url) if watch and watch_url else None
+            print_doors(host, names, has_outbox=sandbox_url(settings.providers) is not None, watch=watched)
 
     from clarion.cli.long_running import run_service
     from clarion.cli.process import listen
@@ -88,7 +93,7 @@ def serve(
         watching = watch and stack.enter_context(listen(*watch, host_option="--metrics", port_option="--metrics"))
         run_service(
             serve_platform(
-                settings_with(store),
+                settings,
                 host=host,
                 opened=opened,
                 channels=wanted,
@@ -117,7 +122,8 @@ def work(
         if as_json:
             print_json({"channels": served, "slots": slots, "url": url})
         else:
-            typer.echo(f"working on {', '.join(served)}" + (f", metrics at {url}/metrics" if url else ""))
+            seen = f", metrics at {url}/metrics, open to {who_reaches(watch[0])}" if url and watch else ""
+            typer.echo(f"working on {', '.join(served)}{seen}")
 
     from clarion.cli.long_running import run_service
 
@@ -268,21 +274,23 @@ def read_open(text: str | None, *, moved: bool) -> tuple[str, ...]:
     return tuple(name for name in OPEN if name in names)
 
 
-def print_doors(host: str, names: tuple[str, ...], *, watch_url: str | None = None) -> None:
-    """Say what is open to whom."""
+def print_doors(host: str, names: tuple[str, ...], *, has_outbox: bool, watch: tuple[str, str] | None = None) -> None:
+    """Say what is open to whom; `watch` is the host and the URL for those who watch, where they have their own."""
     paths = ["/health", "/ready", *(path for name, path in OPEN.items() if name in names)]
+    watched = [f"{watch[1]}{path}" for path in ("/metrics", "/openapi.json", "/health")] if watch else []
     print_pairs(
         [
-            ("reached by", _who(host)),
+            ("reached by", who_reaches(host)),
             ("open to all of them", " ".join(paths)),
-            ("with an API key", "/v1, and by a key or a one-time link /sandbox/outbox"),
+            ("with an API key", "/v1" + (", and by a key or a one-time link /sandbox/outbox" if has_outbox else "")),
             ("signed by providers", "/v1/receipts"),
-            *([("for those who watch", f"{watch_url}/metrics {watch_url}/openapi.json")] if watch_url else []),
+            ("for those who watch", " ".join(watched) or None),
+            ("they are", who_reaches(watch[0]) if watch else None),
         ]
     )
 
 
-def _who(host: str) -> str:
+def who_reaches(host: str) -> str:
     """Name those who can reach a host."""
     if host == "localhost" or host.startswith("127.") or host == "::1":
         return "programs on this machine, and whoever a proxy here passes on"
