@@ -37,9 +37,29 @@ def test_a_dry_run_shows_what_a_send_then_sends_and_stores_nothing(house: House)
     assert shown["contents"]["email"] == msgspec.to_builtins(mail.content)
 
 
+def test_a_dry_run_under_a_used_key_says_what_the_send_would(house: House) -> None:
+    key = ("--key", "monday")
+    assert not house.ask(*TO, *key, "--dry-run")["repeated"]
+    house.ask(*TO, *key)
+    before = rows(house)
+    shown = house.ask(*TO, *key, "--dry-run")
+    assert (shown["repeated"], shown["messages"], shown["contents"]) == (True, [], {})
+    said = house.run(*TO, *key, "--dry-run")
+    assert (said.returncode, said.stdout) == (0, "")
+    assert "nor would it be: the key was used for the same notification before" in said.stderr
+    other = house.run(*TO, "--to", "kim@example.com", *key, "--dry-run")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "the key was used before for something else" in other.stderr
+    assert rows(house) == before
+
+
 def test_a_dry_run_refuses_what_a_send_would_and_says_that_a_type_is_off(house: House) -> None:
     assert "needs name" in house.run("send", "welcome", "--to", "sam@example.com", "--dry-run").stderr
     assert "is not sent by sms" in house.run(*TO, "--to", "+12025550101", "--dry-run").stderr
+    number = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": 90071992547409930}')
+    assert "beyond 2**53" in house.run(*number).stderr
+    assert house.run(*number, "--dry-run").stderr == house.run(*number).stderr
+    assert "warning: no worker sends on email now" in house.run(*TO, "--dry-run").stderr
     house.run("types", "disable", "welcome")
     said = house.run(*TO, "--dry-run")
     assert said.returncode == 0

@@ -88,7 +88,8 @@ def send(
     )
     if dry_run:
         _show_preview(
-            in_session(lambda session: look_ahead(session, asked), store=store, tenant=tenant), as_json=as_json
+            in_session(lambda session: look_ahead(session, asked, key=key), store=store, tenant=tenant),
+            as_json=as_json,
         )
         return
     answer = in_session(lambda session: accept(session, asked, key=key), store=store, tenant=tenant)
@@ -131,12 +132,14 @@ async def accept(session: Session, asked: wire.SendRequest, *, key: str | None) 
         )
 
 
-async def look_ahead(session: Session, asked: wire.SendRequest) -> "Preview":
+async def look_ahead(session: Session, asked: wire.SendRequest, *, key: str | None) -> "Preview":
     """Find out what a send would come to."""
     from clarion.operations.preview import preview
 
     async with _named_as_typed(session, asked):
-        return await preview(session.platform, session.tenant_id, asked, actor=session.actor, trace=session.trace)
+        return await preview(
+            session.platform, session.tenant_id, asked, key=key, actor=session.actor, trace=session.trace
+        )
 
 
 @asynccontextmanager
@@ -158,7 +161,12 @@ def _show_preview(found: "Preview", *, as_json: bool) -> None:
 
     from clarion.cli.outbox import text_of
 
+    if found.repeated:
+        say("nothing is stored or sent, nor would it be: the key was used for the same notification before")
+        return
     say("nothing is stored or sent; this is what would be")
+    for warning in found.warnings:
+        say(f"warning: {warning}")
     if not found.enabled:
         say(f"but it would be skipped: the type {found.type} is switched off (`clarion types enable {found.type}`)")
     print_pairs([("type", f"{found.type}, version {found.version}"), ("lane", found.lane)])

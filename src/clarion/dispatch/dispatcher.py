@@ -86,6 +86,19 @@ class DeliveryDispatcher:
         entry = job.job_entry(keys, taken(request), nonce=self._keyring.nonce())
         return await self._jobs.ask(tenant_id, entry, size=len(entry.job.payload or b""))
 
+    async def was_accepted(self, tenant_id: str, request: JobRequest) -> bool | None:
+        """Tell whether a request was accepted under its key before; None where the key was used for something else.
+
+        Raises what `accept_notification_job` would, and stores nothing.
+        """
+        keys = await self._keyring.get(tenant_id)
+        guard = job.job_entry(keys, taken(request), nonce=self._keyring.nonce()).guard
+        found = None if guard is None else await self._store.find_guard(tenant_id, (guard.operation, guard.key_hash))
+        if guard is None or found is None:
+            return False
+        is_same = found.retired_at is None and guard.payload_hash.agrees(found.payload_hash)
+        return True if is_same else None
+
     async def _ensure_jobs(self, tenant_id: str, entries: Sequence[JobEntry]) -> list[Ensured[NotificationJob]]:
         return await self._store.ensure_notification_jobs(tenant_id, entries)
 

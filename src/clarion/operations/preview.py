@@ -17,7 +17,9 @@ from clarion.domain.decision import Known, decide
 from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
+from clarion.errors import Conflict
 from clarion.operations.notification import read_request
+from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
 from clarion.producers.direct import origin_of
 
@@ -36,29 +38,52 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     type: str
     version: int | None
-    lane: Lane
+    lane: Lane | None
     enabled: bool
+    repeated: bool
+    """The same was sent under its key before, so that nothing would be sent now."""
+    warnings: tuple[str, ...] = ()
     messages: tuple[PreviewedMessage, ...]
     contents: dict[Channel, Content]
 
 
-async def preview(platform: Platform, tenant_id: str, asked: wire.SendRequest, *, actor: str, trace: Trace) -> Preview:
+async def preview(
+    platform: Platform, tenant_id: str, asked: wire.SendRequest, *, key: str | None, actor: str, trace: Trace
+) -> Preview:
     """Check a send as the door would, and show what would become of it."""
     published = await platform.sends.look_up(tenant_id, asked.type)
-    origin = origin_of(None, platform.ids)
+    origin = origin_of(key, platform.ids)
     request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
+    repeated = await _is_repeated(platform, tenant_id, request)
+    off = await platform.store.find_disabled_types([(tenant_id, asked.type)])
+    if repeated:
+        return Preview(
+            type=asked.type, version=None, lane=None, enabled=not off, repeated=True, messages=(), contents={}
+        )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
     messages = await _messages(platform, tenant_id, request, bundle.definition.channels)
     used = [channel for channel in bundle.definition.channels if any(_goes(one, channel) for one in messages)]
-    off = await platform.store.find_disabled_types([(tenant_id, asked.type)])
     return Preview(
         type=asked.type,
         version=published.version,
         lane=asked.lane or bundle.definition.lane,
         enabled=not off,
+        repeated=False,
+        warnings=await Status(platform.store, clock=platform.clock).warnings(used),
         messages=tuple(messages),
         contents={channel: platform.renderer.render(bundle, channel, asked.data) for channel in used},
     )
+
+
+async def _is_repeated(platform: Platform, tenant_id: str, request: JobRequest) -> bool:
+    """Tell whether the same was sent under its key before; raise Conflict where it was something else.
+
+    What no row can hold is refused here too.
+    """
+    accepted = await platform.dispatcher.was_accepted(tenant_id, request)
+    if accepted is None:
+        raise Conflict("the key was used before for something else", hint="use a new key for a new notification")
+    return accepted
 
 
 def _goes(message: PreviewedMessage, channel: Channel) -> bool:
