@@ -130,6 +130,14 @@ def test_the_start_says_what_is_open_to_whom(capsys: pytest.CaptureFixture[str],
     assert "/sandbox/outbox" in said
 
 
+def test_the_page_about_workers_shows_what_the_start_says(capsys: pytest.CaptureFixture[str]) -> None:
+    print_doors("127.0.0.1", ("metrics", "openapi"), has_outbox=True)
+    said = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    page = (Path(__file__).parents[2] / "docs/how-to/run-workers.md").read_text(encoding="utf-8").splitlines()
+    begin = page.index(said[0])
+    assert page[begin : begin + len(said)] == said
+
+
 def test_the_start_names_nothing_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     print_doors("127.0.0.1", (), has_outbox=False)
     said = capsys.readouterr().out

@@ -6,8 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from clarion.client import wire
 from clarion.domain.machine import Cause
 from clarion.errors import every_error
 from tools import docs
@@ -167,6 +169,16 @@ def test_a_broken_marker_is_named_and_its_page_left_alone(root: Path, text: str,
     page = page_of(root, text)
     assert complaint in "\n".join(docs.run(root, BLOCKS, write=True))
     assert page.read_text(encoding="utf-8") == text
+
+
+def test_the_answers_that_pages_show_have_every_field_that_the_api_answers_with() -> None:
+    shown = {"docs/how-to/send-over-http.md": wire.SendAnswer, "docs/reference/api.md": wire.Problem}
+    for name, shape in shown.items():
+        block = re.search(r"```json\n(.*?)```", (docs.ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+        assert block is not None
+        answer = msgspec.json.decode(block[1])
+        assert set(answer) == set(shape.__struct_fields__), name
+        msgspec.convert(answer, shape)
 
 
 def test_links_are_found_in_prose_and_not_in_code() -> None:
