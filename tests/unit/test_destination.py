@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import phonenumbers
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -313,3 +314,17 @@ def test_a_mask_is_never_the_destination(channel: Channel, text: str) -> None:
         return
     hidden, shown = (text.rpartition("@")[0] or text for text in (normal, mask(channel, normal)))
     assert hidden not in shown
+
+
+def test_a_phone_number_in_its_one_spelling_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing takes longer than all else that the door does with an address."""
+    parsed: list[str] = []
+    parse = phonenumbers.parse
+
+    def noted(text: str, region: str | None) -> phonenumbers.PhoneNumber:
+        parsed.append(text)
+        return parse(text, region)
+
+    monkeypatch.setattr(phonenumbers, "parse", noted)
+    assert normalise(Channel.SMS, "+12025550101") == "+12025550101"
+    assert parsed == ["+12025550101"]
