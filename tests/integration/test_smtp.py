@@ -1,6 +1,7 @@
 """Mail over real sockets: every outcome against a real server, connections kept and lost, TLS, accounts."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -171,19 +172,20 @@ async def test_a_server_that_does_not_answer_after_the_content_leaves_it_unknown
         provider = await open_provider(f"smtp://127.0.0.1:{port}?from=a@example.com&timeout=0.2", clock=ManualClock())
         outcome = await provider.send(call_to("stall-late@example.com"))
         await provider.close()
-    assert outcome == Unknown(reason="after the content: Timed out waiting for server response")
+    assert outcome == Unknown(reason="after the content: no reply in time")
     assert len(script.received) == 1
 
 
 async def test_nobody_listening_defers(providers: Open) -> None:
     outcome = await providers(closed_port()).send(call_to("ann@example.com"))
     assert isinstance(outcome, Deferred)
-    assert outcome.reason.startswith("connecting: ")
+    assert re.fullmatch(r"connecting: 127\.0\.0\.1:\d+ refuses connections", outcome.reason)
 
 
 async def test_a_host_that_does_not_exist_defers() -> None:
     provider = await open_provider("smtp://no-such-host.invalid:25?from=a@example.com&tls=none", clock=ManualClock())
-    assert isinstance(await provider.send(call_to("ann@example.com")), Deferred)
+    outcome = await provider.send(call_to("ann@example.com"))
+    assert outcome == Deferred(reason="connecting: no address is known for the host no-such-host.invalid")
 
 
 @pytest.mark.parametrize(

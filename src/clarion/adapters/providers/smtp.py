@@ -29,7 +29,9 @@ mail that came twice can be recognised. Reads no settings, retries nothing.
 """
 
 import asyncio
+import os
 import re
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -237,7 +239,7 @@ class SmtpProvider:
             cause = error.__cause__ if isinstance(error, SMTPConnectError) else error
             if isinstance(cause, ssl.SSLCertVerificationError):
                 return Misconfigured(reason=_reason(phase, f"the certificate is not trusted: {cause.verify_message}"))
-            return Deferred(reason=_reason(phase, str(error)))
+            return Deferred(reason=_reason(phase, _fault(error, self._account)))
         except SMTPException as error:  # no STARTTLS, no way to log in that both sides know
             return Misconfigured(reason=_reason(phase, str(error)))
         return None
@@ -252,7 +254,7 @@ class SmtpProvider:
         except SMTPResponseException as error:
             return judge(phase, error.code, error.message)
         except _LOST as error:
-            return Deferred(reason=_reason(phase, str(error)))
+            return Deferred(reason=_reason(phase, _fault(error, self._account)))
         return None if reply.code == GO_AHEAD else judge(phase, reply.code, reply.message)
 
     async def _give(self, client: SMTP, content: bytes) -> CallOutcome:
@@ -264,12 +266,12 @@ class SmtpProvider:
             # No line of ours begins with a dot: they are headers and base64.
             protocol.write(content + b".\r\n")
         except SMTPServerDisconnected as error:
-            return Deferred(reason=_reason(Phase.DATA, str(error)))
+            return Deferred(reason=_reason(Phase.DATA, _fault(error, self._account)))
         try:
             reply = await protocol.read_response(timeout=self._account.timeout.total_seconds())
         except SMTPException as error:
             client.close()
-            return Unknown(reason=_reason(Phase.CONTENT, str(error)))
+            return Unknown(reason=_reason(Phase.CONTENT, _fault(error, self._account)))
         return Accepted() if 200 <= reply.code <= 299 else judge(Phase.CONTENT, reply.code, reply.message)
 
     def _client(self) -> SMTP:
@@ -316,6 +318,28 @@ def _closed_on_error(client: SMTP) -> Iterator[None]:
 async def open_provider(url: str, *, clock: Clock) -> SmtpProvider:
     """Read an account's URL; whether the server answers is seen by `probe`, or with the first mail."""
     return SmtpProvider(Account.parse(url), clock=clock)
+
+
+def _fault(error: Exception, account: Account) -> str:
+    """Say why a connection came to nothing, in our words: the library's and Python's name their own functions."""
+    cause = error.__cause__ if isinstance(error, SMTPConnectError) and error.__cause__ is not None else error
+    match cause:
+        case SMTPTimeoutError() | TimeoutError():
+            return "no reply in time"
+        case SMTPServerDisconnected():
+            return "the server closed the connection"
+        case ConnectionRefusedError():
+            return f"{account.host}:{account.port} refuses connections"
+        case socket.gaierror():
+            return f"no address is known for the host {account.host}"
+        case ssl.SSLError():
+            return "the server and this program cannot agree on TLS: see the option tls"
+        case OSError(errno=int(number)):
+            return f"{account.host}:{account.port} cannot be reached ({os.strerror(number)})"
+        case OSError():
+            return f"{account.host}:{account.port} cannot be reached"
+        case _:
+            return str(error)
 
 
 def _reason(where: str, text: str) -> str:
