@@ -11,7 +11,8 @@ from clarion.domain.attempt import AttemptStatus
 from clarion.domain.call import Accepted, Deferred, Unknown
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
-from clarion.domain.timeline import TimelineLine, timeline_lines
+from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.timeline import EventLine, TimelineLine, TransitionLine, timeline_lines
 from clarion.pipeline.schedule import Schedule
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
@@ -179,3 +180,31 @@ async def test_nothing_comes_before_the_acceptance_though_the_doors_clock_is_ahe
     timeline = await line.timeline(sent)
     ahead = msgspec.structs.replace(timeline.job, source_at=timeline.job.source_at + SECOND)
     assert timeline_lines(msgspec.structs.replace(timeline, job=ahead))[0].what == "accepted"
+
+
+async def test_a_receipt_comes_before_what_it_led_to_though_it_was_stamped_a_moment_later(line: Line) -> None:
+    """The receipts of one request are stamped one after the other, and applied at the time of the first."""
+    sent = await line.send()
+    await line.drain()
+    timeline = await line.timeline(sent)
+    (row,) = timeline.outgoing
+    at = line.clock.now() + SECOND
+    delivered = TransitionLine(
+        version=row.version + 1,
+        from_status=OutgoingStatus.SENT_TO_PROVIDER,
+        to_status=OutgoingStatus.DELIVERED,
+        at=at,
+        actor="track",
+        reason=None,
+    )
+    receipt = EventLine(
+        account="scripted",
+        event_id="1",
+        status=OutgoingStatus.DELIVERED,
+        happened_at=at,
+        received_at=at + timedelta(microseconds=9),
+        applied_at=at,
+    )
+    changed = msgspec.structs.replace(row, transitions=(*row.transitions, delivered), events=(receipt,))
+    lines = timeline_lines(msgspec.structs.replace(timeline, outgoing=(changed,)))
+    assert [one.what for one in lines[-2:]] == ["receipt", "delivered"]

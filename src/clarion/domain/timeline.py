@@ -208,7 +208,9 @@ def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
         )
     for event in row.events:
         waiting = None if event.applied_at else "not applied yet"
-        yield line(event.received_at, "receipt", f"{event.status} from {event.account}", waiting)
+        # Each receipt of a request has a time of its own, and all are applied at that of the first of them.
+        at = event.received_at if event.applied_at is None else min(event.received_at, event.applied_at)
+        yield line(at, "receipt", f"{event.status} from {event.account}", waiting)
 
 
 def _by(actor: str) -> str | None:
