@@ -130,7 +130,7 @@ Patterns = list[tuple[re.Pattern[str], dict[str, str]]]
 
 _VALUE: Final = re.compile(r"\{(\w+):(\w+)\}")
 _FORMS: Final = {
-    "uuid": "no id: an id looks like 5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10, and whatever names the thing shows it",
+    "uuid": "no id: use one as the answer to a send or a list has it, such as 5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10",
     "int": "no number that anything has: write it in plain digits, as a list shows it",
 }
 

@@ -125,7 +125,7 @@ class DirectSends:
         said = ", ".join(names[:NAMES_MAX]) + (f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else "")
         return Conflict(
             f"the key was used before for something else (it differs in {said})",
-            hint=f"use a new key for a new notification; support case {answer.case_id} has the details",
+            hint=f"use a new key for a new notification; support case {answer.case_id} keeps that this happened",
         )
 
 
