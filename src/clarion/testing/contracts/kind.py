@@ -184,8 +184,8 @@ TOLD: Final = tuple(name for name in OutgoingItem.__struct_fields__ if name in O
 
 
 def changed_item(item: OutgoingItem) -> OutgoingItem:
-    """Give the same item with another value in every such field that does not say which message it is."""
-    names = [name for name in TOLD if name not in ("message_id", "channel")]
+    """Give the same item with another value in every such field that does not say which message goes where."""
+    names = [name for name in TOLD if name not in ("message_id", "channel", "address_id")]
     return msgspec.structs.replace(item, **{name: another(item, name) for name in names})
 
 
