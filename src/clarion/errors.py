@@ -12,6 +12,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
                 UnknownVersion
             Forbidden
             QuotaExceeded
+            TooManyAtOnce
             Conflict
             Gone
             RenderFailed
@@ -129,6 +130,12 @@ class QuotaExceeded(CallerError):
         """Say for how long there is no point in asking again."""
         super().__init__(message, hint=hint)
         self.retry_after = retry_after
+
+
+class TooManyAtOnce(CallerError):
+    """Too many requests of the tenant that take long are under way; nothing was stored, ask again in a moment."""
+
+    code = "too-many-at-once"
 
 
 class Conflict(CallerError):

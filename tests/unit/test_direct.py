@@ -17,9 +17,10 @@ from clarion.domain.ensured import Ensured
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationJob, NotificationScheduler
-from clarion.errors import Conflict, Forbidden, InvalidInput
+from clarion.errors import Conflict, Forbidden, InvalidInput, TooManyAtOnce
 from clarion.ports.facts import Latest
 from clarion.ports.renderer import Bundle, Definition
+from clarion.producers import merge_check
 from clarion.producers.direct import HORIZON
 from clarion.producers.merge_check import MergeChecks
 from clarion.testing.clock import START_AT, ManualClock
@@ -257,6 +258,35 @@ async def test_a_tenant_with_many_heavy_checks_delays_its_own_alone() -> None:
         await asyncio.get_running_loop().run_in_executor(None, renderer.entered.wait, 5)
         renderer.gate.set()
     assert [name for name, _ in renderer.checked] == ["a1", "b1", "a2", "a3"]
+
+
+@pytest.mark.parametrize("wait", [5.0, 0.01], ids=["the line is full", "the line takes too long"])
+async def test_a_tenant_cannot_fill_the_door_with_heavy_checks(monkeypatch: pytest.MonkeyPatch, wait: float) -> None:
+    """Each that waits is an open request, of which there are so many for all tenants together."""
+    monkeypatch.setattr(merge_check, "LINE_MAX", 3)
+    monkeypatch.setattr(merge_check, "WAIT_MAX", wait)
+    renderer = Gated()
+    checks = MergeChecks(renderer)
+    definition = Definition(key="ping", title="Ping", channels=(Channel.SMS,))
+    bundle = renderer.compile(definition, {"sms.liquid": "{% for i in (1..500) %}{{ name }}{% endfor %}"})
+
+    async def told(tenant_id: str, name: str) -> type[Exception] | None:
+        try:
+            await checks.check(tenant_id, bundle, {"name": name})
+        except TooManyAtOnce:
+            return TooManyAtOnce
+        return None
+
+    async with asyncio.TaskGroup() as tasks:
+        asked = [tasks.create_task(told("a", f"a{number}")) for number in range(5)]
+        await asyncio.get_running_loop().run_in_executor(None, renderer.entered.wait, 5)
+        other = tasks.create_task(told("b", "b"))
+        await asyncio.wait(asked, timeout=0.1)
+        renderer.gate.set()
+    let_in = 3 if wait == 5 else 1
+    assert [one.result() for one in asked] == [None] * let_in + [TooManyAtOnce] * (5 - let_in)
+    assert other.result() is None
+    assert {name for name, _ in renderer.checked} == {"b", *(f"a{number}" for number in range(let_in))}
 
 
 class Counting(SqliteInMemory):

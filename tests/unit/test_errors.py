@@ -61,6 +61,7 @@ def test_codes_do_not_change() -> None:
         "unknown-version",
         "forbidden",
         "quota-exceeded",
+        "too-many-at-once",
         "conflict",
         "gone",
         "render-failed",

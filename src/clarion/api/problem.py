@@ -41,6 +41,7 @@ KINDS: Final[dict[type[ClarionError], Kind]] = {
     errors.RenderFailed: Kind(status=HTTPStatus.UNPROCESSABLE_ENTITY, title="The message cannot be rendered"),
     errors.Forbidden: Kind(status=HTTPStatus.FORBIDDEN, title=HTTPStatus.FORBIDDEN.phrase),
     errors.QuotaExceeded: Kind(status=HTTPStatus.TOO_MANY_REQUESTS, title="A quota is used up"),
+    errors.TooManyAtOnce: Kind(status=HTTPStatus.TOO_MANY_REQUESTS, title="Too many at once", retry_after=1),
     errors.Conflict: Kind(status=HTTPStatus.CONFLICT, title="It contradicts what is stored"),
     errors.Gone: Kind(status=HTTPStatus.GONE, title="The key was used up"),
     errors.SignatureRefused: Kind(status=HTTPStatus.UNAUTHORIZED, title="The signature does not hold"),
