@@ -12,7 +12,7 @@ from clarion.domain.signature import sign
 from clarion.ports.catalog import Role
 from clarion.sandbox.provider import open_provider
 from clarion.testing.clock import ManualClock
-from tests.integration.api_harness import WELCOME, ApiHarness, seeded_api
+from tests.integration.api_harness import OTHER, WELCOME, ApiHarness, seeded_api
 from tests.integration.api_server import serving
 from tests.unit.pipeline_line import TENANT
 
@@ -52,8 +52,15 @@ async def connect(stack: AsyncExitStack, port: int, *, source: str = "127.0.0.1"
     return Peer(reader, writer)
 
 
-def request(api: ApiHarness, path: str, *lines: str, method: str = "GET", role: Role | None = Role.ADMIN) -> bytes:
-    key = [f"authorization: Bearer {api.keys[TENANT, role]}"] if role else []
+def request(
+    api: ApiHarness,
+    path: str,
+    *lines: str,
+    method: str = "GET",
+    role: Role | None = Role.ADMIN,
+    tenant_id: str = TENANT,
+) -> bytes:
+    key = [f"authorization: Bearer {api.keys[tenant_id, role]}"] if role else []
     return "\r\n".join([f"{method} {path} HTTP/1.1", "host: 127.0.0.1", *key, *lines, "", ""]).encode()
 
 
@@ -102,24 +109,42 @@ async def test_many_sources_with_a_few_connections_each_do_not_shut_callers_out(
         assert (await caller.ask(request(api, "/v1/types")))[0] == 200
 
 
-async def test_where_only_callers_are_there_one_more_is_sent_away_and_health_is_answered(
+async def test_a_tenant_that_holds_every_connection_gives_up_those_that_it_does_not_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "CONNECTIONS_MAX", 2)
+    """2,000 idle connections with one tenant's key made every answer to others 503, for as long as it liked."""
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 3)
     api = await seeded_api()
     async with AsyncExitStack() as stack:
         port = await stack.enter_async_context(serving(api))
-        callers = []
-        for _ in range(2):
-            callers.append(await connect(stack, port))
-            assert (await callers[-1].ask(request(api, "/v1/types")))[0] == 200
+        holding = []
+        for _ in range(3):
+            holding.append(await connect(stack, port))
+            assert (await holding[-1].ask(request(api, "/v1/types")))[0] == 200
+        assert (await holding[0].ask(request(api, "/v1/types")))[0] == 200
+        other = await connect(stack, port)
+        assert (await other.ask(HEALTH))[0] == 200
+        assert (await other.ask(request(api, "/v1/types", tenant_id=OTHER)))[0] == 200
+        assert await holding[1].rest() == b"", "used least lately"
+        for peer in (holding[0], holding[2], other):
+            assert (await peer.ask(request(api, "/v1/types")))[0] == 200
+
+
+async def test_a_caller_that_has_to_leave_gets_its_answer_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
+    api = await seeded_api()
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(serving(api))
+        busy, body = await connect(stack, port), msgspec.json.encode(WELCOME)
+        assert (await busy.ask(request(api, "/v1/types")))[0] == 200
+        lines = ("content-type: application/json", f"content-length: {len(body)}")
+        busy.writer.write(request(api, "/v1/notifications", *lines, method="POST") + body[:1])
+        await asyncio.sleep(0.1)  # until its key is checked, and its body waited for
         late = await connect(stack, port)
         assert (await late.ask(HEALTH))[0] == 200
-        for caller in callers:
-            assert (await caller.ask(request(api, "/v1/types")))[0] == 200
-        status, said = await late.ask(request(api, "/v1/types"))
-        assert (status, msgspec.json.decode(said)["code"]) == (503, "overloaded")
-        assert await late.rest() == b""
+        assert (await busy.ask(body[1:]))[0] == 202
+        assert await busy.rest() == b""
+        assert (await late.ask(request(api, "/v1/types")))[0] == 200
 
 
 @pytest.mark.parametrize("lines", [(), ("content-type: application/json", "content-length: 100")])

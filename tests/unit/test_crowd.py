@@ -22,17 +22,30 @@ def test_where_every_source_has_one_place_the_oldest_leaves() -> None:
     assert [crowd.enter(guest, guest) for guest in "def"] == ["a", "b", "c"]
 
 
-def test_whoever_is_recognised_stays_and_counts() -> None:
+def test_whoever_is_recognised_counts_and_stays_while_there_are_strangers() -> None:
     crowd: Crowd[str] = Crowd(places=3)
-    for guest in ("a1", "a2", "a3"):
+    for guest in ("a1", "a2"):
         crowd.enter("a", guest)
-        crowd.recognise("a", guest)
-    assert not crowd.is_full()
-    assert crowd.enter("b", "b1") is None  # nobody can be asked to leave for it
-    assert crowd.is_full()
-    assert crowd.enter("c", "c1") == "b1"
+        crowd.recognise("a", guest, "oak")
+    assert crowd.enter("b", "b1") is None
+    assert [crowd.enter("c", "c1"), crowd.enter("d", "d1")] == ["b1", "c1"]
     crowd.leave("a", "a1")
+    assert crowd.enter("e", "e1") is None
     assert not crowd.is_full()
+
+
+def test_of_those_who_are_recognised_the_tenant_with_the_most_gives_up_what_it_used_least_lately() -> None:
+    """One tenant held every place with connections that it did not use, and all others were answered 503."""
+    crowd: Crowd[str] = Crowd(places=4)
+    for guest, name in (("e1", "elm"), ("a1", "oak"), ("a2", "oak"), ("a3", "oak")):
+        crowd.enter("a proxy", guest)
+        crowd.recognise("a proxy", guest, name)
+    crowd.recognise("a proxy", "a1", "oak")  # used again
+    assert crowd.enter("b", "b1") == "a2"
+    assert not crowd.is_full()
+    crowd.recognise("b", "b1", "elm")
+    crowd.leave("a proxy", "a2")  # its connection ends only now
+    assert crowd.enter("c", "c1") in {"e1", "a3"}  # two each
 
 
 def test_one_that_had_to_leave_frees_its_place_once() -> None:
@@ -41,7 +54,7 @@ def test_one_that_had_to_leave_frees_its_place_once() -> None:
     crowd.enter("b", "b1")
     assert crowd.enter("c", "c1") == "a1"
     crowd.leave("a", "a1")
-    crowd.recognise("a", "a1")  # too late
+    crowd.recognise("a", "a1", "oak")  # too late
     crowd.leave("a", "a1")
     assert crowd.enter("d", "d1") == "b1"
 

@@ -61,14 +61,14 @@ class Authentication:
                 f"a key with the role {caller.role} may not {contract.grant}", hint=f"use a key with the role {roles}"
             )
         connection.scope["state"][CALLER] = caller
-        recognise(connection)
+        recognise(connection, caller.tenant_id)
 
 
-def recognise(connection: Connection) -> None:
-    """Tell the server that whoever sent this request showed a key, a session or a signature that holds."""
+def recognise(connection: Connection, name: str) -> None:
+    """Tell the server that whoever sent this request showed a key, a session or a signature that holds, and whose."""
     tell = connection.scope["state"].get(RECOGNISE)
     if tell is not None:
-        tell()
+        tell(name)
 
 
 def caller_of(connection: Connection) -> Caller:

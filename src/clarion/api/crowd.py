@@ -2,8 +2,8 @@
 
 A guest that comes when every place is taken is let in, and the source that holds the most places gives up its oldest
 one: whoever takes many takes them from themselves. One source never has more than half of the places. Behind a proxy
-everybody has one source, and then the oldest guest leaves. Guests whose source is known to be welcome count and never
-have to leave.
+everybody has one source, and then the oldest guest leaves. Guests who were recognised have to leave only where there is
+no stranger: of the name (a tenant) that has the most, the one that has not been used for longest.
 """
 
 from collections.abc import Hashable
@@ -23,11 +23,12 @@ class Crowd(Generic[G]):
         """Start with every place free."""
         self._places = places
         self._strangers: dict[str, dict[G, None]] = {}
-        self._known: set[G] = set()
+        self._known: dict[str, dict[G, None]] = {}  # by name, the one used last at the end
+        self._names: dict[G, str] = {}
         self._count = 0
 
     def is_full(self) -> bool:
-        """Tell whether there are more guests than places, because there was no stranger to make room."""
+        """Tell whether there are more guests than places, because there was nobody to make room."""
         return self._count > self._places
 
     def enter(self, source: str, guest: G) -> G | None:
@@ -40,22 +41,23 @@ class Crowd(Generic[G]):
         elif len(self._strangers[source]) <= self._places // 2:
             return None
         oldest = next(iter(self._strangers[crowded]))
-        if oldest == guest:
-            return None
+        if oldest == guest:  # the only stranger
+            if not self._known:
+                return None
+            largest = max(self._known, key=lambda name: len(self._known[name]))
+            oldest = next(iter(self._known[largest]))
         self.leave(crowded, oldest)
         return oldest
 
-    def recognise(self, source: str, guest: G) -> None:
-        """Take note that a guest is no stranger: it stays for as long as it likes."""
-        if self._forget(source, guest):
-            self._known.add(guest)
+    def recognise(self, source: str, guest: G, name: str) -> None:
+        """Take note that a guest is no stranger, at each of its requests: strangers leave before it."""
+        if self._forget(source, guest) or self._forget_known(guest):
+            self._known.setdefault(name, {})[guest] = None
+            self._names[guest] = name
 
     def leave(self, source: str, guest: G) -> None:
         """Let a guest go; one that had to leave before has gone already."""
-        if self._forget(source, guest):
-            self._count -= 1
-        elif guest in self._known:
-            self._known.remove(guest)
+        if self._forget(source, guest) or self._forget_known(guest):
             self._count -= 1
 
     def _forget(self, source: str, guest: G) -> bool:
@@ -66,6 +68,16 @@ class Crowd(Generic[G]):
         del strangers[guest]
         if not strangers:
             del self._strangers[source]
+        return True
+
+    def _forget_known(self, guest: G) -> bool:
+        """Take a guest off those who were recognised; tell whether it was one."""
+        name = self._names.pop(guest, None)
+        if name is None:
+            return False
+        del self._known[name][guest]
+        if not self._known[name]:
+            del self._known[name]
         return True
 
 

@@ -119,7 +119,7 @@ async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
     """Tell whose messages may be seen: those of the session or of the key; None for everybody's."""
     visitor = await context.outbox.find_visitor(request.cookies.get(_SESSION, ""))
     if visitor is not None:
-        recognise(request)
+        recognise(request, visitor.tenant_id or "")
         return visitor.tenant_id
     caller = await context.access.check(bearer_token(request) or _password(request.headers.get("authorization", "")))
     if caller is None or not caller.may(Grant.REVEAL):
@@ -130,7 +130,7 @@ async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
             "as the password",
             headers=_CHALLENGE,
         )
-    recognise(request)
+    recognise(request, caller.tenant_id)
     return caller.tenant_id
 
 

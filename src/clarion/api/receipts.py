@@ -58,7 +58,7 @@ async def take_receipts(account: FromPath[str], request: AnyRequest, context: In
     now = context.platform.clock.now()
     reporter.check_headers(request.headers, now=now)
     reports = await reporter.read_reports(account, request.headers, await read_bytes(request), now=now)
-    recognise(request)
+    recognise(request, account)
     for tenant_id in reports:
         await context.platform.keyring.get(tenant_id)  # refuses a tenant that there is not, before anything is stored
     kept = 0

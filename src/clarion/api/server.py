@@ -28,8 +28,8 @@ KEEP_ALIVE: Final = timedelta(seconds=75)
 """For an idle connection: longer than proxies keep theirs, so that a proxy does not send a request to a closed one."""
 
 CONNECTIONS_MAX: Final = 2000
-"""At once, half of them from one source. For one more, a connection that never had a valid key is closed (`crowd`);
-where there is none, it is answered 503 immediately instead of waiting with all others."""
+"""At once, half of them from one source. For one more, a connection that never had a valid key is closed; where there
+is none, the one that was used least lately of the tenant with the most (`crowd`)."""
 
 REST_MAX: Final = timedelta(seconds=2)
 """For the rest of a body after its answer. Whoever was still sending finds the answer, which closing at once would
@@ -58,6 +58,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._taking_timer: asyncio.TimerHandle | None = None
         self._source = ""
         self._is_too_many = False
+        self._is_known = False
         self._ends = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so
@@ -86,8 +87,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def give_way(self) -> None:
-        """Close the connection: its place is somebody else's already."""
-        if self.transport.get_write_buffer_size():
+        """Close the connection: its place is somebody else's already. A caller gets the answer that is under way."""
+        if self._is_known and not self.cycle.response_complete:
+            self.cycle.keep_alive = False
+        elif self.transport.get_write_buffer_size():
             self.transport.abort()  # closing would wait until the peer takes what is there for it
         else:
             self.transport.close()
@@ -167,8 +170,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._taking_timer is not None:
             self._taking_timer.cancel()
 
-    def _recognise(self) -> None:
-        self.crowd.recognise(self._source, self)
+    def _recognise(self, name: str) -> None:
+        self._is_known = True
+        self.crowd.recognise(self._source, self, name)
 
     def _abort(self) -> None:
         self.transport.abort()
