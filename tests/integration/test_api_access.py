@@ -174,3 +174,12 @@ async def test_answers_show_what_they_are_meant_to_and_nothing_else(api: ApiHarn
     }
     assert "sam@example.com" not in timeline.text
     assert "sam@example.com" not in str(notification)
+
+
+async def test_two_keys_in_one_request_open_nothing() -> None:
+    """Whoever stands before the API may have checked the other one."""
+    api = await seeded_api()
+    keys = [("authorization", f"Bearer {api.keys[tenant_id, Role.VIEWER]}") for tenant_id in (TENANT, OTHER)]
+    async with api.client(None) as client:
+        assert (await client.get("/v1/types", headers=keys[:1])).status_code == 200
+        assert (await client.get("/v1/types", headers=keys)).status_code == 401

@@ -89,5 +89,11 @@ def trace_of(connection: Connection) -> Trace:
 
 def bearer_token(connection: Connection) -> str:
     """Read the bearer token; anything else is an empty one, which is nobody's."""
-    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    scheme, _, token = authorization(connection).partition(" ")
     return token if scheme.lower() == "bearer" else ""
+
+
+def authorization(connection: Connection) -> str:
+    """Read the header that says who asks; one that comes twice is an empty one: a proxy may have checked the other."""
+    given = connection.headers.getall("authorization", [])
+    return given[0] if len(given) == 1 else ""

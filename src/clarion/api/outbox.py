@@ -15,7 +15,7 @@ from litestar.datastructures import Cookie
 from litestar.params import FromPath, PathParameter
 
 from clarion.api import outbox_page, page
-from clarion.api.authentication import bearer_token, recognise
+from clarion.api.authentication import authorization, bearer_token, recognise
 from clarion.api.context import ApiContext, InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import Refusal, found
@@ -121,7 +121,7 @@ async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
     if visitor is not None:
         recognise(request, visitor.tenant_id or "")
         return visitor.tenant_id
-    caller = await context.access.check(bearer_token(request) or _password(request.headers.get("authorization", "")))
+    caller = await context.access.check(bearer_token(request) or _password(authorization(request)))
     if caller is None or not caller.may(Grant.REVEAL):
         raise Refusal(
             HTTPStatus.UNAUTHORIZED,
