@@ -4,8 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from clarion.cli.output import harmless, print_pairs, print_table
 from clarion.cli.program import program
 
 PRINTED = """
@@ -21,6 +23,15 @@ def test_how_to_go_on_comes_behind_the_table_also_in_a_pipe() -> None:
         [sys.executable, "-E", "-c", PRINTED], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
     )
     assert done.stdout.splitlines() == ["no  name", "1   one", "2   two", "more: --after abc"]
+
+
+def test_what_somebody_sent_does_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A name in a subject set the title of the operator's window."""
+    print_table(("says",), [("a\x1b]0;b\x07\x9b31m \u202ecod\re",)], empty="")
+    print_pairs([("to", "user:\x1b[2J")])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == ["says", r"a\u001b]0;b\u0007\u009b31m \u202ecod\u000de", r"to  user:\u001b[2J"]
+    assert harmless("two\r\nlines\tand שלום") == "two\r\nlines\tand שלום"
 
 
 def test_a_list_of_tenants_goes_on_only_where_more_follow(tmp_path: Path) -> None:

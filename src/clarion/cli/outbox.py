@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import moment, print_json, print_line, print_pairs, print_table, say
+from clarion.cli.output import harmless, moment, print_json, print_line, print_pairs, print_table, say
 from clarion.cli.serve import HOST, PORT
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
@@ -173,7 +173,7 @@ def _show(message: SandboxMessage, *, as_json: bool) -> None:
         ]
     )
     for paragraph in text_of(message.content):
-        typer.echo(f"\n{paragraph}")
+        typer.echo(f"\n{harmless(paragraph)}")
 
 
 def text_of(content: Content) -> Iterator[str]:

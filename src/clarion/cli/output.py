@@ -1,8 +1,10 @@
 """What commands print: one JSON object, or text and tables for a person. Results go to standard output, nothing else.
 
-Progress and hints go to standard error, so that a script reads only results.
+Progress and hints go to standard error, so that a script reads only results. What somebody sent is shown without what
+would command a terminal, or turn its letters around.
 """
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +16,9 @@ import typer
 
 if TYPE_CHECKING:
     from rich.table import Table  # loaded where a table is printed: a refused command prints none
+
+_COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+"""Control characters but tabs and line ends, and those that change the direction of text."""
 
 WIDE = 10_000
 """Columns of a file or a pipe: nothing is ever wrapped or cut there."""
@@ -99,6 +104,11 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda step: shown.update(task, description=f"{what}: {step}", refresh=True)
 
 
+def harmless(text: str) -> str:
+    """Write what would command the terminal as its number: a message may hold anything that its sender liked."""
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def clock_time(at: datetime) -> str:
     """Write a time of day to the millisecond, in UTC."""
     return at.astimezone(UTC).strftime("%H:%M:%S.%f")[:-3]
@@ -115,8 +125,8 @@ def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return moment(value)
     if isinstance(value, tuple | list):
-        return ", ".join(map(str, value))
-    return str(value)
+        return harmless(", ".join(map(str, value)))
+    return harmless(str(value))
 
 
 def _print(table: "Table") -> None:

@@ -16,7 +16,7 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import called_as, print_json, print_line, print_pairs, print_table, say
+from clarion.cli.output import called_as, harmless, print_json, print_line, print_pairs, print_table, say
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, unknown_type
 from clarion.client import wire
 from clarion.domain.depth import check_depth, too_deep
@@ -182,7 +182,7 @@ def _show_preview(found: "Preview", *, as_json: bool) -> None:
     for channel, content in found.contents.items():
         typer.echo(f"\n--- {channel}")
         for paragraph in text_of(content):
-            typer.echo(paragraph.rstrip("\n"))
+            typer.echo(harmless(paragraph.rstrip("\n")))
 
 
 def as_typed(error: InvalidInput) -> InvalidInput:

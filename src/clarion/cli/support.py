@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import print_json, print_line, print_pairs, print_table, say_more
+from clarion.cli.output import harmless, print_json, print_line, print_pairs, print_table, say_more
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, require_reason
 from clarion.client import wire_support
 from clarion.domain.support import DETAILS_BYTES_MAX
@@ -74,7 +74,8 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
             ("resolution", found.resolution),
         ]
     )
-    typer.echo(f"\n{msgspec.json.format(msgspec.json.encode(found.details), indent=2).decode()}")
+    details = msgspec.json.format(msgspec.json.encode(found.details), indent=2).decode()
+    typer.echo(f"\n{harmless(details)}")
 
 
 @support.command()
