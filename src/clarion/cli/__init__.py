@@ -33,7 +33,7 @@ def main() -> None:
     """Run the command that the arguments name."""
     try:
         _check_text(sys.argv[1:])
-        code = program(standalone_mode=False)
+        code = program(prog_name="clarion", standalone_mode=False)
         sys.stdout.flush()  # here, so that a full disk is reported like every error
     except ClarionError as error:
         _leave(str(error), code=2 if isinstance(error, CallerError) else 1)
