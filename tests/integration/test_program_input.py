@@ -185,6 +185,7 @@ def refused_here(
         (("outbox", "--opened", "7"), "--opened: the outbox has no message 7"),
         (("outbox", "--opened", str(10**30)), "--opened: the outbox has no message 1000"),
         (("outbox", "--channel", "inbox"), "the inbox has no provider"),
+        (("outbox", "--link", "--server", "localhost:80"), "--server: 'localhost:80' is no address of a server"),
         (("serve", "--channels", "pigeon"), "'pigeon' is no channel"),
         (("work", "--channels", "inbox"), "'inbox' is no channel"),
         (("serve", "--host", "no.such.host.invalid", "--port", "0"), "is no address of this machine"),

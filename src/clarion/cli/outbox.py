@@ -60,8 +60,14 @@ def outbox(
     whose = tenant or settings.tenant
     if link:
         require_home(settings)
+        if not server.startswith(("http://", "https://")):
+            raise InvalidInput(
+                f"{server!r} is no address of a server", field="--server", hint=f"write it as http://{HOST}:{PORT}"
+            )
         made = link_to(settings, server=server, tenant_id=whose)
         print_line(made, {"link": made}, as_json=as_json)
+        if not as_json:
+            say(f"it opens once, within an hour, while a server runs at {server}; --server names another")
         return
     if opened is not None:
         _tell_opened(opened, new=asyncio.run(_report_opened(settings, opened, whose)), as_json=as_json)
