@@ -88,6 +88,16 @@ async def test_a_time_is_where_the_list_begins_and_ends(api: ApiHarness) -> None
     assert await between(None, 0) == []
 
 
+async def test_pages_of_a_list_that_ends_at_a_time_make_the_whole(api: ApiHarness) -> None:
+    begun = api.clock.now()
+    ids = await sent_one_a_second(api, 5)
+    query = f"?limit=2&until_at={begun + 4 * SECOND:%Y-%m-%dT%H:%M:%SZ}"
+    first = await listed(api, query)
+    second = await listed(api, f"{query}&cursor={first['next_cursor']}")
+    assert [item["job_id"] for item in first["items"] + second["items"]] == ids[1:]
+    assert second["next_cursor"] is None
+
+
 async def test_every_result_is_told_as_it_is_and_can_be_asked_for(api: ApiHarness) -> None:
     """What failed or reached nobody is not called done; each result is one of a notification that was really sent."""
     line, ids = api.line, {}

@@ -81,6 +81,8 @@ async def test_a_damaged_store_makes_a_process_unready_for_good_although_it_can_
         answer = await client.post("/v1/notifications", json=WELCOME)
         assert (answer.status_code, problem(answer)["code"]) == (503, "store-damaged")
         assert "clarion.db" not in answer.text
+        api.failing.error = StoreFull("no space is left", hint="make room")  # which passes, and damage does not
+        assert (await client.post("/v1/notifications", json=WELCOME)).status_code == 503
         api.failing.error = None
         api.clock.advance(timedelta(days=1))
         answer = await client.get("/ready")

@@ -13,6 +13,7 @@ import pytest
 from clarion.domain.call import Refused, Unknown
 from clarion.domain.notification import NotificationJob
 from clarion.domain.support import SupportKind
+from clarion.operations import support
 from clarion.ports.catalog import Role
 from clarion.testing.contracts.support_cases import support_case
 from tests.integration.api_harness import WELCOME, ApiHarness, problem, seeded_api
@@ -271,6 +272,15 @@ async def test_the_audit_log_is_read_newest_first_page_by_page(api: ApiHarness) 
     numbers = [entry["seq"] for entry in first["items"] + rest["items"]]
     assert numbers == list(range(len(numbers), 0, -1))
     assert len(first["items"]) == 4
+
+
+async def test_a_log_of_several_pages_is_verified_as_one_chain(
+    api: ApiHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(support, "PAGE_MAX", 3)
+    (last,) = await api.memory.list_newest_audit(TENANT, limit=1)
+    assert last.seq > 6
+    assert await support.Support(api.line.store, wake=api.wake_ups.append).verify_audit(TENANT) == (last.seq, last.hash)
 
 
 async def test_an_auditor_computes_every_hash_again_from_what_is_shown(api: ApiHarness) -> None:

@@ -85,6 +85,14 @@ def test_check_finds_a_master_key_that_is_not_the_installations(home: Path) -> N
     assert "which this vault does not have" in answer.stderr
 
 
+def test_a_list_of_tenants_that_ends_with_its_page_promises_no_more(home: Path) -> None:
+    clarion("migrate", home=home)
+    for name in ("other", "school"):
+        clarion("tenants", "create", name, home=home)
+    assert clarion("tenants", "list", "--limit", "2", home=home).stderr == ""
+    assert clarion("tenants", "list", "--limit", "1", home=home).stderr == "more: --after other\n"
+
+
 @pytest.mark.parametrize("command", ["outbox", "types", "check", "work", "tenants list"])
 def test_a_home_that_is_not_there_is_said_and_not_made(home: Path, command: str) -> None:
     answer = clarion(*command.split(), home=home)

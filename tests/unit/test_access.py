@@ -1,6 +1,7 @@
 """API keys: their form, who they let in, and for how long."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -23,15 +24,23 @@ class KeyShelf:
     def __init__(self) -> None:
         self.keys: dict[str, ApiKey] = {}
         self.reads = 0
+        self.takes: tuple[timedelta, ManualClock] | None = None
+        self.before_revoking: Callable[[], Awaitable[object]] | None = None
 
     async def put_api_key(self, key: ApiKey, *, actor: str) -> bool:
         return self.keys.setdefault(key.key_id, key) is key
 
     async def find_api_key(self, key_id: str) -> ApiKey | None:
         self.reads += 1
-        return self.keys.get(key_id)
+        found = self.keys.get(key_id)
+        if self.takes is not None:
+            length, clock = self.takes
+            clock.advance(length)
+        return found
 
     async def revoke_api_key(self, tenant_id: str, key_id: str, *, actor: str) -> bool:
+        if self.before_revoking is not None:
+            await self.before_revoking()
         key = self.keys.get(key_id)
         if key is None or key.tenant_id != tenant_id or key.revoked_at is not None:
             return False
@@ -233,3 +242,21 @@ async def test_one_look_up_serves_every_request_that_waits_for_a_key() -> None:
         gate.clock.advance(timedelta(seconds=TRUSTED_FOR))
     await gate.access.revoke("school", GUID.hex[:16], actor="ada")
     assert await asyncio.gather(*(gate.access.check(token) for _ in range(5))) == [None] * 5
+
+
+async def test_a_key_whose_reading_took_long_is_believed_from_its_beginning_on() -> None:
+    """X-06: it may have been revoked while the answer was on its way."""
+    gate = Gate()
+    minted, elsewhere = await gate.key(), gate.another_node()
+    gate.shelf.takes = timedelta(seconds=TRUSTED_FOR), gate.clock
+    assert await elsewhere.check(minted.token) is not None
+    await gate.access.revoke("school", minted.key.key_id, actor="ada")
+    assert await elsewhere.check(minted.token) is None
+
+
+async def test_a_key_that_is_read_again_while_it_is_revoked_ends_here_all_the_same() -> None:
+    gate = Gate()
+    minted = await gate.key()
+    gate.shelf.before_revoking = lambda: gate.access.check(minted.token)
+    assert await gate.access.revoke("school", minted.key.key_id, actor="ada")
+    assert await gate.access.check(minted.token) is None

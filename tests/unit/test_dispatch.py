@@ -4,13 +4,16 @@ What every store does with a set is proven by the store contract; here stands wh
 private parts sealed, payloads compared, blobs written before rows, bad input refused.
 """
 
+import asyncio
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
+from clarion.dispatch.gathering import BYTES_MAX
 from clarion.dispatch.request import (
     Direct,
     FromAutomation,
@@ -20,7 +23,8 @@ from clarion.dispatch.request import (
     Trace,
 )
 from clarion.domain import key
-from clarion.domain.ensured import Outcome
+from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
@@ -281,3 +285,22 @@ async def test_a_key_that_grows_too_long_says_what_to_shorten(harness: DispatchH
 async def test_an_unknown_tenant_is_refused(harness: DispatchHarness) -> None:
     with pytest.raises(InvalidInput, match="no tenant 'nobody'"):
         await harness.dispatcher.ensure_notification_job("nobody", [direct()])
+
+
+async def test_large_sends_that_come_together_are_stored_in_sets_that_are_written_soon(
+    harness: DispatchHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    ensure = harness.store.ensure_notification_jobs
+
+    async def measured(tenant_id: str, items: Sequence[JobEntry]) -> list[Ensured[NotificationJob]]:
+        sizes.append(sum(len(item.job.payload or b"") for item in items))
+        return await ensure(tenant_id, items)
+
+    monkeypatch.setattr(harness.store, "ensure_notification_jobs", measured)
+    large = {"name": "x" * 60_000}
+    asked = [direct(origin=Direct(operation="send", idempotency_key=f"k{n}"), data=large) for n in range(40)]
+    told = await asyncio.gather(*(harness.dispatcher.accept_notification_job("school", one) for one in asked))
+    assert [one.outcome for one in told] == [Outcome.CREATED] * 40
+    assert len(sizes) < 40
+    assert max(sizes) <= BYTES_MAX

@@ -1,6 +1,7 @@
 """What a process tells of itself: heartbeats, and accounts that fail, in the log, in heartbeats and as one case."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -197,3 +198,32 @@ async def test_what_a_store_that_was_down_did_not_hear_is_told_when_it_is_back(l
     await presence.step()
     assert summarise(await line.store.list_workers())[0].failing
     assert await cases(line) == [(SupportKind.OUTAGE, SupportStatus.OPEN, 1)]
+
+
+async def test_who_got_something_since_has_no_case_when_the_account_fails_for_others(line: Line) -> None:
+    presence = present(line)
+
+    def called(tenant_id: str, outcome: CallOutcome) -> None:
+        message: Any = SimpleNamespace(account=line.account, tenant_id=tenant_id, correlation_id="c-1")
+        presence.observe(message, outcome, 0.1)
+
+    called(TENANT, DEAD)
+    called(TENANT, Accepted())
+    for _ in range(4):
+        called("other", DEAD)
+        line.clock.advance(timedelta(seconds=10))
+    await line.dispatcher.ensure_tenant("other")
+    await presence.step()
+    assert await cases(line) == []
+    assert len(await line.store.list_support_cases("other")) == 1
+
+
+async def test_an_account_that_begins_to_fail_is_shown_before_the_next_heartbeat_is_due(line: Line) -> None:
+    presence = present(line)
+    message: Any = SimpleNamespace(account=line.account, tenant_id=TENANT, correlation_id="c-1")
+    for _ in range(3):
+        presence.observe(message, DEAD, 0.1)
+    for seconds, failing in ((29, False), (1, True)):
+        line.clock.advance(timedelta(seconds=seconds))
+        await presence.step()
+        assert [one.failing for one in summarise(await line.store.list_workers())] == [failing]

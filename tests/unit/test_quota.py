@@ -219,3 +219,17 @@ async def test_what_a_store_that_was_down_did_not_hear_is_counted_when_it_is_bac
     assert await door.requests(9) == 6, "judged by what is known"
     door.store.down = False
     assert await door.used() == Amount(requests=10)
+
+
+async def test_what_is_on_its_way_to_the_store_counts_already(door: Door) -> None:
+    await door.limit(KEY, requests=5)
+    assert await door.requests(5) == 5
+    through: list[int] = []
+
+    async def asked_meanwhile(uses: Sequence[Used]) -> list[Usage]:
+        through.append(await door.requests(3))
+        return await Counted.count_usage(door.store, uses)
+
+    door.store.count_usage = asked_meanwhile  # type: ignore[method-assign]
+    await door.meters[0].tell()
+    assert through == [0]

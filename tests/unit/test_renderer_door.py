@@ -126,6 +126,7 @@ def test_a_link_from_the_data_leads_by_https_mailto_or_tel_or_nowhere(link: str)
         '<a class="x" HREF = "{{ link | strip }}?a=1">more</a>',
         '{% capture c %}{{ link }}{% endcapture %}<a href="{% if link %}{{ c }}{% endif %}">more</a>',
         '<a href="{{ link | slice: 0, 4 }}{{ link | slice: 4, 100 }}">more</a>',
+        f'<a href="">top</a>{BUTTON}',  # a link that its author left empty allows none
     ):
         with pytest.raises(
             RenderFailed, match="a link that comes from the data is neither https: nor mailto: nor tel:"
