@@ -52,6 +52,9 @@ def test_data_that_cannot_be_merged_is_refused_by_the_check(
         ("Hi {{ name }}", {"name": "Ann\nBcc: eve@x.example"}, "email subject: it has more than one line"),
         ("{{ name }}", {"name": " "}, "email subject: nothing is left of it"),
         ("Hi\n{{ name }}", {"name": "Ann"}, "email subject: it has more than one line"),
+        ("Hi {{ name }}", {"name": "a\0b"}, "email subject: it holds a control character"),  # no server takes it
+        ("Hi {{ name }}", {"name": "a\x1b]0;b\x07"}, "email subject: it holds a control character"),
+        ("Hi {{ name }}", {"name": "a\tb"}, "email subject: it holds a control character"),
         ("Hi {{ name | default: 'you' }}", {"name": "a\rb"}, "email subject: it has more than one line"),
         ("Hi {{ name.first }}", {"name": {"first": "a\nb"}}, "email subject: it has more than one line"),
         ("{{ name }}", {"name": "\u202e"}, "email subject: nothing is left of it"),

@@ -124,7 +124,7 @@ def check_data(data: Mapping[str, object]) -> int:
 
 
 def has_line_break(data: Mapping[str, object]) -> bool:
-    """Tell whether any text in the data has more than one line; names of fields count too."""
+    """Tell whether any text in the data has a line break or another control character; names of fields count too."""
     return any(type(item) is str and _BREAK.search(item) is not None for item in _walk(dict(data)))
 
 
@@ -141,7 +141,7 @@ def _walk(value: object) -> Iterator[object]:
             waiting.extend(item.values())
 
 
-_BREAK: Final = re.compile(r"[\n-\r\x1c-\x1e\x85\u2028\u2029]")
-"""Whatever `str.splitlines` splits at."""
+_BREAK: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Whatever `str.splitlines` splits at, and whatever else no header may hold."""
 
 _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})

@@ -8,6 +8,7 @@ else. Errors never repeat data, only names, lines and pieces of the template.
 Reads and writes nothing but its own memory. Definitions are read from disk by `catalog.definition`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from threading import Lock
@@ -48,6 +49,8 @@ SMALL_MAX: Final = 120
 
 _ONE_LINE: Final = frozenset({"subject", "title"})
 """Parts that become a header or a heading: a line break in one is an attack or a mistake (X-16)."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _NOT_EMPTY: Final = frozenset({"subject", "title", "text"})
 
@@ -304,6 +307,12 @@ def _checked(channel: Channel, name: str, text: str) -> str:
                 part=name,
                 hint="take the line break out of the template or of the data",
             )
+    if name == "subject" and _CONTROL.search(text):
+        raise RenderFailed(
+            f"{channel} {name}: it holds a control character",
+            part=name,
+            hint="take it out of the template or of the data: no mail server takes it",
+        )
     if name in _NOT_EMPTY and not text:
         raise RenderFailed(f"{channel} {name}: nothing is left of it", part=name, hint="give the template some text")
     return text
