@@ -179,12 +179,14 @@ async def test_sends_that_are_being_accepted_take_room_already(door: Door) -> No
 async def test_a_new_day_starts_the_counts_again_also_before_the_store_was_told(door: Door) -> None:
     await door.limit(KEY, requests=5)
     assert await door.requests(9) == 5
+    assert door.send(recipients=3)
     await door.meters[0].tell()
     door.clock.advance(timedelta(hours=12) - timedelta(seconds=1))
     assert await door.requests(1) == 0
     door.clock.advance(timedelta(seconds=1))
     assert await door.requests(9) == 5
-    assert await door.used() == Amount(requests=5)
+    assert door.send(recipients=2)
+    assert await door.used() == Amount(requests=5, notifications=1, recipients=2)
 
 
 async def test_a_quota_that_is_changed_holds_from_the_next_second_on(door: Door) -> None:
