@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clarion.cli.session import user_name
 from tests.integration.test_program_input import clarion, refused
 
 PEOPLE = ("ada", "ben", "cleo")
@@ -46,3 +47,11 @@ def test_a_log_that_nobody_touched_holds_together_and_any_tampering_is_found(hom
         said = refused(clarion("audit", "verify", home=home), code=1)
         assert f"the audit log of 'school' does not hold together at entry {entry}" in said, statement
         (home / "clarion.db").write_bytes(kept)
+
+
+def test_the_log_is_newest_first_begins_with_the_tenant_and_has_objects_for_details(home: Path) -> None:
+    assert clarion("tenants", "create", "school", home=home).returncode == 0  # it is there: nothing was done
+    *_, first_key, made = msgspec.json.decode(clarion("audit", "--json", home=home).stdout)["items"]
+    assert (made["act"], made["subject"], made["actor"]) == ("create", "tenant school", f"cli:{user_name()}")
+    assert made["details"] == {}
+    assert (first_key["act"], isinstance(first_key["details"], dict)) == ("mint", True)

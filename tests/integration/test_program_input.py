@@ -324,14 +324,6 @@ def test_a_resolved_case_shows_by_whom_when_and_with_which_words(home: Path) -> 
     assert f"resolved    {shown['resolved_at'][:10]} " in words
 
 
-def test_the_audit_log_begins_with_the_tenant_and_its_details_are_objects(home: Path) -> None:
-    assert clarion("tenants", "create", "school", home=home).returncode == 0  # it is there: nothing was done
-    published, made = msgspec.json.decode(clarion("audit", "--json", home=home).stdout)["items"]
-    assert (made["act"], made["subject"], made["actor"]) == ("create", "tenant school", f"cli:{user_name()}")
-    assert made["details"] == {}
-    assert (published["act"], published["details"]["version"]) == ("publish", 1)
-
-
 def test_results_are_on_standard_output_and_hints_beside_them(home: Path) -> None:
     done = clarion(*WELCOME, home=home)
     assert done.returncode == 0
