@@ -39,7 +39,7 @@ async def test_an_id_in_a_path_that_is_none_is_blamed_and_not_the_path(api: ApiH
     async with api.client() as client:
         said = problem(await client.get(path))
     assert (said["status"], said["code"], said["field"]) == (404, "not-found", field)
-    assert said["detail"].startswith(f"{field} is no id: an id looks like ")
+    assert said["detail"].startswith(f"{field} is no id: use one as ")
 
 
 async def test_an_id_may_be_in_capitals(api: ApiHarness) -> None:
