@@ -14,7 +14,7 @@ from clarion.testing.simulation.excuse import LEASE_SECONDS
 from clarion.testing.simulation.ledger import LedgerCall
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.scene import Claim, OutgoingRow
-from clarion.testing.simulation.truth import Addressee, any_may_have_arrived, lane_of, was_once_unknown
+from clarion.testing.simulation.truth import Addressee, lane_of, was_once_unknown
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 SOON: Final = 60.0
@@ -75,7 +75,9 @@ def _waits(before: Sequence[Claim], *, until_next: float) -> bool:
     """Tell whether a message with these claims behind it was due, or would be within a minute."""
     if not before:
         return True  # it was due from when it was made
-    if any_may_have_arrived(before) or not isinstance(before[-1].recorded, Deferred | Misconfigured | NotCalled):
+    if any(map(was_once_unknown, before)):
+        return False  # a late reply may have told since, but not before the others went on
+    if not isinstance(before[-1].recorded, Deferred | Misconfigured | NotCalled):
         return False
     return until_next <= SOON
 
