@@ -82,7 +82,7 @@ class AccountSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(workers: Sequence[Worker]) -> list[AccountSummary]:
-    """Say of every account that is served how it is: failing if one process finds it so, for as long as any has."""
+    """Say how each served account is: failing if any process finds it so, since the earliest time that one did."""
     found: dict[str, list[tuple[datetime, AccountState]]] = {}
     for worker in workers:
         if not worker.is_lost:
