@@ -36,6 +36,7 @@ NUMBERED = {
     "notification_scheduler",
     "messaging_job",
     "address_version",
+    "person_version",
     "user_message",
     "flow",
     "outgoing_message",

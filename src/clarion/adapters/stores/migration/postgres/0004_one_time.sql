@@ -1,0 +1,5 @@
+-- outside a transaction
+-- The jobs of one-time codes whose payload is still there, for whoever erases it.
+DROP INDEX CONCURRENTLY IF EXISTS notification_job_one_time;
+CREATE INDEX CONCURRENTLY notification_job_one_time ON notification_job (id)
+  WHERE one_time_code AND payload IS NOT NULL;
