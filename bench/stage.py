@@ -11,11 +11,11 @@ from clarion.bootstrap import Platform, Settings, open_platform, prepare
 from clarion.dispatch.message import outgoing_item
 from clarion.dispatch.request import Destination, Direct, JobRequest, Trace
 from clarion.domain.address import AddressVersion
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.recipient import Target
-from clarion.ports.renderer import Definition
 from clarion.testing.postgres import postgres_server
 
 TENANT = "bench"

@@ -24,8 +24,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
+import msgspec
 from typer.main import get_command
 
 from clarion import errors
@@ -35,6 +36,7 @@ from clarion.domain import outgoing
 from clarion.domain.attempt import DELIVERY_ATTEMPT
 from clarion.domain.automation import AUTOMATION_SCHEDULER
 from clarion.domain.campaign import CAMPAIGN, recipient_code
+from clarion.domain.definition import Definition
 from clarion.domain.machine import Cause, Machine
 from clarion.domain.notification import NOTIFICATION_SCHEDULER
 from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus, ReasonClass
@@ -114,6 +116,22 @@ def error_codes() -> str:
         fault = next((name for group, name in FAULTS.items() if issubclass(kind, group)), "")
         rows.append([f"`{kind.code}`", fault, (kind.__doc__ or "").strip().splitlines()[0]])
     return table(["code", "whose fault", "meaning"], rows)
+
+
+_NOTHING: tuple[object, ...] = (None, "", (), {})
+
+
+def definition_fields() -> str:
+    """List every field of a definition file: what it is where it is left out, and what it means."""
+    usual = Definition(key="", title="", channels=())
+    hints = get_type_hints(Definition, include_extras=True)
+    rows = []
+    for field in msgspec.structs.fields(Definition):
+        default = getattr(usual, field.name)
+        without = "it is needed" if field.required else "" if default in _NOTHING else f"`{json.dumps(default)}`"
+        meta = next(one for one in hints[field.name].__metadata__ if isinstance(one, msgspec.Meta))
+        rows.append([f"`{field.name}`", without, meta.description or ""])
+    return table(["field", "without it", "meaning"], rows)
 
 
 def schema() -> str:
@@ -244,6 +262,7 @@ BLOCKS: Mapping[str, Block] = {
     "benchmark": benchmark,
     "commands": commands,
     "decisions": decisions,
+    "definition": definition_fields,
     "errors": error_codes,
     "schema": schema,
     "automation-scheduler": partial(machine, AUTOMATION_SCHEDULER),

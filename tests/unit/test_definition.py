@@ -1,18 +1,22 @@
 """Reading notifications from folders: the demo's own, and every way to get one wrong."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from clarion.adapters.renderers import open_renderer
 from clarion.catalog.definition import FILE_BYTES_MAX, load_definition, load_definitions, parse_definition
-from clarion.domain.content import EmailContent
+from clarion.domain.content import EmailContent, SmsContent
+from clarion.domain.definition import ChannelPolicy, Definition
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.outgoing import UncertainPolicy
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import Definition
+from clarion.ports.renderer import Bundle
 
 DEMO = Path(__file__).parents[2] / "src/clarion/cli/definitions"
+CASCADE = 'key = "a"\ntitle = "A"\nchannels = ["sms", "email"]\nchannel_policy = "cascade"\n'
 MINIMAL = 'key = "a"\ntitle = "A"\nchannels = ["sms"]\n'
 
 
@@ -42,7 +46,15 @@ def test_every_field_is_read() -> None:
         uncertain_policy = "prefer_duplicate"
         ttl_seconds = 300
         required = ["code", "child.name"]
-        sample = { code = "1", list = [1, 2.5, true], child = { name = "x" } }
+        sample = { code = "1", list = [1, 2.5, true], child = { name = "x" }, recipient = { name = "y" } }
+        channel_policy = "cascade"
+        fallback_after_seconds = { sms = 60 }
+        attempts_max = 3
+        one_time_code = true
+        may_unsubscribe = true
+        locales = ["de", "pt-BR", "zh-Hant", "es-419"]
+        layout = "school"
+        links = { CODE_LINK = "https://app.example:8443/c/{{ entity.guid }}?a={{code}}#top", HOME = "{{ public_url }}" }
         """,
         file="definition.toml",
     )
@@ -56,7 +68,18 @@ def test_every_field_is_read() -> None:
         uncertain_policy=UncertainPolicy.PREFER_DUPLICATE,
         ttl_seconds=300,
         required=("code", "child.name"),
-        sample={"code": "1", "list": [1, 2.5, True], "child": {"name": "x"}},
+        sample={"code": "1", "list": [1, 2.5, True], "child": {"name": "x"}, "recipient": {"name": "y"}},
+        channel_policy=ChannelPolicy.CASCADE,
+        fallback_after_seconds={Channel.SMS: 60},
+        attempts_max=3,
+        one_time_code=True,
+        may_unsubscribe=True,
+        locales=("de", "pt-BR", "zh-Hant", "es-419"),
+        layout="school",
+        links={
+            "CODE_LINK": "https://app.example:8443/c/{{ entity.guid }}?a={{code}}#top",
+            "HOME": "{{ public_url }}",
+        },
     )
 
 
@@ -77,6 +100,22 @@ def test_every_field_is_read() -> None:
         (MINIMAL + 'required = ["a b"]', r"the field required cannot be used"),
         (MINIMAL + "sample = { due = 2026-03-05 }", r"the field sample cannot be used: .*write a date as text"),
         (MINIMAL + "sample = { list = [{ at = 10:00:00 }] }", r"the field sample cannot be used"),
+        (MINIMAL + "sample = { recipient = 1 }", r"the field sample.recipient cannot be used: make it a table"),
+        (MINIMAL + 'sample = { public_url = "x" }', r"the field sample.public_url cannot be used"),
+        (MINIMAL + 'required = ["entity.name"]', r"the field required cannot be used: take 'entity.name' out"),
+        (MINIMAL + "attempts_max = 21", r"the field attempts_max cannot be used: use 1 to 20"),
+        (MINIMAL + "one_time_code = true", r"the field one_time_code cannot be used: add ttl_seconds"),
+        (MINIMAL + "locales = []", r"the field locales cannot be used: list 1 to 50"),
+        (MINIMAL + 'locales = ["de", "de"]', r"the field locales cannot be used: list each once"),
+        (MINIMAL + 'locales = ["de_DE"]', r"the field locales cannot be used: .* not 'de_DE'"),
+        (MINIMAL + 'layout = "../x"', r"the field layout cannot be used: name a file of layouts/"),
+        (MINIMAL + 'links = { home = "https://a.example" }', r"the field links.home cannot be used: use upper-case"),
+        (MINIMAL + 'channel_policy = "cascade"', r"the field channel_policy cannot be used: .*a second channel"),
+        (MINIMAL + "fallback_after_seconds = { sms = 9 }", r"the field fallback_after_seconds .* goes with"),
+        (CASCADE, r"fallback_after_seconds cannot be used: say how long to wait on sms before email is tried"),
+        (CASCADE + "fallback_after_seconds = { sms = 9, email = 9 }", r"take email out: no channel follows it"),
+        (CASCADE + "fallback_after_seconds = { sms = 0 }", r"the field fallback_after_seconds.sms cannot be used"),
+        (CASCADE + "ttl_seconds = 9\nfallback_after_seconds = { sms = 9 }", r"wait less than ttl_seconds in all"),
     ],
 )
 def test_a_wrong_definition_is_one_line_that_names_file_and_field(text: str, complaint: str) -> None:
@@ -84,6 +123,65 @@ def test_a_wrong_definition_is_one_line_that_names_file_and_field(text: str, com
         parse_definition(text, file="welcome/definition.toml")
     assert str(caught.value).startswith("welcome/definition.toml: ")
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "http://app.example/",
+        "https://",
+        "https://{{ entity.host }}/",
+        "https://app.example{{ entity.name }}/",
+        "https://app.example@evil.example/",
+        "https://-app.example/",
+        "{{ entity.url }}",
+        "{{ public_url }}.evil.example/",
+        "javascript:alert(1)",
+        "https://app.example/a b",
+        'https://app.example/"><b>',
+        "https://app.example/{{ entity.name | upcase }}",
+        "https://app.example/{% if a %}b{% endif %}",
+        "https://app.example/\\n",
+    ],
+)
+def test_a_link_leads_where_the_definition_says_and_holds_plain_variables_only(link: str) -> None:
+    with pytest.raises(InvalidInput, match=r"the field links.HOME cannot be used: begin with https://"):
+        parse_definition(f"{MINIMAL}links = {{ HOME = '{link}' }}", file="definition.toml")
+
+
+def test_a_version_that_was_stored_before_these_fields_came_is_read_and_is_the_same_today() -> None:
+    """As the program wrote it before definitions had languages and links: same fields, same bytes, same hash."""
+    stored = (
+        '{"definition":{"key":"a","title":"A","description":"","category":"general","channels":["sms","inbox"],'
+        '"lane":"normal","uncertain_policy":"prefer_loss","ttl_seconds":300,"required":[],"sample":{"name":"Ann"}},'
+        '"parts":{"sms":{"text":"Hi {{ name }}"},"inbox":{"title":"Hi","body":"{{ name }}"}},'
+        '"variables":{"sms":["name"],"inbox":["name"]},'
+        '"content_hash":"h1:2ef973c40a0b680d2eae3d24d9837b82dcf53c7fe7b1118374d93dc668b98d4e"}'
+    )
+    bundle = msgspec.json.decode(stored, type=Bundle)
+    assert bundle.definition == Definition(
+        key="a", title="A", channels=(Channel.SMS, Channel.INBOX), ttl_seconds=300, sample={"name": "Ann"}
+    )
+    files = {"sms.liquid": "Hi {{ name }}", "inbox.liquid": "Hi\n{{ name }}"}
+    assert open_renderer().compile(bundle.definition, files) == bundle
+    assert open_renderer().render(bundle, Channel.SMS, {"name": "Ann"}) == SmsContent(text="Hi Ann")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"channel_policy": ChannelPolicy.FIRST},
+        {"attempts_max": 3},
+        {"may_unsubscribe": True},
+        {"locales": ("de",)},
+        {"links": {"HOME": "https://a.example"}},
+    ],
+)
+def test_a_change_of_a_newer_field_changes_the_content_hash(changed: dict[str, Any]) -> None:
+    definition = Definition(key="a", title="A", channels=(Channel.SMS,))
+    other = msgspec.structs.replace(definition, **changed)
+    hashes = {open_renderer().compile(one, {"sms.liquid": "Hi"}).content_hash for one in (definition, other)}
+    assert len(hashes) == 2
 
 
 def test_a_channel_without_its_file_is_refused(folder: Path) -> None:

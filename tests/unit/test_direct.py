@@ -13,13 +13,14 @@ import pytest
 from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Entity, Recipient, SendRequest
+from clarion.domain.definition import Definition
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.errors import Conflict, Forbidden, InvalidInput, TooManyAtOnce
 from clarion.ports.facts import Latest
-from clarion.ports.renderer import Bundle, Definition
+from clarion.ports.renderer import Bundle
 from clarion.producers import merge_check
 from clarion.producers.direct import HORIZON
 from clarion.producers.merge_check import MergeChecks

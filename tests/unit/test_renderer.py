@@ -12,9 +12,10 @@ from clarion.adapters.renderers.filters import known_filters
 from clarion.adapters.renderers.language import TAGS
 from clarion.adapters.renderers.renderer import PARSED_MAX, LiquidRenderer
 from clarion.domain.content import ChatContent, EmailContent, InboxContent, PushContent, SmsContent
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import FILES_OF, Bundle, Definition
+from clarion.ports.renderer import FILES_OF, Bundle
 
 MJML = "<mjml><mj-body><mj-section><mj-column>\n<mj-text>{}</mj-text>\n</mj-column></mj-section></mj-body></mjml>"
 

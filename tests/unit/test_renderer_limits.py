@@ -21,9 +21,9 @@ from clarion.adapters.renderers.language import merge as merge_template
 from clarion.adapters.renderers.limit import STEPS_MAX, VALUE_MAX, Budget, TooMuch, measure
 from clarion.adapters.renderers.renderer import MERGE_ERRORS
 from clarion.domain.content import SmsContent
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import Definition
 
 CPU_SECONDS = 60
 MEMORY_BYTES = 256 * 1024 * 1024

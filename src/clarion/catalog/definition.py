@@ -10,27 +10,22 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from clarion.domain.definition import Definition, complaints_about
 from clarion.domain.misfit import read_misfit
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import Definition, check_files
+from clarion.ports.renderer import check_files
 
 DEFINITION: Final = "definition.toml"
 
 FILE_BYTES_MAX: Final = 64 * 1024
 """As much as a template may have (X-15); a definition is far smaller."""
 
-TTL_SECONDS_MAX: Final = 30 * 24 * 3600
-"""A month: nobody wants a notification that is older."""
-
-_KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 _PLACE: Final = re.compile(r"line \d+, column \d+|end of document")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
 
 def load_definition(folder: Path) -> tuple[Definition, dict[str, str]]:
@@ -78,7 +73,6 @@ def parse_definition(text: str, *, file: str) -> Definition:
     """Read a definition as it was written, or raise InvalidInput that names the file and what is wrong."""
     try:
         definition = msgspec.convert(tomllib.loads(text), Definition)
-        _check(definition, file=file)
     except RecursionError:
         raise InvalidInput("it is nested too deeply", field=file, hint="use a few levels") from None
     except tomllib.TOMLDecodeError as error:
@@ -91,38 +85,9 @@ def parse_definition(text: str, *, file: str) -> Definition:
         raise InvalidInput(
             what, field=file, hint="correct it; docs/reference/notifications.md lists the fields"
         ) from None
+    for complaint in complaints_about(definition):
+        raise InvalidInput(f"the field {complaint.field} cannot be used", field=file, hint=complaint.hint)
     return definition
-
-
-def _check(definition: Definition, *, file: str) -> None:
-    """Refuse values that have the right type and make no sense."""
-    ttl = definition.ttl_seconds
-    unnamed = [name for name in definition.required if not _VARIABLE.fullmatch(name)]
-    complaints = [
-        (not _KEY.fullmatch(definition.key), "key", "use 1 to 63 of a-z, 0-9 and hyphens, the first no hyphen"),
-        (not definition.title.strip(), "title", "say in a few words what the notification is"),
-        (not definition.channels, "channels", "list at least one"),
-        (len(set(definition.channels)) < len(definition.channels), "channels", "list each once"),
-        (
-            ttl is not None and not 1 <= ttl <= TTL_SECONDS_MAX,
-            "ttl_seconds",
-            f"use 1 to {TTL_SECONDS_MAX}, or leave it out",
-        ),
-        (bool(unnamed), "required", f"write names such as child.name, not {unnamed[:1]}"),
-        (not _is_json(definition.sample), "sample", "use text, numbers, lists and tables; write a date as text"),
-    ]
-    for wrong, field, hint in complaints:
-        if wrong:
-            raise InvalidInput(f"the field {field} cannot be used", field=file, hint=hint)
-
-
-def _is_json(value: object) -> bool:
-    """Tell whether TOML gave something that JSON has too: it has no dates."""
-    if isinstance(value, Mapping):
-        return all(map(_is_json, value.values()))
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return all(map(_is_json, value))
-    return isinstance(value, str | int | float)
 
 
 def _read(path: Path) -> str:

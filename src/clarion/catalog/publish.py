@@ -11,11 +11,12 @@ from pathlib import Path
 import msgspec
 
 from clarion.catalog.definition import DEFINITION, load_definition, load_definitions
+from clarion.domain.definition import Definition
 from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import CatalogStore
-from clarion.ports.renderer import Bundle, Definition, Renderer
+from clarion.ports.renderer import Bundle, Renderer
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):

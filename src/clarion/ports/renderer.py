@@ -11,8 +11,8 @@ from typing import Final, Protocol
 import msgspec
 
 from clarion.domain.content import Content
-from clarion.domain.identity import Channel, Lane
-from clarion.domain.outgoing import UncertainPolicy
+from clarion.domain.definition import Definition
+from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
 
 FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
@@ -23,21 +23,6 @@ FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
     Channel.INBOX: ("inbox.liquid",),
 }
 """The files of each channel; of `push` and `inbox` the first line is the title and the rest is the body."""
-
-
-class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a notification is, as `definition.toml` says."""
-
-    key: str
-    title: str
-    description: str = ""
-    category: str = "general"
-    channels: tuple[Channel, ...]
-    lane: Lane = Lane.NORMAL
-    uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
-    ttl_seconds: int | None = None
-    required: tuple[str, ...] = ()
-    sample: dict[str, object] = {}
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):

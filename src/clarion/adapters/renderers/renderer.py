@@ -33,10 +33,11 @@ from clarion.domain.content import (
     SmsContent,
     without_overrides,
 )
+from clarion.domain.definition import Definition, hashed_form
 from clarion.domain.hashing import digest
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import Bundle, Definition, check_files
+from clarion.ports.renderer import Bundle, check_files
 
 PARSED_MAX: Final = 256
 """Channels of bundles held parsed. A large mail's tree takes some 300 kB, a text message's next to nothing."""
@@ -105,7 +106,7 @@ class LiquidRenderer:
                 parts[channel][name] = source
                 needed |= needs_of(_parse(name, source, file=file)).paths
             variables[channel] = tuple(sorted(needed))
-        content = {"definition": msgspec.to_builtins(definition), "parts": parts}
+        content = {"definition": hashed_form(definition), "parts": parts}
         bundle = Bundle(definition=definition, parts=parts, variables=variables, content_hash=digest(content))
         self._try_sample(bundle)
         return bundle

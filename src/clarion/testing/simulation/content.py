@@ -13,10 +13,11 @@ import msgspec
 
 from clarion.adapters.renderers import open_renderer
 from clarion.catalog.people import Contact, GroupEntry, PersonEntry
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.outgoing import UncertainPolicy
 from clarion.ports.facts import TemplateRow
-from clarion.ports.renderer import Definition, Renderer
+from clarion.ports.renderer import Renderer
 from clarion.testing.simulation.option import JobPlan
 
 TENANT: Final = "school"

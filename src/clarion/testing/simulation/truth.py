@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from clarion.domain.call import Accepted, Deferred, NotCalled, Refused, Unknown
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
-from clarion.ports.renderer import Definition
 from clarion.testing.simulation import content
 from clarion.testing.simulation.ledger import Ledger, LedgerCall, Receipt, RowName
 from clarion.testing.simulation.notes import Notes

@@ -17,10 +17,10 @@ import msgspec
 from clarion.adapters.host import HostClock
 from clarion.bootstrap import Platform, Settings, open_platform, prepare
 from clarion.catalog.access import SECRET_BYTES, Access, mint
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.domain.timeline import JobTimeline
 from clarion.ports.catalog import Role
-from clarion.ports.renderer import Definition
 from clarion.sandbox.ledger import Ledger
 from clarion.testing.postgres import PostgresServer
 from clarion.testing.soak.client import TYPE, Clients, Moment, Promise
