@@ -1,7 +1,7 @@
 """The whole line in one place: every stage over SQLite in memory, drained by hand, with a scripted provider."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -10,6 +10,7 @@ import msgspec
 
 from clarion.adapters.blobs import open_blobs
 from clarion.adapters.renderers import open_renderer
+from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.catalog.library import Library
 from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
@@ -29,7 +30,7 @@ from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
 from clarion.ports.provider import EVERY_CHANNEL
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import Bundle, Merge, Renderer
 from clarion.producers.direct import DirectSends, origin_of
 from clarion.sealing.keyring import Keyring
 from clarion.testing.clock import ManualClock, SeededIds
@@ -64,21 +65,14 @@ class Scripted:
         pass
 
 
-class Newer:
+class Newer(LiquidRenderer):
     """The renderer of a newer program, which writes something else."""
 
-    def __init__(self, renderer: Renderer) -> None:
-        self.missing, self.compile, self.check, self._renderer = (
-            renderer.missing,
-            renderer.compile,
-            renderer.check,
-            renderer,
-        )
-
-    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
-        content = self._renderer.render(bundle, channel, data)
-        assert isinstance(content, EmailContent)
-        return msgspec.structs.replace(content, subject=f"{content.subject}!")
+    def merge(self, bundle: Bundle, channel: Channel, merge: Merge) -> Content:
+        content = super().merge(bundle, channel, merge)
+        if isinstance(content, EmailContent):
+            return msgspec.structs.replace(content, subject=f"{content.subject}!")
+        return content
 
 
 class Line:

@@ -1,22 +1,20 @@
 """What a claim may take of its lease before its calls begin (I-12, I-14, I-20)."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
 
-from clarion.adapters.renderers import open_renderer
 from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, Call, CallOutcome
 from clarion.domain.call_times import CallTimes
 from clarion.domain.claim import ClaimedMessage, FlowQuota
-from clarion.domain.content import Content
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import Bundle
+from clarion.ports.renderer import Bundle, Merge, Merged
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory
@@ -32,14 +30,14 @@ class Slow(Newer):
     """A renderer whose merges take their time."""
 
     def __init__(self, clock: ManualClock, takes: timedelta) -> None:
-        super().__init__(open_renderer())
+        super().__init__(clock.monotonic)
         self.clock, self.takes, self.slow_times = clock, takes, 1000
 
-    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+    def merged(self, bundle: Bundle, channel: Channel, merge: Merge) -> Merged:
         if self.slow_times:
             self.slow_times -= 1
             self.clock.advance(self.takes)
-        return super().render(bundle, channel, data)
+        return super().merged(bundle, channel, merge)
 
 
 class Timed(SqliteInMemory):

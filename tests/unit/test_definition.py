@@ -13,7 +13,7 @@ from clarion.domain.definition import ChannelPolicy, Definition
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.outgoing import UncertainPolicy
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import Bundle
+from clarion.ports.renderer import Bundle, Merge
 
 DEMO = Path(__file__).parents[2] / "src/clarion/cli/definitions"
 CASCADE = 'key = "a"\ntitle = "A"\nchannels = ["sms", "email"]\nchannel_policy = "cascade"\n'
@@ -164,7 +164,7 @@ def test_a_version_that_was_stored_before_these_fields_came_is_read_and_is_the_s
     )
     files = {"sms.liquid": "Hi {{ name }}", "inbox.liquid": "Hi\n{{ name }}"}
     assert open_renderer().compile(bundle.definition, files) == bundle
-    assert open_renderer().render(bundle, Channel.SMS, {"name": "Ann"}) == SmsContent(text="Hi Ann")
+    assert open_renderer().merge(bundle, Channel.SMS, Merge({"name": "Ann"})) == SmsContent(text="Hi Ann")
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_every_notification_of_the_demo_compiles_and_renders_its_sample(key: str
     definition, files = load_definition(DEMO / key)
     bundle = renderer.compile(definition, files)
     for channel in definition.channels:
-        content = renderer.render(bundle, channel, definition.sample)
+        content = renderer.merge(bundle, channel, Merge(definition.sample))
         assert "{{" not in repr(content)
         assert "{%" not in repr(content)
         if isinstance(content, EmailContent):

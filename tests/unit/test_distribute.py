@@ -1,7 +1,7 @@
 """The pump: how many calls it makes at once, and which it must not make."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from clarion.domain.identity import Channel
 from clarion.domain.outgoing import DUE, OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.errors import RenderFailed
-from clarion.ports.renderer import Bundle
+from clarion.ports.renderer import Bundle, Merge
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import MOVED_AT
 from clarion.testing.store import SqliteInMemory
@@ -154,7 +154,7 @@ async def test_a_retry_whose_bytes_would_differ_is_not_made(line: Line) -> None:
     line.provider.answers = [Deferred(reason="busy")]
     sent = await line.send()
     await line.drain()
-    updated = Line(line.store, line.clock, Scripted(), renderer=Newer(line.renderer))
+    updated = Line(line.store, line.clock, Scripted(), renderer=Newer())
     for _ in range(2):  # the first time the template is not in memory yet
         await updated.wait(60)
     (row,) = (await line.timeline(sent)).outgoing
@@ -209,11 +209,11 @@ async def test_a_message_that_cannot_be_merged_has_no_attempt(line: Line) -> Non
     """A DeliveryAttempt is a provider call, and none was made."""
 
     class Broken(Newer):
-        def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
+        def merge(self, bundle: Bundle, channel: Channel, merge: Merge) -> Content:
             raise RenderFailed("the data cannot be merged", hint="correct the data")
 
     sent = await line.send()
-    broken = Line(line.store, line.clock, Scripted(), renderer=Broken(line.renderer))
+    broken = Line(line.store, line.clock, Scripted(), renderer=Broken())
     for _ in range(3):  # the first time the template is not in memory yet
         await broken.wait(5)
     (row,) = (await line.timeline(sent)).outgoing

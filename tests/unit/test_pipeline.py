@@ -1,7 +1,7 @@
 """One notification from the door to the provider, stage by stage, and what becomes of it when things go wrong."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from clarion.domain.notification import NotificationJob, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BrokenInvariant, Conflict, InvalidAddress, InvalidInput
 from clarion.ports.facts import TemplateRow
-from clarion.ports.renderer import Bundle
+from clarion.ports.renderer import Bundle, Merge
 from clarion.ports.templates import TemplateName
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
@@ -263,16 +263,16 @@ async def test_a_row_whose_template_is_not_there_ends_and_says_so() -> None:
 
 async def test_what_breaks_before_the_call_leaves_nothing_uncertain_and_costs_no_other(line: Line) -> None:
     class Defective(Newer):
-        def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
-            if data["name"] == "Sam":
+        def merge(self, bundle: Bundle, channel: Channel, merge: Merge) -> Content:
+            if merge.data["name"] == "Sam":
                 raise RuntimeError("a defect")
-            return super().render(bundle, channel, data)
+            return super().merge(bundle, channel, merge)
 
     sent = await line.send()
     await line.send(to="kim@example.com", data={"name": "Kim"})
-    await Line(line.store, line.clock, line.provider, renderer=Defective(line.renderer)).drain()
+    await Line(line.store, line.clock, line.provider, renderer=Defective()).drain()
     (row,) = (await line.timeline(sent)).outgoing
-    assert (row.status, row.reason) == (OutgoingStatus.RETRY_READY, "it could not be prepared")
+    assert (row.status, row.reason) == (OutgoingStatus.RETRY_READY, "it could not be merged")
     await line.wait(1)
     assert [call.destination for call in line.provider.calls] == ["kim@example.com", "sam@example.com"]
 

@@ -15,14 +15,14 @@ from clarion.domain.content import ChatContent, EmailContent, InboxContent, Push
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import FILES_OF, Bundle
+from clarion.ports.renderer import FILES_OF, Bundle, Merge
 
 MJML = "<mjml><mj-body><mj-section><mj-column>\n<mj-text>{}</mj-text>\n</mj-column></mj-section></mj-body></mjml>"
 
 
 def sms(template: str, data: Mapping[str, object] | None = None, **fields: Any) -> str:
     """Compile and merge a text message."""
-    content = open_renderer().render(bundle_of(template, **fields), Channel.SMS, data or {})
+    content = open_renderer().merge(bundle_of(template, **fields), Channel.SMS, Merge(data or {}))
     assert isinstance(content, SmsContent)
     return content.text
 
@@ -34,7 +34,7 @@ def bundle_of(template: str, **fields: Any) -> Bundle:
 
 def mail(body: str, data: Mapping[str, object] | None = None) -> EmailContent:
     """Compile and merge a mail whose HTML has one paragraph."""
-    content = open_renderer().render(mail_bundle(MJML.replace("{}", body)), Channel.EMAIL, data or {})
+    content = open_renderer().merge(mail_bundle(MJML.replace("{}", body)), Channel.EMAIL, Merge(data or {}))
     assert isinstance(content, EmailContent)
     return content
 
@@ -65,7 +65,7 @@ def test_every_channel_has_its_content() -> None:
     }
     renderer = open_renderer()
     bundle = renderer.compile(definition, files)
-    got = [renderer.render(bundle, channel, {"name": "Ann"}) for channel in Channel]
+    got = [renderer.merge(bundle, channel, Merge({"name": "Ann"})) for channel in Channel]
     assert isinstance(got[0], EmailContent)
     assert (got[0].subject, paragraph(got[0]), got[0].text) == ("Hi Ann", "Dear Ann", "Dear Ann")
     assert got[1:] == [
@@ -81,7 +81,9 @@ def test_a_template_without_its_own_memory_renders_the_same() -> None:
     """A stored bundle in another process: parsed anew, from what was stored."""
     bundle = mail_bundle(MJML.replace("{}", "{% for i in items %}{{ i }};{% endfor %}"))
     data = {"items": ["a", "b"]}
-    assert LiquidRenderer().render(bundle, Channel.EMAIL, data) == LiquidRenderer().render(bundle, Channel.EMAIL, data)
+    assert LiquidRenderer().merge(bundle, Channel.EMAIL, Merge(data)) == LiquidRenderer().merge(
+        bundle, Channel.EMAIL, Merge(data)
+    )
     assert paragraph(mail("{% for i in items %}{{ i }};{% endfor %}", data)) == "a;b;"
 
 
@@ -89,9 +91,9 @@ def test_parsed_templates_are_held_up_to_a_limit() -> None:
     renderer = LiquidRenderer()
     bundles = [bundle_of(f"{number}: {{{{ name }}}}") for number in range(PARSED_MAX + 10)]
     for bundle in bundles:
-        renderer.render(bundle, Channel.SMS, {"name": "Ann"})
+        renderer.merge(bundle, Channel.SMS, Merge({"name": "Ann"}))
     assert len(renderer._parsed) == PARSED_MAX
-    assert renderer.render(bundles[0], Channel.SMS, {"name": "Ann"}) == SmsContent(text="0: Ann")
+    assert renderer.merge(bundles[0], Channel.SMS, Merge({"name": "Ann"})) == SmsContent(text="0: Ann")
 
 
 def test_the_content_hash_changes_with_the_templates_and_the_definition_and_with_nothing_else() -> None:
@@ -109,7 +111,9 @@ def test_loops_in_a_table_stay_in_the_table() -> None:
             "{% if total %}<mj-text>{{ total }}</mj-text>{% endif %}",
         )
     )
-    content = open_renderer().render(bundle, Channel.EMAIL, {"items": [{"name": "Mug"}, {"name": "Cap"}], "total": "9"})
+    content = open_renderer().merge(
+        bundle, Channel.EMAIL, Merge({"items": [{"name": "Mug"}, {"name": "Cap"}], "total": "9"})
+    )
     assert isinstance(content, EmailContent)
     assert "<tr><td>Mug</td></tr><tr><td>Cap</td></tr></table>" in content.html
     assert "{%" not in content.html
@@ -222,7 +226,7 @@ def test_missing_names_exactly_what_a_merge_would_lack(
     assert open_renderer().missing(bundle, data) == missing
     if missing:
         with pytest.raises(RenderFailed, match="add it to the data"):
-            open_renderer().render(bundle, Channel.SMS, data)
+            open_renderer().merge(bundle, Channel.SMS, Merge(data))
 
 
 def test_missing_looks_at_every_channel() -> None:
@@ -238,7 +242,7 @@ def test_missing_leaves_other_failures_to_the_merge() -> None:
     bundle = bundle_of("{% if a %}{{ a | date: '%Y' }}{% endif %}x")
     assert open_renderer().missing(bundle, {"a": "soon"}) == ()
     with pytest.raises(RenderFailed, match=r"sms text: date takes an ISO 8601 date or time, or seconds"):
-        open_renderer().render(bundle, Channel.SMS, {"a": "soon"})
+        open_renderer().merge(bundle, Channel.SMS, Merge({"a": "soon"}))
 
 
 # What is refused when it is published.
@@ -332,7 +336,7 @@ def test_files_and_channels_must_agree() -> None:
 
 def test_a_channel_that_the_notification_does_not_have_cannot_be_rendered() -> None:
     with pytest.raises(RenderFailed, match="has nothing for push"):
-        open_renderer().render(bundle_of("a"), Channel.PUSH, {})
+        open_renderer().merge(bundle_of("a"), Channel.PUSH, Merge({}))
 
 
 @pytest.mark.parametrize("text", ["{% if a %}x{% endif %}", "  \n ", "{{ e }}"])
@@ -347,7 +351,7 @@ def test_a_message_with_nothing_in_it_is_not_sent(text: str) -> None:
 def test_a_line_break_in_a_subject_is_refused(line_break: str) -> None:
     bundle = mail_bundle(MJML, subject="Hi {{ name }}")
     with pytest.raises(RenderFailed, match="email subject: it has more than one line"):
-        open_renderer().render(bundle, Channel.EMAIL, {"name": f"Ann{line_break}Bcc: eve@x.example"})
+        open_renderer().merge(bundle, Channel.EMAIL, Merge({"name": f"Ann{line_break}Bcc: eve@x.example"}))
     with pytest.raises(InvalidInput, match="email subject: it has more than one line"):
         open_renderer().check(bundle, {"name": f"Ann{line_break}Bcc: eve@x.example"}, briefly=True)
 

@@ -10,6 +10,7 @@ from clarion.catalog.definition import load_definition
 from clarion.domain.content import EmailContent
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
+from clarion.ports.renderer import Merge
 from tests.unit.test_renderer import MJML, bundle_of, mail, mail_bundle
 
 
@@ -176,9 +177,11 @@ def test_text_that_looks_like_a_link_is_text() -> None:
 def test_a_button_of_mjml_has_its_link_judged() -> None:
     button = MJML.replace("<mj-text>{}</mj-text>", '<mj-button href="{{ link }}">Go</mj-button>')
     renderer, bundle = open_renderer(), mail_bundle(button)
-    assert 'href="https://a.example"' in repr(renderer.render(bundle, Channel.EMAIL, {"link": "https://a.example"}))
+    assert 'href="https://a.example"' in repr(
+        renderer.merge(bundle, Channel.EMAIL, Merge({"link": "https://a.example"}))
+    )
     with pytest.raises(RenderFailed, match="a link that comes from the data"):
-        renderer.render(bundle, Channel.EMAIL, {"link": "data:text/html,x"})
+        renderer.merge(bundle, Channel.EMAIL, Merge({"link": "data:text/html,x"}))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ def test_a_button_of_mjml_has_its_link_judged() -> None:
 )
 def test_a_subject_shows_its_letters_in_the_order_in_which_they_stand(mark: str) -> None:
     bundle = mail_bundle(MJML, subject=f"Invoice {{{{ file }}}}{mark}")
-    content = open_renderer().render(bundle, Channel.EMAIL, {"file": f"a{mark}fdp.exe"})
+    content = open_renderer().merge(bundle, Channel.EMAIL, Merge({"file": f"a{mark}fdp.exe"}))
     assert isinstance(content, EmailContent)
     assert content.subject == "Invoice afdp.exe"
 
@@ -194,6 +197,6 @@ def test_a_subject_shows_its_letters_in_the_order_in_which_they_stand(mark: str)
 def test_text_that_is_written_from_right_to_left_stays_whole() -> None:
     words = "\u05e9\u05dc\u05d5\u05dd \u200f\u0645\u0631\u062d\u0628\u0627\u200e"
     bundle = mail_bundle(MJML, subject="{{ words }}")
-    content = open_renderer().render(bundle, Channel.EMAIL, {"words": words})
+    content = open_renderer().merge(bundle, Channel.EMAIL, Merge({"words": words}))
     assert isinstance(content, EmailContent)
     assert content.subject == words

@@ -24,6 +24,7 @@ from clarion.domain.content import SmsContent
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
+from clarion.ports.renderer import Merge
 
 CPU_SECONDS = 60
 MEMORY_BYTES = 256 * 1024 * 1024
@@ -104,7 +105,7 @@ def merge(template: str) -> str:
     try:
         bundle = renderer.compile(definition, {"sms.liquid": template})
         renderer.missing(bundle, DATA)
-        return repr(renderer.render(bundle, Channel.SMS, DATA))
+        return repr(renderer.merge(bundle, Channel.SMS, Merge(DATA)))
     except (InvalidInput, RenderFailed) as error:
         return type(error).__name__
 
@@ -173,9 +174,9 @@ def test_the_parts_of_a_channel_share_their_steps() -> None:
     renderer = open_renderer()
     bundle = renderer.compile(definition, {"push.liquid": f"{HEAVY}\n{HEAVY}", "sms.liquid": HEAVY})
     data = {"s": "a" * 24_000}
-    assert renderer.render(bundle, Channel.SMS, data) == SmsContent(text="x")
+    assert renderer.merge(bundle, Channel.SMS, Merge(data)) == SmsContent(text="x")
     with pytest.raises(RenderFailed, match="push body: the template does too much work"):
-        renderer.render(bundle, Channel.PUSH, data)
+        renderer.merge(bundle, Channel.PUSH, Merge(data))
 
 
 def test_looking_for_missing_variables_is_one_piece_of_work_for_all_channels() -> None:
@@ -188,7 +189,7 @@ def test_looking_for_missing_variables_is_one_piece_of_work_for_all_channels() -
     bundle = renderer.compile(both, {"sms.liquid": HEAVY, "chat.liquid": late})
     assert renderer.missing(bundle, data) == ()
     with pytest.raises(RenderFailed, match="there is no gone"):
-        renderer.render(bundle, Channel.CHAT, data)
+        renderer.merge(bundle, Channel.CHAT, Merge(data))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ def test_markup_in_data_is_escaped_wherever_it_stands(position: str) -> None:
 def test_text_parts_are_not_escaped() -> None:
     definition = Definition(key="a", title="A", channels=(Channel.SMS,))
     bundle = open_renderer().compile(definition, {"sms.liquid": "{{ x }}"})
-    assert EVIL in repr(open_renderer().render(bundle, Channel.SMS, {"x": EVIL})).replace("\\'", "'")
+    assert EVIL in repr(open_renderer().merge(bundle, Channel.SMS, Merge({"x": EVIL}))).replace("\\'", "'")
 
 
 @pytest.mark.parametrize(

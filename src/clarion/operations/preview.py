@@ -5,6 +5,7 @@ renderer. Addresses are whole: only the program asks, and whoever can read the s
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -21,7 +22,11 @@ from clarion.errors import Conflict
 from clarion.operations.notification import read_request
 from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
+from clarion.ports.renderer import Bundle, Merge, render_one
 from clarion.producers.direct import origin_of
+
+SECONDS_MAX: Final = 10.0
+"""For the merge of one channel: somebody waits for it."""
 
 
 class PreviewedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,8 +76,20 @@ async def preview(
         repeated=False,
         warnings=await Status(platform.store, clock=platform.clock).warnings(used),
         messages=tuple(messages),
-        contents={channel: platform.renderer.render(bundle, channel, asked.data) for channel in used},
+        contents=await _contents(platform, tenant_id, bundle, used, asked.data),
     )
+
+
+async def _contents(
+    platform: Platform, tenant_id: str, bundle: Bundle, channels: Sequence[Channel], data: Mapping[str, object]
+) -> dict[Channel, Content]:
+    """Merge what would be sent."""
+    return {
+        channel: await render_one(
+            platform.renderer, bundle, channel, Merge(data), tenant_id=tenant_id, seconds_max=SECONDS_MAX
+        )
+        for channel in channels
+    }
 
 
 async def _is_repeated(platform: Platform, tenant_id: str, request: JobRequest) -> bool:

@@ -6,7 +6,7 @@ missing variable is found here already, so that a job fails with a reason before
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -30,7 +30,7 @@ from clarion.errors import CallerError, RenderFailed, SealBroken, UnknownVersion
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import payload_place
@@ -43,6 +43,12 @@ ALONE_FOR: Final = timedelta(milliseconds=20)
 
 TENANT_RESTS_FOR: Final = timedelta(minutes=5)
 """How long jobs are put off if something is wrong with their whole tenant, so that somebody has time to mend it."""
+
+MERGE_SHARE: Final = 4
+"""Looking at the data of jobs of one template, and merging their inbox lines, has one part in so many of the lease."""
+
+NOT_MERGED_FOR: Final = timedelta(seconds=1)
+"""How long a job waits whose inbox line was not merged for want of time, or because a renderer ended."""
 
 log = structlog.get_logger("clarion.pipeline")
 
@@ -82,6 +88,7 @@ class Generate:
         self._dispatcher = dispatcher
         self._keyring = keyring
         self._lease = lease
+        self._merging_max = lease.total_seconds() / MERGE_SHARE
 
     async def step(self) -> int:
         """Make the rows of a batch of jobs; return how many jobs.
@@ -125,19 +132,20 @@ class Generate:
         plans, results = await self._plan(tenant_id, keys, claims)
         sets = await self._freeze(tenant_id, keys, plans, results)
         plans = [plan for plan in plans if plan.job_id in sets]
-        inbox: list[InboxEntry] = []
+        inbox = await self._inbox_entries(tenant_id, plans, sets)
+        entered: list[InboxEntry] = []
         sends: list[OutgoingItem] = []
         for plan in plans:
-            try:
-                inbox += self._inbox_entries(plan, sets[plan.job_id])
-            except RenderFailed as error:
-                results.append(_failed(plan.claim, str(error)))
+            entries = inbox[plan.job_id]
+            if isinstance(entries, StageResult):
+                results.append(entries)
                 continue
+            entered += entries
             sends += _outgoing(tenant_id, plan, sets[plan.job_id], lease=self._lease)
             reason = summary(sets[plan.job_id])
             results.append(plan.claim.ended(NotificationStatus.DONE, stage=Stage.GENERATE, reason=reason))
         # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
-        for lines in in_sets(inbox):
+        for lines in in_sets(entered):
             await self._dispatcher.ensure_user_messages(tenant_id, lines)
         for items in in_sets(sends):
             await self._dispatcher.ensure_outgoing_messages(tenant_id, items)
@@ -146,7 +154,7 @@ class Generate:
     async def _plan(
         self, tenant_id: str, keys: TenantKeys, claims: Sequence[StageClaim]
     ) -> tuple[list[Plan], list[StageResult]]:
-        """Open each job's payload and find its bundle; fail those whose data does not cover their templates."""
+        """Open each job's payload and find its bundle; fail those that lack one, or data that their templates need."""
         names = {claim.job.guid: _template_name(claim) for claim in claims}
         bundles = await self._templates.load(set(names.values()))
         plans: list[Plan] = []
@@ -170,12 +178,26 @@ class Generate:
             except (SealBroken, msgspec.DecodeError) as error:
                 failed.append(_failed(claim, f"its recipients and data cannot be opened: {error}"))
                 continue
-            missing = self._renderer.missing(found[1], payload.data)
-            if missing:
-                failed.append(_failed(claim, f"the data has no {', '.join(missing)}, which the templates need"))
-                continue
             plans.append(Plan(claim=claim, bundle=found[1], payload=payload))
-        return plans, failed
+        return await self._covered(tenant_id, plans, failed), failed
+
+    async def _covered(self, tenant_id: str, plans: Sequence[Plan], failed: list[StageResult]) -> list[Plan]:
+        """Fail the jobs whose data does not cover their templates, and return the others, in their order."""
+        covered: set[int] = set()
+        for batch in _by_bundle(plans):
+            data = [plan.payload.data for plan in batch]
+            found = await self._renderer.find_missing(
+                batch[0].bundle, data, tenant_id=tenant_id, seconds_max=self._merging_max
+            )
+            for plan, missing in zip(batch, found, strict=True):
+                if isinstance(missing, NotMerged):
+                    failed.append(_not_merged(plan.claim, missing))
+                elif missing:
+                    why = f"the data has no {', '.join(missing)}, which the templates need"
+                    failed.append(_failed(plan.claim, why))
+                else:
+                    covered.add(plan.job_id)
+        return [plan for plan in plans if plan.job_id in covered]
 
     async def _freeze(
         self, tenant_id: str, keys: TenantKeys, plans: Sequence[Plan], results: list[StageResult]
@@ -247,22 +269,58 @@ class Generate:
                     ids[one.channel, one.identity.id] = answer.record.id
         return ids
 
-    def _inbox_entries(self, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[InboxEntry]:
-        """Render the inbox line once for all of a job's recipients."""
-        readers = [
-            one.inbox_identity
-            for one in recipients
-            for decision in one.decisions
-            if decision.channel is Channel.INBOX and decision.skipped is None
-        ]
-        if not readers:
-            return []
-        content = msgspec.json.encode(self._renderer.render(plan.bundle, Channel.INBOX, plan.payload.data))
-        return [
-            InboxEntry(job=plan.claim.job, hold=plan.claim.hold, recipient=reader, content=content)
-            for reader in readers
-            if reader is not None
-        ]
+    async def _inbox_entries(
+        self, tenant_id: str, plans: Sequence[Plan], sets: Mapping[int, Sequence[FrozenRecipient]]
+    ) -> dict[int, list[InboxEntry] | StageResult]:
+        """Render each job's inbox line once for all of its recipients; say of each job what came of it.
+
+        Lines of the same template are merged together.
+        """
+        made: dict[int, list[InboxEntry] | StageResult] = {plan.job_id: [] for plan in plans}
+        for batch in _by_bundle([plan for plan in plans if _readers(sets[plan.job_id])]):
+            merged = await self._renderer.render(
+                batch[0].bundle,
+                Channel.INBOX,
+                [Merge(plan.payload.data) for plan in batch],
+                tenant_id=tenant_id,
+                seconds_max=self._merging_max,
+            )
+            for plan, one in zip(batch, merged, strict=True):
+                made[plan.job_id] = _entries(plan, one, _readers(sets[plan.job_id]))
+        return made
+
+
+def _by_bundle(plans: Sequence[Plan]) -> Collection[list[Plan]]:
+    """Put jobs together whose templates are the same."""
+    batches: dict[str, list[Plan]] = defaultdict(list)
+    for plan in plans:
+        batches[plan.bundle.content_hash].append(plan)
+    return batches.values()
+
+
+def _readers(recipients: Sequence[FrozenRecipient]) -> list[Identity]:
+    """Name those whose inbox gets a line."""
+    return [
+        one.inbox_identity
+        for one in recipients
+        for decision in one.decisions
+        if decision.channel is Channel.INBOX and decision.skipped is None and one.inbox_identity is not None
+    ]
+
+
+def _entries(plan: Plan, merged: Merged, readers: Sequence[Identity]) -> list[InboxEntry] | StageResult:
+    """Make the inbox lines of a job, or say that it failed or waits."""
+    match merged:
+        case RenderFailed():
+            return _failed(plan.claim, str(merged))
+        case NotMerged():
+            return _not_merged(plan.claim, merged)
+        case _:
+            content = msgspec.json.encode(merged)
+            return [
+                InboxEntry(job=plan.claim.job, hold=plan.claim.hold, recipient=reader, content=content)
+                for reader in readers
+            ]
 
 
 def _outgoing(
@@ -301,6 +359,11 @@ def _template_name(claim: StageClaim) -> TemplateName:
 def _later(claim: StageClaim, delay: timedelta, reason: str) -> StageResult:
     """Give a claim back for a while."""
     return claim.ended(NotificationStatus.READY, stage=Stage.GENERATE, reason=reason, delay=delay)
+
+
+def _not_merged(claim: StageClaim, why: NotMerged) -> StageResult:
+    """Give a claim back because of a merge that was not made."""
+    return _later(claim, TENANT_RESTS_FOR if why.counts else NOT_MERGED_FOR, why.reason)
 
 
 def _failed(claim: StageClaim, reason: str) -> StageResult:

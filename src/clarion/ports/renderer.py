@@ -5,7 +5,7 @@ happens per recipient, in memory, within limits of time, size and depth. A bundl
 version, so that a frozen version renders the same bytes for ever.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from clarion.domain.content import Content
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput
+from clarion.errors import InvalidInput, RenderFailed
 
 FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
     Channel.EMAIL: ("email.subject.liquid", "email.mjml.liquid", "email.text.liquid"),
@@ -32,6 +32,30 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[Channel, dict[str, str]]
     variables: dict[Channel, tuple[str, ...]]
     content_hash: str
+
+
+class Merge(msgspec.Struct, frozen=True):
+    """What is merged into the parts of a channel once: the data of a job, for whom, and in which locale and zone."""
+
+    data: Mapping[str, object]
+    locale: str = ""
+    """One of the bundle's; empty for its default."""
+    zone: str = "UTC"
+    recipient: Mapping[str, object] = {}
+    entity: Mapping[str, object] = {}
+    public_url: str = ""
+
+
+class NotMerged(msgspec.Struct, frozen=True):
+    """Why there is no content though nothing is known to be wrong with template and data: it can be tried again."""
+
+    reason: str
+    counts: bool = False
+    """Whether this merge itself is at fault, so that a row for which this happens again and again is given up."""
+
+
+Merged = Content | RenderFailed | NotMerged
+"""What came of one merge. RenderFailed is given as a value: it ends this message and none of the others beside it."""
 
 
 class Renderer(Protocol):
@@ -53,9 +77,38 @@ class Renderer(Protocol):
         """Name the variables that the bundle's channels need and the data does not have."""
         ...
 
-    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
-        """Merge data into a channel's parts, or raise RenderFailed where a limit is hit or a variable is missing."""
+    async def check_request(self, bundle: Bundle, data: Mapping[str, object], *, tenant_id: str, briefly: bool) -> bool:
+        """Do what `check` does for somebody who waits at the door, without keeping anybody else waiting."""
         ...
+
+    async def find_missing(
+        self, bundle: Bundle, data: Sequence[Mapping[str, object]], *, tenant_id: str, seconds_max: float
+    ) -> list[tuple[str, ...] | NotMerged]:
+        """Do what `missing` does for the data of several jobs of one tenant."""
+        ...
+
+    async def render(
+        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+    ) -> list[Merged]:
+        """Make the merges of one tenant, and say of each, in their order, what came of it.
+
+        After `seconds_max` no merge is begun any more: what is left is not merged, and nobody is to blame for it.
+        """
+        ...
+
+
+async def render_one(
+    renderer: Renderer, bundle: Bundle, channel: Channel, merge: Merge, *, tenant_id: str, seconds_max: float
+) -> Content:
+    """Merge once, for somebody who waits for it; raise RenderFailed where there is no content."""
+    (merged,) = await renderer.render(bundle, channel, [merge], tenant_id=tenant_id, seconds_max=seconds_max)
+    match merged:
+        case RenderFailed():
+            raise merged
+        case NotMerged(reason=reason):
+            raise RenderFailed(f"it was not merged: {reason}", hint="try again in a moment")
+        case _:
+            return merged
 
 
 def check_files(definition: Definition, files: Collection[str]) -> None:

@@ -1,9 +1,8 @@
 """Renderers, found by name: `liquid` is Liquid for every part, with MJML for the HTML of a mail."""
 
 from clarion.adapters.renderers.renderer import LiquidRenderer
-from clarion.ports.renderer import Renderer
 
 
-def open_renderer() -> Renderer:
-    """Make a renderer with nothing in memory yet."""
+def open_renderer() -> LiquidRenderer:
+    """Make a renderer with nothing in memory yet, which merges in this process."""
     return LiquidRenderer()

@@ -1,20 +1,23 @@
 """Compiling notifications and merging data into them.
 
 `compile` is for publishing: it turns MJML into HTML, parses every part, finds what they need and merges the sample.
-`check` is for the door: it says whether `render` would take the data, and merges only what could fail. `render` is for
+`check` is for the door: it says whether `merge` would take the data, and merges only what could fail. `merge` is for
 sending: parsed parts are held in memory by the bundle's content hash, so that a message costs the merge and nothing
-else. Errors never repeat data, only names, lines and pieces of the template.
+else. `render` makes many merges right here, in the process and the event loop that asks. Errors never repeat data, only
+names, lines and pieces of the template.
 
 Reads and writes nothing but its own memory. Definitions are read from disk by `catalog.definition`.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
 from typing import Final, assert_never
 
 import msgspec
+import structlog
 from liquid.exceptions import LiquidError, ResourceLimitError, UndefinedError
 from liquid.template import BoundTemplate
 
@@ -23,21 +26,14 @@ from clarion.adapters.renderers.language import HTML, TEXT, merge, parse
 from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data, has_line_break, said_of
 from clarion.adapters.renderers.links import has_wrong_link, written_links
 from clarion.adapters.renderers.markup import compile_mjml
+from clarion.adapters.renderers.outcome import NOT_EMPTY, ONE_LINE, checked, content_of
 from clarion.adapters.renderers.variables import Needs, has, needs_of
-from clarion.domain.content import (
-    ChatContent,
-    Content,
-    EmailContent,
-    InboxContent,
-    PushContent,
-    SmsContent,
-    without_overrides,
-)
+from clarion.domain.content import Content
 from clarion.domain.definition import Definition, hashed_form
 from clarion.domain.hashing import digest
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import Bundle, check_files
+from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, check_files
 
 PARSED_MAX: Final = 256
 """Channels of bundles held parsed. A large mail's tree takes some 300 kB, a text message's next to nothing."""
@@ -48,15 +44,13 @@ CERTAIN_MAX: Final = 10_000
 SMALL_MAX: Final = 120
 """Braces in the sources of a bundle that is parsed at once: some eighty variables and tags, two milliseconds."""
 
-_ONE_LINE: Final = frozenset({"subject", "title"})
-"""Parts that become a header or a heading: a line break in one is an attack or a mistake (X-16)."""
-
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-_NOT_EMPTY: Final = frozenset({"subject", "title", "text"})
+HOLD_MAX: Final = 0.005
+"""Seconds of merging after which others have a turn: a hundred small messages are merged in less."""
 
 # What python-liquid lets through besides its own errors, for values that a filter did not expect.
 MERGE_ERRORS: Final = (LiquidError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+log = structlog.get_logger("clarion.renderers")
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -72,8 +66,8 @@ class _Part(msgspec.Struct, frozen=True):
         return (
             self.needs.plain
             and self.written_links is None
-            and (name not in _ONE_LINE or (self.is_one_line and not has_break))
-            and (self.needs.has_text or name not in _NOT_EMPTY)
+            and (name not in ONE_LINE or (self.is_one_line and not has_break))
+            and (self.needs.has_text or name not in NOT_EMPTY)
             and self.needs.outputs * size <= CERTAIN_MAX
         )
 
@@ -89,10 +83,13 @@ class _LacksVariable(RenderFailed):
 class LiquidRenderer:
     """Liquid for every part, MJML for the HTML of a mail."""
 
-    def __init__(self) -> None:
-        """Start with nothing parsed."""
+    def __init__(self, seconds: Callable[[], float] | None = None) -> None:
+        """Start with nothing parsed; `seconds` is a clock that never goes back, that of the event loop if none."""
+        self._seconds = seconds
         self._parsed: dict[tuple[str, Channel], dict[str, _Part]] = {}
         self._lock = Lock()
+        # One: two would compete with the event loop for the interpreter, and be no faster together.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="clarion-merge-check")
 
     def compile(self, definition: Definition, files: Mapping[str, str]) -> Bundle:
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
@@ -112,26 +109,23 @@ class LiquidRenderer:
         return bundle
 
     def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool = False) -> bool:
-        """Raise InvalidInput where `render` would refuse the data on one of the channels.
+        """Raise InvalidInput where `merge` would refuse the data on one of the channels.
 
         With `briefly` it takes a few milliseconds at most, and returns False where they were too few to tell.
         """
-        try:
-            size = check_data(data)
-        except ResourceLimitError as error:
-            raise _unmergeable(str(error.message), hint="send less and plainer data") from None
-        if briefly and not self._is_parsed_soon(bundle):
+        size = self.check_data(data)
+        if briefly and not self.is_parsed_soon(bundle):
             return False
         absent, has_break = _absent(bundle, data), has_line_break(data)
         failures: list[RenderFailed] = []
         budget = Budget(LOOK_STEPS_MAX)
         for channel in bundle.definition.channels:
-            budget = budget if briefly else Budget()  # in the end each channel has its own, as in `render`
+            budget = budget if briefly else Budget()  # in the end each channel has its own, as in `merge`
             for name, part in self._parts(bundle, channel).items():
                 if part.is_certain(name, size, has_break=has_break):
                     continue
                 try:
-                    _checked(channel, name, _merge(part, data, channel, name, budget=budget))
+                    checked(channel, name, _merge(part, data, channel, name, budget=budget))
                 except RenderFailed as error:
                     if briefly and budget.is_spent:
                         return False
@@ -147,11 +141,41 @@ class LiquidRenderer:
             raise _unmergeable(failures[0].message, hint=failures[0].hint)
         return True
 
+    def check_data(self, data: Mapping[str, object]) -> int:
+        """Raise InvalidInput where no template may have the data, whatever it does with it; return its size."""
+        try:
+            return check_data(data)
+        except ResourceLimitError as error:
+            raise _unmergeable(str(error.message), hint="send less and plainer data") from None
+
+    def is_certain(self, bundle: Bundle, data: Mapping[str, object]) -> bool:
+        """Tell without any merge that `merge` will take the data; the bundle is parsed where it is not yet."""
+        size, has_break = self.check_data(data), has_line_break(data)
+        return not _absent(bundle, data) and all(
+            part.is_certain(name, size, has_break=has_break)
+            for channel in bundle.definition.channels
+            for name, part in self._parts(bundle, channel).items()
+        )
+
+    async def check_request(self, bundle: Bundle, data: Mapping[str, object], *, tenant_id: str, briefly: bool) -> bool:
+        """Check at the door: briefly right here, and otherwise in a thread, so that others need not wait for it."""
+        del tenant_id
+        if briefly:
+            return self.check(bundle, data, briefly=True)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.check, bundle, data)
+
+    async def find_missing(
+        self, bundle: Bundle, data: Sequence[Mapping[str, object]], *, tenant_id: str, seconds_max: float
+    ) -> list[tuple[str, ...] | NotMerged]:
+        """Name what each data lacks that the bundle's channels need."""
+        del tenant_id, seconds_max  # it takes a few milliseconds for each at most
+        return [self.missing(bundle, one) for one in data]
+
     def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
         """Name the variables that the bundle's channels need and the data does not have.
 
         Where a template reads some of them only sometimes, it is merged for a few steps to find out; what else goes
-        wrong with that merge, also that it takes more steps, is left to `render`.
+        wrong with that merge, also that it takes more steps, is left to `merge`.
         """
         absent = _absent(bundle, data)
         budget = Budget(LOOK_STEPS_MAX)
@@ -167,20 +191,52 @@ class LiquidRenderer:
                                 absent.add(error.absent)
         return tuple(sorted(absent))
 
-    def render(self, bundle: Bundle, channel: Channel, data: Mapping[str, object]) -> Content:
-        """Merge data into a channel's parts, or raise RenderFailed where a limit is hit or a variable is missing."""
+    def merge(self, bundle: Bundle, channel: Channel, merge: Merge) -> Content:
+        """Merge into a channel's parts, or raise RenderFailed where a limit is hit or a variable is missing."""
         try:
-            check_data(data)
+            check_data(merge.data)
         except ResourceLimitError as error:
             raise RenderFailed(
                 f"the data cannot be merged: {error.message}", hint="send less and plainer data"
             ) from None
         parts, budget = self._parts(bundle, channel), Budget()
         merged = {
-            name: _checked(channel, name, _merge(part, data, channel, name, budget=budget))
+            name: checked(channel, name, _merge(part, merge.data, channel, name, budget=budget))
             for name, part in parts.items()
         }
-        return _content(channel, merged)
+        return content_of(channel, merged)
+
+    async def render(
+        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+    ) -> list[Merged]:
+        """Make merges one after the other, with a turn for everybody else in the process between heavy ones."""
+        del tenant_id  # here nobody waits for anybody else's merges
+        seconds = self._seconds or asyncio.get_running_loop().time
+        now = held_since = seconds()
+        until, longest = now + seconds_max, 0.0
+        answers: list[Merged] = []
+        for one in merges:
+            if now + longest > until:  # what is merged already would come too late if one more took so long
+                answers.append(NotMerged("the merges before it took too long"))
+                continue
+            began = now
+            answers.append(self.merged(bundle, channel, one))
+            now = seconds()
+            longest = max(longest, now - began)
+            if now - held_since > HOLD_MAX:
+                await asyncio.sleep(0)
+                now = held_since = seconds()
+        return answers
+
+    def merged(self, bundle: Bundle, channel: Channel, merge: Merge) -> Merged:
+        """Merge, and give what came of it as a value."""
+        try:
+            return self.merge(bundle, channel, merge)
+        except RenderFailed as error:
+            return error
+        except Exception:  # a defect: this message is not called, and the others beside it are
+            log.exception("a merge broke", channel=channel)
+            return NotMerged("it could not be merged", counts=True)
 
     def _try_sample(self, bundle: Bundle) -> None:
         """Merge the sample, if there is one, so that a template which cannot be merged is not published."""
@@ -193,12 +249,17 @@ class LiquidRenderer:
             )
         for channel in bundle.definition.channels:
             try:
-                self.render(bundle, channel, bundle.definition.sample)
+                self.merge(bundle, channel, Merge(bundle.definition.sample))
             except RenderFailed as error:
                 file = "sample" if error.part is None else _file_of(channel, error.part)
                 raise InvalidInput(f"with the sample, {error.message}", field=file, hint=error.hint) from error
 
-    def _is_parsed_soon(self, bundle: Bundle) -> bool:
+    async def parse(self, bundle: Bundle) -> None:
+        """Parse what of a bundle is not in memory yet, in a thread."""
+        for channel in bundle.definition.channels:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._parts, bundle, channel)
+
+    def is_parsed_soon(self, bundle: Bundle) -> bool:
         """Tell whether a bundle is in memory, or so small that parsing it takes no time worth a thought."""
         if all((bundle.content_hash, channel) in self._parsed for channel in bundle.definition.channels):
             return True
@@ -296,41 +357,3 @@ def _merge(part: _Part, data: Mapping[str, object], channel: Channel, name: str,
             hint="give whole addresses, such as https://example.com; any other scheme has to stand in the template",
         )
     return text
-
-
-def _checked(channel: Channel, name: str, text: str) -> str:
-    """Refuse a merged part that cannot be sent as it is; take out what would show its reader something else."""
-    if name in _ONE_LINE:
-        text = without_overrides(text)
-        if len(text.splitlines()) > 1:
-            raise RenderFailed(
-                f"{channel} {name}: it has more than one line",
-                part=name,
-                hint="take the line break out of the template or of the data",
-            )
-    if name == "subject" and _CONTROL.search(text):
-        raise RenderFailed(
-            f"{channel} {name}: it holds a control character",
-            part=name,
-            hint="take it out of the template or of the data: no mail server takes it",
-        )
-    if name in _NOT_EMPTY and not text:
-        raise RenderFailed(f"{channel} {name}: nothing is left of it", part=name, hint="give the template some text")
-    return text
-
-
-def _content(channel: Channel, parts: dict[str, str]) -> Content:
-    """Make a channel's content of its merged parts."""
-    match channel:
-        case Channel.EMAIL:
-            return EmailContent(subject=parts["subject"], html=parts["html"], text=parts["text"])
-        case Channel.SMS:
-            return SmsContent(text=parts["text"])
-        case Channel.PUSH:
-            return PushContent(title=parts["title"], body=parts["body"])
-        case Channel.CHAT:
-            return ChatContent(text=parts["text"])
-        case Channel.INBOX:
-            return InboxContent(title=parts["title"], body=parts["body"])
-        case _:
-            assert_never(channel)

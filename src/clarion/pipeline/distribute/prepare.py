@@ -1,15 +1,15 @@
 """Call preparation: from a claimed message to its call, or to the reason why none is made.
 
 No I/O stands between a claim and its call (I-14). So keys and templates are brought into memory before the claim
-(`open_tenants`, `load_templates`); opening, merging and judging after it happen in memory alone. Merging takes time
-nevertheless: what is not merged in a quarter of the lease goes back, and between heavy merges everybody else in the
-process has a turn, such as the requests of a server that works too.
+(`open_tenants`, `load_templates`); opening, merging and judging after it happen in memory alone. What goes into the
+same parts is merged together, and each job once for all of its recipients on a channel. Merging takes time
+nevertheless: what is not merged in a quarter of the lease goes back.
 """
 
-import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -27,7 +27,7 @@ from clarion.domain.seal import TenantKeys
 from clarion.errors import ClarionError, RenderFailed, SealBroken
 from clarion.pipeline.distribute.accounts import Accounts
 from clarion.ports.clock import Clock
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import destination_place, payload_place
@@ -35,11 +35,13 @@ from clarion.sealing.place import destination_place, payload_place
 CONTENTS_MAX: Final = 200
 """Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
 
-HOLD_MAX: Final = 0.005
-"""Seconds of merging after which others have a turn: a hundred small messages are merged in less."""
-
 Ready: TypeAlias = tuple[Call, str] | NotCalled
 """A message's call and its content's hash, or why there is none."""
+
+Place: TypeAlias = tuple[UUID, Channel]
+"""Where a content is held: job, data and version never change, so all of a job's recipients share it on a channel."""
+
+T = TypeVar("T")
 
 log = structlog.get_logger("clarion.pipeline")
 
@@ -53,6 +55,27 @@ class Prepared(msgspec.Struct, frozen=True):
     messages: list[tuple[ClaimedMessage, Ready]]
     seconds: dict[int, float]
     out_of_time: bool
+
+
+class _Opened(msgspec.Struct, frozen=True):
+    """A message of a claim by its position, with the keys and the template that its call needs."""
+
+    position: int
+    message: ClaimedMessage
+    keys: TenantKeys
+    bundle: Bundle
+
+    @property
+    def place(self) -> Place:
+        """Where its content is held."""
+        return self.message.job_guid, self.message.channel
+
+
+class _Batch(msgspec.Struct, frozen=True):
+    """What is merged into the same parts: each content once, for all messages that are waiting for it."""
+
+    merges: dict[Place, Merge]
+    waiting: dict[Place, list[_Opened]]
 
 
 class Preparation:
@@ -69,7 +92,7 @@ class Preparation:
         self._clock = clock
         self._wanted: set[TemplateName] = set()
         self._missing: set[TemplateName] = set()  # asked for, and not in the store
-        self._contents: dict[tuple[UUID, Channel], tuple[Content, str]] = {}
+        self._contents: dict[Place, tuple[Content, str]] = {}
 
     async def open_tenants(self, tenant_ids: Collection[str]) -> set[str]:
         """Bring the keys of tenants into memory; return the tenants whose keys do not open."""
@@ -91,41 +114,55 @@ class Preparation:
 
     async def prepare(self, claimed: Sequence[ClaimedMessage], *, asked_at: float, merge_max: timedelta) -> Prepared:
         """Make the calls of a claim that was asked for at `asked_at`, by the monotonic clock. No byte leaves here."""
-        until, now = asked_at + merge_max.total_seconds(), self._clock.monotonic()
-        held_since = now
-        messages: list[tuple[ClaimedMessage, Ready]] = []
+        until = asked_at + merge_max.total_seconds()
+        answers: dict[int, Ready] = {}  # by position in the claim
+        batches = self._open(claimed, answers, asked_at)
         seconds: dict[int, float] = {}
-        longest = 0.0
-        for message in claimed:
-            if now + longest > until:  # the calls that are ready would begin too late if one more merge took so long
-                messages.append((message, NotCalled(reason="the merges before it took too long", counts=False)))
-                continue
-            ready, began = self._ready(message, asked_at), now
-            now = self._clock.monotonic()
-            longest = max(longest, now - began)
-            seconds[message.flow_id] = seconds.get(message.flow_id, 0.0) + now - began
-            if now > until and not isinstance(ready, NotCalled):
-                ready = not_called(message, reason="its merge took too long")
-            messages.append((message, ready))
-            if now - held_since > HOLD_MAX:
-                await asyncio.sleep(0)
-                now = held_since = self._clock.monotonic()
+        now, longest = self._clock.monotonic(), 0.0
+        for batch in batches:
+            merged: Sequence[Merged] = [NotMerged("the merges before it took too long")] * len(batch.merges)
+            began = now
+            if now + longest <= until:  # or else the calls that are ready begin too late if one more takes so long
+                merged = await self._render(batch, seconds_max=until - now)
+                now = self._clock.monotonic()
+            made = [place for place, one in zip(batch.merges, merged, strict=True) if not isinstance(one, NotMerged)]
+            for place in made:
+                flow_id = batch.waiting[place][0].message.flow_id
+                seconds[flow_id] = seconds.get(flow_id, 0.0) + (now - began) / len(made)
+                longest = max(longest, (now - began) / len(made))
+            self._answer(batch, merged, answers, asked_at)
+            if made and now > until:  # only the one whose own merge took the time is to blame
+                self._blame(batch.waiting[made[-1]][0], answers)
+        messages = [(message, answers[position]) for position, message in enumerate(claimed)]
         return Prepared(messages, seconds, out_of_time=now + longest > until)
 
-    def _ready(self, message: ClaimedMessage, asked_at: float) -> Ready:
-        """Put a message's call together, or say why there is none."""
-        try:
-            return self._put_together(message, asked_at)
-        except RenderFailed as error:
-            return NotCalled(reason=str(error), leads_to=OutgoingStatus.FAILED_FINAL)
-        except ClarionError as error:
-            return not_called(message, reason=str(error))
-        except Exception:  # a defect: this message is not called, and the others of its claim are
-            log.exception("a call could not be prepared", correlation_id=message.correlation_id)
-            return not_called(message, reason="it could not be prepared")
+    def _open(
+        self, claimed: Sequence[ClaimedMessage], answers: dict[int, Ready], asked_at: float
+    ) -> Collection[_Batch]:
+        """Answer for the messages that need no merge, and put the others into batches."""
+        batches: dict[tuple[str, str, Channel], _Batch] = {}
+        for position, message in enumerate(claimed):
+            opened = _guarded(message, partial(self._opened, position, message))
+            if isinstance(opened, NotCalled):
+                answers[position] = opened
+            elif (held := self._contents.get(opened.place)) is not None:
+                answers[position] = _guarded(message, partial(self._ready, opened, *held, asked_at=asked_at))
+            else:
+                parts = (message.tenant_id, opened.bundle.content_hash, message.channel)
+                batch = batches.setdefault(parts, _Batch({}, {}))
+                batch.waiting.setdefault(opened.place, []).append(opened)
+        for batch in batches.values():
+            for place, waiting in [*batch.waiting.items()]:
+                data = _guarded(waiting[0].message, partial(_data, waiting[0].keys, waiting[0].message))
+                if isinstance(data, NotCalled):
+                    answers |= {one.position: not_called(one.message, reason=data.reason) for one in waiting}
+                    del batch.waiting[place]
+                else:
+                    batch.merges[place] = Merge(data)
+        return [batch for batch in batches.values() if batch.merges]
 
-    def _put_together(self, message: ClaimedMessage, asked_at: float) -> Ready:
-        """Open and merge in memory, and judge whether the call may be made."""
+    def _opened(self, position: int, message: ClaimedMessage) -> _Opened | NotCalled:
+        """Find what a message's merge and call need in memory, or say what is not there yet."""
         keys = self._keyring.held(message.tenant_id)
         name = message.template_key or message.event_type
         bundle = self._templates.held(message.tenant_id, name, message.template_version or 0)
@@ -138,7 +175,50 @@ class Preparation:
                 return not_called(message, reason=f"there is no template {name!r} in its version")
             # This never ends the row, however often it happens: a worker that was just started has no template.
             return NotCalled(reason="the template was not in memory yet", counts=False)
-        content, content_hash = self._merged(keys, bundle, message)
+        return _Opened(position, message, keys, bundle)
+
+    async def _render(self, batch: _Batch, *, seconds_max: float) -> list[Merged]:
+        """Have a batch merged; a renderer with a defect leaves its messages without a call, not without an outcome."""
+        first = next(iter(batch.waiting.values()))[0]
+        try:
+            return await self._renderer.render(
+                first.bundle,
+                first.message.channel,
+                [*batch.merges.values()],
+                tenant_id=first.message.tenant_id,
+                seconds_max=seconds_max,
+            )
+        except Exception:
+            log.exception("a batch could not be merged", tenant_id=first.message.tenant_id)
+            return [NotMerged("it could not be prepared", counts=True)] * len(batch.merges)
+
+    def _answer(self, batch: _Batch, merged: Sequence[Merged], answers: dict[int, Ready], asked_at: float) -> None:
+        """Answer for the messages of a batch by what came of its merges, and hold the contents for the next claims."""
+        for (place, waiting), one in zip(batch.waiting.items(), merged, strict=True):
+            match one:
+                case RenderFailed():
+                    failed = NotCalled(reason=str(one), leads_to=OutgoingStatus.FAILED_FINAL)
+                    answers |= {opened.position: failed for opened in waiting}
+                case NotMerged(reason=reason, counts=True):
+                    answers |= {opened.position: not_called(opened.message, reason=reason) for opened in waiting}
+                case NotMerged(reason=reason):
+                    answers |= {opened.position: NotCalled(reason=reason, counts=False) for opened in waiting}
+                case _:
+                    content_hash = keyed_digest(waiting[0].keys.identity_key, msgspec.to_builtins(one))
+                    if len(self._contents) >= CONTENTS_MAX:
+                        del self._contents[next(iter(self._contents))]
+                    self._contents[place] = one, content_hash
+                    for opened in waiting:
+                        ready = partial(self._ready, opened, one, content_hash, asked_at=asked_at)
+                        answers[opened.position] = _guarded(opened.message, ready)
+
+    def _blame(self, opened: _Opened, answers: dict[int, Ready]) -> None:
+        if not isinstance(answers[opened.position], NotCalled):
+            answers[opened.position] = not_called(opened.message, reason="its merge took too long")
+
+    def _ready(self, opened: _Opened, content: Content, content_hash: str, *, asked_at: float) -> Ready:
+        """Judge whether a merged message may be called, and put its call together."""
+        message = opened.message
         if message.content_hash not in (None, content_hash):
             return NotCalled(
                 reason="a retry repeats the same bytes or nothing, and these would differ",
@@ -149,19 +229,7 @@ class Preparation:
                 reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
                 leads_to=OutgoingStatus.UNCERTAIN,
             )
-        return _call(keys, message, content), content_hash
-
-    def _merged(self, keys: TenantKeys, bundle: Bundle, message: ClaimedMessage) -> tuple[Content, str]:
-        """Merge a job's data once for all of its recipients on a channel; job, data and version never change."""
-        place = (message.job_guid, message.channel)
-        merged = self._contents.get(place)
-        if merged is None:
-            content = self._renderer.render(bundle, message.channel, _data(keys, message))
-            merged = content, keyed_digest(keys.identity_key, msgspec.to_builtins(content))
-            if len(self._contents) >= CONTENTS_MAX:
-                del self._contents[next(iter(self._contents))]
-            self._contents[place] = merged
-        return merged
+        return _call(opened.keys, message, content), content_hash
 
     def _may_call(self, message: ClaimedMessage, asked_at: float) -> bool:
         """Tell whether no earlier call may have arrived, or whether a second one would do no harm."""
@@ -171,6 +239,17 @@ class Preparation:
         since_claim = timedelta(seconds=self._clock.monotonic() - asked_at)
         replay = self._accounts.providers[message.account].replay
         return replay.allows(unknown_for=message.unknown_for + since_claim)
+
+
+def _guarded(message: ClaimedMessage, step: Callable[[], T]) -> T | NotCalled:
+    """Take a step for one message: whatever it raises, this message is not called, and the others of its claim are."""
+    try:
+        return step()
+    except ClarionError as error:
+        return not_called(message, reason=str(error))
+    except Exception:  # a defect
+        log.exception("a call could not be prepared", correlation_id=message.correlation_id)
+        return not_called(message, reason="it could not be prepared")
 
 
 def _data(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:

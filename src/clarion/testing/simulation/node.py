@@ -5,7 +5,7 @@ as a new process with empty memory.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -16,7 +16,7 @@ from clarion.dispatch import DeliveryDispatcher
 from clarion.domain.identity import Channel
 from clarion.ports.blobs import Blobs
 from clarion.ports.provider import Provider
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import Bundle, NotMerged, Renderer
 from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
@@ -113,12 +113,16 @@ class Brittle:
         self.compile = content.renderer().compile
         self.render = content.renderer().render
         self.check = content.renderer().check
+        self.check_request = content.renderer().check_request
+        self.missing = content.renderer().missing
 
-    def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
-        """Name what is missing; crash if the data is poisoned."""
-        if str(data.get("text")).endswith(content.POISON):
+    async def find_missing(
+        self, bundle: Bundle, data: Sequence[Mapping[str, object]], *, tenant_id: str, seconds_max: float
+    ) -> list[tuple[str, ...] | NotMerged]:
+        """Name what is missing; crash if any data is poisoned."""
+        if any(str(one.get("text")).endswith(content.POISON) for one in data):
             self._die()
-        return content.renderer().missing(bundle, data)
+        return await content.renderer().find_missing(bundle, data, tenant_id=tenant_id, seconds_max=seconds_max)
 
 
 class Node:
