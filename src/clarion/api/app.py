@@ -14,10 +14,11 @@ import structlog
 from litestar import Litestar, Response
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
-from litestar.handlers import HTTPRouteHandler
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.types import Guard
 
 from clarion.api import notifications, outbox, probes, problem, receipts, status, support, timelines, types, welcome
-from clarion.api.authentication import Authentication, trace_of
+from clarion.api.authentication import Authentication, Connection, trace_of
 from clarion.api.context import ApiContext
 from clarion.api.description import describe
 from clarion.api.door import Door
@@ -136,7 +137,7 @@ def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: 
     answering = _answering(context, [path for route in routes for path in sorted(route.paths)])
     app = Litestar(
         routes,
-        guards=[Authentication(context.access, context.meter), check_target],
+        guards=[_guard(Authentication(context.access, context.meter))],
         dependencies={"context": Provide(lambda: context, sync_to_thread=False)},
         exception_handlers={Exception: answering, HTTPException: answering},
         request_max_body_size=BODY_BYTES_MAX,
@@ -146,6 +147,16 @@ def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: 
         logging_config=None,  # ours is in `logs`
     )
     return Door(app, metrics=context.metrics, clock=context.platform.clock, ids=context.platform.ids)
+
+
+def _guard(authentication: Authentication) -> Guard:
+    """Make what every request has to pass; one guard, because the framework copies the whole route for each."""
+
+    async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
+        await authentication(connection, handler)
+        check_target(connection, handler)
+
+    return guard
 
 
 def _answering(

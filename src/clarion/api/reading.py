@@ -152,11 +152,10 @@ def read_query(request: AnyRequest, shape: type[S]) -> S:
     return read
 
 
-async def check_target(connection: Connection, handler: BaseRouteHandler) -> None:
+def check_target(connection: Connection, handler: BaseRouteHandler) -> None:
     """Refuse what a route's path and query cannot mean, though the framework reads it: `1_0` is no number.
 
-    A query is refused where the route reads none: whoever sent it believes that it does something. A coroutine, though
-    it waits for nothing: the framework has a plain function run by a thread, which takes longer than all of this.
+    A query is refused where the route reads none: whoever sent it believes that it does something.
     """
     written = connection.scope["path"].lower().split("/")
     if any(str(value) not in written for value in connection.path_params.values() if not isinstance(value, str)):

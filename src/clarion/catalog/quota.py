@@ -30,6 +30,7 @@ ACCOUNTS_MAX: Final = 20_000
 """Keys and tenants held in memory, some hundred bytes each: as many as keys are held by `Access`, and their tenants."""
 
 REQUEST: Final = Amount(requests=1)
+NO_LIMITS: Final = Limits()
 
 log = structlog.get_logger("clarion.api")
 
@@ -187,7 +188,7 @@ class Meter:
         now = self._clock.monotonic()
         for place in places:
             account = self._accounts.get(place)
-            if account is None:
+            if account is None or account.limits == NO_LIMITS:
                 continue
             found = shortage(account.limits, used=account.used(now), asked=asked)
             if found is not None:

@@ -3,7 +3,6 @@
 Python's own limit differs between its versions, so it must not decide what is accepted or what the refusal says.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from clarion.errors import InvalidInput
@@ -30,5 +29,5 @@ def too_deep(field: str) -> InvalidInput:
 
 def _nested(outer: object) -> list[object]:
     """Give the lists and objects directly inside of one."""
-    inside = outer.values() if isinstance(outer, Mapping) else outer if isinstance(outer, list | tuple) else ()
-    return [inner for inner in inside if isinstance(inner, Mapping | list | tuple)]
+    inside = outer.values() if isinstance(outer, dict) else outer if isinstance(outer, (list, tuple)) else ()
+    return [inner for inner in inside if isinstance(inner, (dict, list, tuple))]

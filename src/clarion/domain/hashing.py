@@ -128,6 +128,7 @@ def fraction(at: datetime) -> str:
 
 
 _SORTED = msgspec.json.Encoder(order="sorted")
+_NAMES = {str}
 
 
 class _NotPlain(Exception):
@@ -146,14 +147,14 @@ def _plain(value: object, depth: int, room: list[int]) -> object:
             return value
     elif value is None or kind is bool or (kind is int and -INTEGER_MAX <= value <= INTEGER_MAX):  # type: ignore[operator]
         return value
-    elif depth < DEPTH_MAX and isinstance(value, dict | list | tuple):
+    elif depth < DEPTH_MAX and isinstance(value, (dict, list, tuple)):
         room[0] -= len(value)
         if room[0] < 0:
             raise _NotPlain
         if not isinstance(value, dict):
             return [_plain(item, depth + 1, room) for item in value]
-        if all(type(name) is str and name.isascii() for name in value):
-            room[0] -= sum(map(len, value))
+        if {*map(type, value)} <= _NAMES and (names := "".join(value)).isascii():
+            room[0] -= len(names)
             return {name: _plain(member, depth + 1, room) for name, member in value.items() if member is not None}
     raise _NotPlain
 

@@ -23,11 +23,19 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 
     def __add__(self, other: "Amount") -> "Amount":
         """Give both together."""
-        return Amount(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+        return Amount(
+            requests=self.requests + other.requests,
+            notifications=self.notifications + other.notifications,
+            recipients=self.recipients + other.recipients,
+        )
 
     def __sub__(self, other: "Amount") -> "Amount":
         """Take one away from the other."""
-        return Amount(**{name: getattr(self, name) - getattr(other, name) for name in self.__struct_fields__})
+        return Amount(
+            requests=self.requests - other.requests,
+            notifications=self.notifications - other.notifications,
+            recipients=self.recipients - other.recipients,
+        )
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
