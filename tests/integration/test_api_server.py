@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from typing import cast
 
 import msgspec
 import pytest
@@ -112,6 +113,48 @@ async def test_no_part_of_an_answer_waits_for_the_one_before_it(monkeypatch: pyt
         ]
         writer.close()
     assert [bool(option) for option in options] == [True]
+
+
+async def test_head_and_body_of_an_answer_are_one_packet(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = await seeded_api()
+    sent: list[bytes] = []
+
+    class Noted:
+        def __init__(self, transport: asyncio.Transport) -> None:
+            self._transport = transport
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._transport, name)
+
+        def write(self, data: bytes) -> None:
+            sent.append(data)
+            self._transport.write(data)
+
+    begin = server.BoundedProtocol.connection_made
+
+    def note(self: server.BoundedProtocol, transport: asyncio.Transport) -> None:
+        begin(self, cast("asyncio.Transport", Noted(transport)))
+
+    monkeypatch.setattr(server.BoundedProtocol, "connection_made", note)
+    async with serving(api) as port:
+        alive = await exchange(port, b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        assert sent == [alive]
+        assert alive.endswith(b'\r\n\r\n{"alive":true}')
+
+
+async def test_a_head_that_no_body_follows_is_sent_all_the_same() -> None:
+    api = await seeded_api()
+    async with serving(api) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for method, status in ((b"OPTIONS", b"204"), (b"HEAD", b"405"), (b"OPTIONS", b"204")):
+            writer.write(method + b" /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 " + status)
+        lines = ("content-type: application/json", "content-length: 2", "expect: 100-continue")
+        writer.write(head(api, *lines))
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"{}")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 422 ")
+        writer.close()
 
 
 async def test_a_request_that_is_cut_off_is_nobodys_and_the_server_goes_on() -> None:

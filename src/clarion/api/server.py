@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from clarion.api.authentication import RECOGNISE
 from clarion.api.crowd import Crowd, source_of
@@ -60,6 +60,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_too_many = False
         self._is_known = False
         self._ends = False
+        self._answering: RequestResponseCycle | None = None
+        self._head = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so
         """Start the clock of the first head, and send every answer at once.
@@ -132,14 +134,19 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Give the rest of a body that nobody read a little time."""
+        self._send_head()
         super().on_response_complete()
         cycle = self.cycle
         if cycle.response_complete and cycle.more_body and self._rest_timer is None:
             self._rest_timer = self.loop.call_later(REST_MAX.total_seconds(), self._abort)
 
     def write(self, data: bytes) -> None:
-        """Send a part of an answer."""
-        self.transport.write(data)
+        """Send a part of an answer; its head waits for the body, which follows at once, so that both are one packet."""
+        if self.cycle.response_started and self._answering is not self.cycle:
+            self._answering, self._head = self.cycle, data
+            return
+        head, self._head = self._head, b""
+        self.transport.write(head + data)
 
     def is_closing(self) -> bool:
         """Tell whether nothing more can be sent."""
@@ -150,6 +157,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
         A connection that is closed before all that came was read is reset, and the peer may lose the answer with it.
         """
+        self._send_head()
         if self._ends or not self.cycle.more_body or self.transport.is_closing():
             self.transport.close()
             return
@@ -169,6 +177,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
         if self._taking_timer is not None:
             self._taking_timer.cancel()
+
+    def _send_head(self) -> None:
+        """Send the head of an answer that has no body."""
+        if self._head:
+            self.write(b"")
 
     def _recognise(self, name: str) -> None:
         self._is_known = True
