@@ -225,12 +225,19 @@ class Gated(LiquidRenderer):
         self.checked: list[tuple[object, bool]] = []  # and whether in the thread of the event loop
         self.loop_thread = threading.get_ident()
 
-    def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool = False) -> bool:
+    def check(
+        self,
+        bundle: Bundle,
+        data: Mapping[str, object],
+        *,
+        entity: Mapping[str, object] = {},
+        briefly: bool = False,
+    ) -> bool:
         if not briefly:
             self.checked.append((data["name"], threading.get_ident() == self.loop_thread))
             self.entered.set()
             assert self.gate.wait(5), "the event loop was held up, and did not come to open the gate"
-        return super().check(bundle, data, briefly=briefly)
+        return super().check(bundle, data, entity=entity, briefly=briefly)
 
 
 async def test_a_heavy_check_keeps_nobody_waiting(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.filters import known_filters
 from clarion.adapters.renderers.language import TAGS
-from clarion.adapters.renderers.renderer import PARSED_MAX, LiquidRenderer
+from clarion.adapters.renderers.parts import PARSED_MAX
+from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.domain.content import ChatContent, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
@@ -92,7 +93,7 @@ def test_parsed_templates_are_held_up_to_a_limit() -> None:
     bundles = [bundle_of(f"{number}: {{{{ name }}}}") for number in range(PARSED_MAX + 10)]
     for bundle in bundles:
         renderer.merge(bundle, Channel.SMS, Merge({"name": "Ann"}))
-    assert len(renderer._parsed) == PARSED_MAX
+    assert len(renderer._cache.parsed) == PARSED_MAX
     assert renderer.merge(bundles[0], Channel.SMS, Merge({"name": "Ann"})) == SmsContent(text="0: Ann")
 
 

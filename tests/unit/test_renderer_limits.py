@@ -16,10 +16,11 @@ import pytest
 
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.filters import known_filters
+from clarion.adapters.renderers.formats import writing_of
 from clarion.adapters.renderers.language import HTML, parse
 from clarion.adapters.renderers.language import merge as merge_template
 from clarion.adapters.renderers.limit import STEPS_MAX, VALUE_MAX, Budget, TooMuch, measure
-from clarion.adapters.renderers.renderer import MERGE_ERRORS
+from clarion.adapters.renderers.merging import MERGE_ERRORS
 from clarion.domain.content import SmsContent
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
@@ -97,6 +98,8 @@ BOMBS = {
     "a file by render": "{% render 'x' %}",
 }
 
+PLAIN = writing_of("en", "UTC")
+
 
 def merge(template: str) -> str:
     """Compile and merge a text message, or say who refused it."""
@@ -134,7 +137,7 @@ def test_it_is_the_bombs_that_are_refused_and_not_their_data() -> None:
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_refused(results: dict[str, str], name: str) -> None:
-    assert results[name] in ("InvalidInput", "RenderFailed")
+    assert results[name] in ("NotCompiled", "RenderFailed")
 
 
 def test_deep_mjml_is_refused_before_the_compiler_sees_it() -> None:
@@ -151,7 +154,9 @@ def test_ordinary_work_needs_less_than_half_of_the_steps() -> None:
     template = "{% for i in rows %}<tr><td>{{ i.name | upcase | truncate: 30 }}</td><td>{{ i.price | times: 2 }}</td>"
     template += "<td>{{ i.at | date: '%-d %B' }}</td></tr>{% endfor %}{{ text | newline_to_br }}"
     budget = Budget()
-    out = merge_template(parse(HTML, template, file="a"), {"rows": rows, "text": "word " * 600}, budget=budget)
+    out = merge_template(
+        parse(HTML, template, file="a"), {"rows": rows, "text": "word " * 600}, writing=PLAIN, budget=budget
+    )
     assert out.count("<tr>") == 200
     assert budget.spent < STEPS_MAX / 2
 
@@ -161,7 +166,12 @@ def test_the_style_of_a_table_costs_next_to_nothing() -> None:
     rows: list[object] = [{"name": "a"}] * 500
     cell = f"<td style='{'padding:0;' * 50}'>{{{{ i.name }}}}</td>"
     budget = Budget()
-    merge_template(parse(HTML, f"{{% for i in rows %}}{cell}{{% endfor %}}", file="a"), {"rows": rows}, budget=budget)
+    merge_template(
+        parse(HTML, f"{{% for i in rows %}}{cell}{{% endfor %}}", file="a"),
+        {"rows": rows},
+        writing=PLAIN,
+        budget=budget,
+    )
     assert budget.spent < STEPS_MAX / 2
 
 
@@ -235,7 +245,7 @@ EVIL = "<img src=x onerror=alert(1)>\"'&</script>"
 def test_no_filter_lets_markup_of_the_data_through(name: str) -> None:
     tried = 0
     values = ("x", "l", "'lit<b>'", "1")
-    for left, arguments in product(values, ("", ": x", ": x, x", ": 'l', x", ": 3, x", ": l", ": 2")):
+    for left, arguments in product(values, ("", ": x", ": x, x", ": 'l', x", ": 3, x", ": l", ": 2", ": 'EUR'")):
         template = f"{{{{ {left} | {name}{arguments} }}}}"
         try:
             out = parse(HTML, template, file="a").render(x=EVIL, l=[EVIL, EVIL])

@@ -24,14 +24,51 @@ FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
 }
 """The files of each channel; of `push` and `inbox` the first line is the title and the rest is the body."""
 
+OPTIONAL_FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {Channel.EMAIL: ("email.preheader.liquid",)}
+"""Files that a channel may have: the preheader is the line that clients show beside a mail's subject."""
+
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A compiled notification: its definition, each channel's Liquid sources by part, and the variables they need."""
+    """A compiled notification: its definition, each channel's Liquid sources by part, and the variables they need.
+
+    `parts` are those of the default locale, and `locales` has all parts of every other one. `variables` are needed in
+    any of them. `reads` names what a channel's parts read in some locale besides the data, such as `recipient`; a
+    bundle of a program that only had data names no channel there.
+    """
 
     definition: Definition
     parts: dict[Channel, dict[str, str]]
+    locales: dict[str, dict[Channel, dict[str, str]]] = {}
     variables: dict[Channel, tuple[str, ...]]
+    reads: dict[Channel, tuple[str, ...]] = {}
     content_hash: str
+
+    def reads_recipient(self, channel: Channel) -> bool:
+        """Tell whether what one recipient gets on a channel may differ from what another gets."""
+        return "recipient" in self.reads.get(channel, ())
+
+
+class TemplateMistake(InvalidInput):
+    """A template cannot be used, because of `what` stands on a `line` of the file that `field` names."""
+
+    def __init__(self, what: str, *, field: str, line: int, hint: str = "correct the template") -> None:
+        """Say what is wrong and where."""
+        super().__init__(f"line {line}: {what}", field=field, hint=hint)
+        self.what = what
+        self.line = line
+
+
+class NotCompiled(InvalidInput):
+    """Files cannot be compiled: the first reason, and all of them in `mistakes`, each with its locale.
+
+    They are the first mistake of each file; the locale is empty for the default one.
+    """
+
+    def __init__(self, mistakes: Sequence[tuple[str, InvalidInput]]) -> None:
+        """Speak for the first of them."""
+        first = mistakes[0][1]
+        super().__init__(first.message, field=first.field, hint=first.hint)
+        self.mistakes = tuple(mistakes)
 
 
 class Merge(msgspec.Struct, frozen=True):
@@ -39,7 +76,7 @@ class Merge(msgspec.Struct, frozen=True):
 
     data: Mapping[str, object]
     locale: str = ""
-    """One of the bundle's; empty for its default."""
+    """A locale that the recipient wants: the bundle's nearest one is merged; empty for its default."""
     zone: str = "UTC"
     recipient: Mapping[str, object] = {}
     entity: Mapping[str, object] = {}
@@ -61,30 +98,62 @@ Merged = Content | RenderFailed | NotMerged
 class Renderer(Protocol):
     """Compiles and merges."""
 
-    def compile(self, definition: Definition, files: Mapping[str, str]) -> Bundle:
-        """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
-        ...
+    def compile(
+        self, definition: Definition, files: Mapping[str, str], *, locales: Mapping[str, Mapping[str, str]] = {}
+    ) -> Bundle:
+        """Make a bundle of a notification's files, or raise NotCompiled that names files and lines.
 
-    def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool = False) -> bool:
-        """Raise InvalidInput where `render` would refuse the data on one of the channels.
-
-        With `briefly` it takes a few milliseconds at most, and returns False where they were too few to tell. May be
-        called from several threads at once.
+        `files` are those of the default locale, `locales` has all files of every other one, under the same names.
         """
         ...
 
-    def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
-        """Name the variables that the bundle's channels need and the data does not have."""
+    def check(
+        self,
+        bundle: Bundle,
+        data: Mapping[str, object],
+        *,
+        entity: Mapping[str, object] = {},
+        briefly: bool = False,
+    ) -> bool:
+        """Raise InvalidInput where `render` would refuse data and entity on one of the channels, whoever the recipient.
+
+        What a template needs of the recipient is not known here, and not asked for. With `briefly` it takes a few
+        milliseconds at most, and returns False where they were too few to tell. May be called from several threads at
+        once.
+        """
         ...
 
-    async def check_request(self, bundle: Bundle, data: Mapping[str, object], *, tenant_id: str, briefly: bool) -> bool:
+    def missing(
+        self, bundle: Bundle, data: Mapping[str, object], *, entity: Mapping[str, object] = {}
+    ) -> tuple[str, ...]:
+        """Name the variables that the bundle's channels need and that data and entity do not have.
+
+        Those of the recipient are never among them: nobody knows the recipient when this is asked.
+        """
+        ...
+
+    async def check_request(
+        self,
+        bundle: Bundle,
+        data: Mapping[str, object],
+        *,
+        entity: Mapping[str, object] = {},
+        tenant_id: str,
+        briefly: bool,
+    ) -> bool:
         """Do what `check` does for somebody who waits at the door, without keeping anybody else waiting."""
         ...
 
     async def find_missing(
-        self, bundle: Bundle, data: Sequence[Mapping[str, object]], *, tenant_id: str, seconds_max: float
+        self,
+        bundle: Bundle,
+        data: Sequence[Mapping[str, object]],
+        *,
+        entities: Sequence[Mapping[str, object]] = (),
+        tenant_id: str,
+        seconds_max: float,
     ) -> list[tuple[str, ...] | NotMerged]:
-        """Do what `missing` does for the data of several jobs of one tenant."""
+        """Do what `missing` does for the data of several jobs of one tenant, and their entities if they have any."""
         ...
 
     async def render(
@@ -121,8 +190,14 @@ def check_files(definition: Definition, files: Collection[str]) -> None:
                 field=file,
                 hint="add the file, or take the channel out of the definition",
             )
-    owners = {file: channel for channel, names in FILES_OF.items() for file in names}
-    for file in sorted(set(files) - set(wanted)):
+    owners = {
+        file: channel
+        for names_of in (FILES_OF, OPTIONAL_FILES_OF)
+        for channel, names in names_of.items()
+        for file in names
+    }
+    allowed = {file for file, channel in owners.items() if channel in definition.channels}
+    for file in sorted(set(files) - allowed):
         if file in owners:
             raise InvalidInput(
                 f"the definition does not list the channel {owners[file]}",

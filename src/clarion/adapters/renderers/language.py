@@ -1,6 +1,6 @@
 """Liquid as templates may use it: few tags, bounded filters, counted work, and no variable that is missing.
 
-What differs from the library's own: names come from the message's data only (no `now`, no `today`), an absent or null
+What differs from the library's own: names come from what the merge is given (no `now`, no `today`), an absent or null
 variable raises unless it is tested or given a default, files cannot be included, a range can only be looped over, and
 every merge has a number of steps that it cannot exceed. A template is checked for all of this when it is parsed, which
 is when it is published and again when a stored one is first used.
@@ -28,8 +28,12 @@ from liquid.utils import ReadOnlyChainMap
 
 from clarion.adapters.renderers import limit
 from clarion.adapters.renderers.filters import bounded_filters, known_filters
+from clarion.adapters.renderers.formats import Writing, writing_of
+from clarion.adapters.renderers.given import Given
 from clarion.adapters.renderers.limit import Budget, TooMuch, measure
+from clarion.adapters.renderers.variables import LIQUID
 from clarion.errors import BrokenInvariant, InvalidInput
+from clarion.ports.renderer import TemplateMistake
 
 TAGS: Final = frozenset(
     {"if", "unless", "case", "for", "break", "continue", "assign", "capture", "cycle", "echo", "comment", "#"}
@@ -53,14 +57,13 @@ NEAR_MAX: Final = 40
 _UNEXPECTED: Final = re.compile(r"unexpected tag '(\w+)'")
 _MISSING: Final = re.compile(r"expected tag (\w+)")
 _BLANKS: Final = re.compile(rf"\s{{{limit.BLANKS_MAX + 1}}}")
-_LIQUID: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
 
 
 class BoundedContext(RenderContext):
     """The variables of one merge, and what it has used up."""
 
-    __slots__ = ("_kept", "_local_sizes", "budget")
+    __slots__ = ("_kept", "_local_sizes", "budget", "writing")
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class BoundedContext(RenderContext):
         self._local_sizes: dict[str, int] = {}
         self._kept = 0
         self.budget = Budget()
+        self.writing = writing_of("", "")
 
     def spend(self, steps: int) -> None:
         """Count steps, and stop with TooMuch where there are none left."""
@@ -99,6 +103,8 @@ class BoundedContext(RenderContext):
             found = self.env.undefined(str(path[0]), token=token)
         if not isinstance(found, (str, int, float, list, dict)) and isinstance(found, FalsyStrictUndefined):
             found.msg = _dotted(path)  # so that an error can name the variable
+            if isinstance(self.globals, Given):
+                found.msg = self.globals.absent.get(found.msg, found.msg)
             self.spend(UNDEFINED_STEPS)
         # It may be compared or searched, element by element and however deep; of a text many characters at a time.
         self.spend(1 + measure(found) // READ_SHARE if type(found) is str else measure(found))
@@ -121,10 +127,11 @@ class BoundedTemplate(BoundTemplate):
     context_class: type[RenderContext] = BoundedContext
 
 
-def merge(template: BoundTemplate, data: Mapping[str, object], *, budget: Budget) -> str:
-    """Merge data into a template for what is left of a budget."""
-    context, buffer = BoundedContext(template, globals=data), LimitedStringIO(limit.OUTPUT_BYTES_MAX)
+def merge(template: BoundTemplate, names: Mapping[str, object], *, writing: Writing, budget: Budget) -> str:
+    """Merge what is given into a template, for what is left of a budget."""
+    context, buffer = BoundedContext(template, globals=names), LimitedStringIO(limit.OUTPUT_BYTES_MAX)
     context.budget = budget
+    context.writing = writing
     template.render_with_context(context, buffer)
     return buffer.getvalue()
 
@@ -153,7 +160,7 @@ class CountedForNode(ForNode):
     def __init__(self, token: Token, expression: LoopExpression, block: BlockNode, default: BlockNode | None = None):
         """Measure the body in the source, where it ends at the tag that closes the block."""
         body = token.source[token.start_index : block.token.start_index]
-        of_liquid = sum(map(len, _LIQUID.findall(body)))
+        of_liquid = sum(map(len, LIQUID.findall(body)))
         steps = ROUND_STEPS + of_liquid + (len(body) - of_liquid) // TEXT_SHARE
         super().__init__(token, expression, CountedBlock(block, steps=steps), default)
 
@@ -290,6 +297,6 @@ def _dotted(path: list[object]) -> str:
     return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path).removeprefix(".")
 
 
-def _wrong(file: str, source: str, position: int, what: str) -> InvalidInput:
+def _wrong(file: str, source: str, position: int, what: str) -> TemplateMistake:
     """Make the error for a template that cannot be used."""
-    return InvalidInput(f"line {line_of(source, position)}: {what}", field=file, hint="correct the template")
+    return TemplateMistake(what, field=file, line=line_of(source, position))

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Final
 
+from clarion.adapters.renderers.variables import LIQUID
+
 SCHEMES: Final = ("https:", "mailto:", "tel:")
 """By which a link from the data may lead."""
 
@@ -21,7 +23,6 @@ _TAG: Final = re.compile(r"""<[a-zA-Z](?:[^>"']|"[^"]*"|'[^']*')*>""")
 _LINK: Final = re.compile(r"""\b(?:href|action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 """The attributes that a click follows."""
 
-_LIQUID: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _DATA: Final = "\0"
 """Stands for Liquid while attributes are looked for, because Liquid may hold quotes."""
 
@@ -36,7 +37,7 @@ def written_links(source: str) -> frozenset[str] | None:
     """Give how the links begin that the template wrote itself, or None where none is left to the data."""
     begins: set[str] = set()
     from_data = False
-    for value in _links(_LIQUID.sub(_DATA, source)):
+    for value in _links(LIQUID.sub(_DATA, source)):
         begin, liquid, _ = value.partition(_DATA)
         if liquid and not _DECIDES.search(begin):
             from_data = True

@@ -16,7 +16,9 @@ from mjml import mjml2html
 
 from clarion.adapters.renderers.language import line_of
 from clarion.adapters.renderers.limit import HTML_BYTES_MAX
+from clarion.adapters.renderers.variables import LIQUID
 from clarion.errors import InvalidInput
+from clarion.ports.renderer import TemplateMistake
 
 ELEMENTS: Final = frozenset(
     {
@@ -34,9 +36,9 @@ DEPTH_MAX: Final = 50
 # HTML elements that have no end tag; all others, and all of MJML, are closed.
 _VOID: Final = frozenset({"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
 
-_LIQUID: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-_TAKEN_OUT: Final = re.compile(rf"{_LIQUID.pattern}|\\+|[^\x00-\x7f]+", re.DOTALL)
+_TAKEN_OUT: Final = re.compile(rf"{LIQUID.pattern}|\\+|[^\x00-\x7f]+", re.DOTALL)
 
+_INLINE: Final = re.compile(r"\sinline(?=[\s=/>])", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z][\w:.-]*")
 _UP_TO_A_SIGN: Final = re.compile(r"[^\"'<>]*")
 _OTHERS: Final = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<!", ">"), ("<?", "?>"))
@@ -45,7 +47,7 @@ _WHERE: Final = re.compile(r"at position ([0-9]+)")
 
 def compile_mjml(source: str, *, file: str) -> str:
     """Turn MJML with Liquid in it into HTML with the same Liquid, or raise InvalidInput that names file and line."""
-    has_body = _check_elements(_LIQUID.sub(lambda found: re.sub(r"\S", "x", found[0]), source), file=file)
+    has_body = _check_elements(LIQUID.sub(lambda found: re.sub(r"\S", "x", found[0]), source), file=file)
     begin = "mark"
     while begin in source:
         begin += "k"
@@ -94,6 +96,13 @@ def _check_elements(source: str, *, file: str) -> bool:
             _close(opened, name[0], line_of(source, start), file=file)
         else:
             _check_name(name[0], line_of(source, start), file=file)
+            if name[0] == "mj-style" and _INLINE.search(source, name.end(), position):
+                raise _wrong(
+                    file,
+                    line_of(source, start),
+                    "<mj-style inline> would rewrite every mail anew, and is not available",
+                    hint="take inline out, and give elements their styles by mj-attributes, mj-class or style",
+                )
             has_body = has_body or any(outer == "mj-body" for outer, _ in opened)
             if source[position - 2] != "/" and name[0] not in _VOID:
                 opened.append((name[0], line_of(source, start)))
@@ -147,6 +156,6 @@ def _after(source: str, end: str, position: int, *, file: str) -> int:
     return found + len(end)
 
 
-def _wrong(file: str, line: int, what: str) -> InvalidInput:
+def _wrong(file: str, line: int, what: str, *, hint: str = "correct the template") -> TemplateMistake:
     """Make the error for MJML that cannot be used."""
-    return InvalidInput(f"line {line}: {what}", field=file, hint="correct the template")
+    return TemplateMistake(what, field=file, line=line, hint=hint)

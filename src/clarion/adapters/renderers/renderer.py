@@ -13,71 +13,38 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from threading import Lock
-from typing import Final, assert_never
+from functools import partial
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 import structlog
-from liquid.exceptions import LiquidError, ResourceLimitError, UndefinedError
-from liquid.template import BoundTemplate
+from liquid.exceptions import ResourceLimitError
 
-from clarion.adapters.renderers.filters import DateRefused
-from clarion.adapters.renderers.language import HTML, TEXT, merge, parse
-from clarion.adapters.renderers.limit import HTML_BYTES_MAX, LOOK_STEPS_MAX, Budget, check_data, has_line_break, said_of
-from clarion.adapters.renderers.links import has_wrong_link, written_links
-from clarion.adapters.renderers.markup import compile_mjml
-from clarion.adapters.renderers.outcome import NOT_EMPTY, ONE_LINE, checked, content_of
-from clarion.adapters.renderers.variables import Needs, has, needs_of
+from clarion.adapters.renderers.compiling import compile_files, file_of
+from clarion.adapters.renderers.formats import writing_for, writing_of
+from clarion.adapters.renderers.given import check_names, given, given_at_the_door, sample_of
+from clarion.adapters.renderers.limit import LOOK_STEPS_MAX, Budget, check_data, has_line_break
+from clarion.adapters.renderers.merging import LacksVariable, merge_part
+from clarion.adapters.renderers.outcome import checked, content_of
+from clarion.adapters.renderers.parts import PartCache
+from clarion.adapters.renderers.variables import find
 from clarion.domain.content import Content
-from clarion.domain.definition import Definition, hashed_form
-from clarion.domain.hashing import digest
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, check_files
-
-PARSED_MAX: Final = 256
-"""Channels of bundles held parsed. A large mail's tree takes some 300 kB, a text message's next to nothing."""
-
-CERTAIN_MAX: Final = 10_000
-"""Characters that a plain part can write at most for its merge not to be tried: far below every limit."""
-
-SMALL_MAX: Final = 120
-"""Braces in the sources of a bundle that is parsed at once: some eighty variables and tags, two milliseconds."""
+from clarion.errors import BadConfiguration, InvalidInput, RenderFailed
+from clarion.ports.renderer import Bundle, Merge, Merged, NotCompiled, NotMerged
 
 HOLD_MAX: Final = 0.005
 """Seconds of merging after which others have a turn: a hundred small messages are merged in less."""
 
-# What python-liquid lets through besides its own errors, for values that a filter did not expect.
-MERGE_ERRORS: Final = (LiquidError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_NO_FILES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+
+_TRIAL: Final = writing_of("en", "UTC")
+"""How a trial writes: what can be written in one locale can be in all."""
 
 log = structlog.get_logger("clarion.renderers")
-
-
-class _Part(msgspec.Struct, frozen=True):
-    """One parsed part: its tree, what its merges need, and the links that it wrote itself if data writes others."""
-
-    tree: BoundTemplate
-    needs: Needs
-    written_links: frozenset[str] | None
-    is_one_line: bool
-
-    def is_certain(self, name: str, size: int, *, has_break: bool) -> bool:
-        """Tell without a merge that none can fail with complete data of a size, and with a line break in it or none."""
-        return (
-            self.needs.plain
-            and self.written_links is None
-            and (name not in ONE_LINE or (self.is_one_line and not has_break))
-            and (self.needs.has_text or name not in NOT_EMPTY)
-            and self.needs.outputs * size <= CERTAIN_MAX
-        )
-
-
-class _LacksVariable(RenderFailed):
-    """A merge read a variable that the data does not have."""
-
-    def __init__(self, channel: Channel, part: str, absent: str) -> None:
-        super().__init__(f"{channel} {part}: there is no {absent}", part=part, hint="add it to the data")
-        self.absent = absent
 
 
 class LiquidRenderer:
@@ -86,56 +53,60 @@ class LiquidRenderer:
     def __init__(self, seconds: Callable[[], float] | None = None) -> None:
         """Start with nothing parsed; `seconds` is a clock that never goes back, that of the event loop if none."""
         self._seconds = seconds
-        self._parsed: dict[tuple[str, Channel], dict[str, _Part]] = {}
-        self._lock = Lock()
+        self._cache = PartCache()
         # One: two would compete with the event loop for the interpreter, and be no faster together.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="clarion-merge-check")
 
-    def compile(self, definition: Definition, files: Mapping[str, str]) -> Bundle:
+    def compile(
+        self, definition: Definition, files: Mapping[str, str], *, locales: Mapping[str, Mapping[str, str]] = _NO_FILES
+    ) -> Bundle:
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
-        check_files(definition, files)
-        parts: dict[Channel, dict[str, str]] = {}
-        variables: dict[Channel, tuple[str, ...]] = {}
-        for channel in definition.channels:
-            parts[channel] = {}
-            needed = {*definition.required}
-            for name, source, file in _sources(channel, files):
-                parts[channel][name] = source
-                needed |= needs_of(_parse(name, source, file=file)).paths
-            variables[channel] = tuple(sorted(needed))
-        content = {"definition": hashed_form(definition), "parts": parts}
-        bundle = Bundle(definition=definition, parts=parts, variables=variables, content_hash=digest(content))
-        self._try_sample(bundle)
-        return bundle
+        compiled = compile_files(definition, files, locales)
+        mistakes = compiled if isinstance(compiled, list) else list(self._of_the_sample(compiled))
+        if mistakes or isinstance(compiled, list):
+            raise NotCompiled(mistakes)
+        return compiled
 
-    def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool = False) -> bool:
-        """Raise InvalidInput where `merge` would refuse the data on one of the channels.
+    def check(
+        self,
+        bundle: Bundle,
+        data: Mapping[str, object],
+        *,
+        entity: Mapping[str, object] = _NOTHING,
+        briefly: bool = False,
+    ) -> bool:
+        """Raise InvalidInput where `merge` would refuse data and entity on one of the channels, whoever the recipient.
 
         With `briefly` it takes a few milliseconds at most, and returns False where they were too few to tell.
         """
-        size = self.check_data(data)
+        check_names(bundle, data)
+        size = self.check_data(data) + self.check_data(entity)
         if briefly and not self.is_parsed_soon(bundle):
             return False
-        absent, has_break = _absent(bundle, data), has_line_break(data)
+        absent, has_break = _absent(bundle, data, entity), has_line_break(data) or has_line_break(entity)
         failures: list[RenderFailed] = []
         budget = Budget(LOOK_STEPS_MAX)
-        for channel in bundle.definition.channels:
+        for channel, parts in self._cache.tried(bundle):
             budget = budget if briefly else Budget()  # in the end each channel has its own, as in `merge`
-            for name, part in self._parts(bundle, channel).items():
-                if part.is_certain(name, size, has_break=has_break):
+            names = given_at_the_door(bundle, channel, data, entity)
+            for name, part in parts.items():
+                if part.needs.depends or part.is_certain(name, size, has_break=has_break):
                     continue
                 try:
-                    checked(channel, name, _merge(part, data, channel, name, budget=budget))
+                    checked(channel, name, merge_part(part, names, channel, name, writing=_TRIAL, budget=budget))
                 except RenderFailed as error:
                     if briefly and budget.is_spent:
                         return False
                     failures.append(error)
-        absent |= {error.absent for error in failures if isinstance(error, _LacksVariable)}
+        absent |= {error.absent for error in failures if isinstance(error, LacksVariable)}
         if absent:
+            of_the_entity = all(one.startswith("entity") for one in absent)
             raise InvalidInput(
                 f"the notification type {bundle.definition.key!r} needs {', '.join(sorted(absent))}",
-                field="data",
-                hint="add what is missing to data and send again",
+                field="entity" if of_the_entity else "data",
+                hint="name the entity that this is about, with what is missing"
+                if of_the_entity
+                else "add what is missing to data and send again",
             )
         if failures:
             raise _unmergeable(failures[0].message, hint=failures[0].hint)
@@ -148,60 +119,93 @@ class LiquidRenderer:
         except ResourceLimitError as error:
             raise _unmergeable(str(error.message), hint="send less and plainer data") from None
 
-    def is_certain(self, bundle: Bundle, data: Mapping[str, object]) -> bool:
+    def is_certain(
+        self, bundle: Bundle, data: Mapping[str, object], *, entity: Mapping[str, object] = _NOTHING
+    ) -> bool:
         """Tell without any merge that `merge` will take the data; the bundle is parsed where it is not yet."""
-        size, has_break = self.check_data(data), has_line_break(data)
-        return not _absent(bundle, data) and all(
-            part.is_certain(name, size, has_break=has_break)
-            for channel in bundle.definition.channels
-            for name, part in self._parts(bundle, channel).items()
+        check_names(bundle, data)
+        size = self.check_data(data) + self.check_data(entity)
+        has_break = has_line_break(data) or has_line_break(entity)
+        return not _absent(bundle, data, entity) and all(
+            part.needs.depends or part.is_certain(name, size, has_break=has_break)
+            for _, parts in self._cache.tried(bundle)
+            for name, part in parts.items()
         )
 
-    async def check_request(self, bundle: Bundle, data: Mapping[str, object], *, tenant_id: str, briefly: bool) -> bool:
+    async def check_request(
+        self,
+        bundle: Bundle,
+        data: Mapping[str, object],
+        *,
+        entity: Mapping[str, object] = _NOTHING,
+        tenant_id: str,
+        briefly: bool,
+    ) -> bool:
         """Check at the door: briefly right here, and otherwise in a thread, so that others need not wait for it."""
         del tenant_id
         if briefly:
-            return self.check(bundle, data, briefly=True)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self.check, bundle, data)
+            return self.check(bundle, data, entity=entity, briefly=True)
+        check = partial(self.check, bundle, data, entity=entity)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, check)
 
     async def find_missing(
-        self, bundle: Bundle, data: Sequence[Mapping[str, object]], *, tenant_id: str, seconds_max: float
+        self,
+        bundle: Bundle,
+        data: Sequence[Mapping[str, object]],
+        *,
+        entities: Sequence[Mapping[str, object]] = (),
+        tenant_id: str,
+        seconds_max: float,
     ) -> list[tuple[str, ...] | NotMerged]:
-        """Name what each data lacks that the bundle's channels need."""
+        """Name what each data lacks, with its entity, that the bundle's channels need."""
         del tenant_id, seconds_max  # it takes a few milliseconds for each at most
-        return [self.missing(bundle, one) for one in data]
+        return [
+            self.missing(bundle, one, entity=entity)
+            for one, entity in zip(data, entities or [_NOTHING] * len(data), strict=True)
+        ]
 
-    def missing(self, bundle: Bundle, data: Mapping[str, object]) -> tuple[str, ...]:
-        """Name the variables that the bundle's channels need and the data does not have.
+    def missing(
+        self, bundle: Bundle, data: Mapping[str, object], *, entity: Mapping[str, object] = _NOTHING
+    ) -> tuple[str, ...]:
+        """Name the variables that the bundle's channels need and that data and entity do not have.
 
         Where a template reads some of them only sometimes, it is merged for a few steps to find out; what else goes
         wrong with that merge, also that it takes more steps, is left to `merge`.
         """
-        absent = _absent(bundle, data)
+        absent = _absent(bundle, data, entity)
         budget = Budget(LOOK_STEPS_MAX)
         with suppress(ResourceLimitError):
             check_data(data)
-            for channel in bundle.definition.channels:
-                for name, part in self._parts(bundle, channel).items():
-                    if not part.needs.exact:
+            check_data(entity)
+            for channel, parts in self._cache.tried(bundle):
+                names = given_at_the_door(bundle, channel, data, entity)
+                for name, part in parts.items():
+                    if not (part.needs.exact or part.needs.depends):
                         with suppress(RenderFailed):
                             try:
-                                _merge(part, data, channel, name, budget=budget)
-                            except _LacksVariable as error:
+                                merge_part(part, names, channel, name, writing=_TRIAL, budget=budget)
+                            except LacksVariable as error:
                                 absent.add(error.absent)
         return tuple(sorted(absent))
 
     def merge(self, bundle: Bundle, channel: Channel, merge: Merge) -> Content:
         """Merge into a channel's parts, or raise RenderFailed where a limit is hit or a variable is missing."""
+        if not merge.public_url and "public_url" in bundle.reads.get(channel, ()):
+            raise BadConfiguration(
+                f"the notification {bundle.definition.key!r} has links to this installation, and its URL is not set",
+                hint="set CLARION_PUBLIC_URL and start again",
+            )
+        names = given(bundle, channel, merge)
         try:
-            check_data(merge.data)
+            check_data(names)
         except ResourceLimitError as error:
             raise RenderFailed(
                 f"the data cannot be merged: {error.message}", hint="send less and plainer data"
             ) from None
-        parts, budget = self._parts(bundle, channel), Budget()
+        parts, budget = self._cache.get(bundle, channel, merge.locale), Budget()
+        writing = writing_for(bundle.definition.locales, merge.locale, merge.zone)
         merged = {
-            name: checked(channel, name, _merge(part, merge.data, channel, name, budget=budget))
+            name: checked(channel, name, merge_part(part, names, channel, name, writing=writing, budget=budget))
             for name, part in parts.items()
         }
         return content_of(channel, merged)
@@ -234,126 +238,52 @@ class LiquidRenderer:
             return self.merge(bundle, channel, merge)
         except RenderFailed as error:
             return error
+        except BadConfiguration as error:
+            return NotMerged(str(error))
         except Exception:  # a defect: this message is not called, and the others beside it are
             log.exception("a merge broke", channel=channel)
             return NotMerged("it could not be merged", counts=True)
 
-    def _try_sample(self, bundle: Bundle) -> None:
-        """Merge the sample, if there is one, so that a template which cannot be merged is not published."""
-        if not bundle.definition.sample:
-            return
-        absent = self.missing(bundle, bundle.definition.sample)
-        if absent:
-            raise InvalidInput(
-                f"the sample has no {', '.join(absent)}, which the templates need", field="sample", hint="add it"
-            )
-        for channel in bundle.definition.channels:
-            try:
-                self.merge(bundle, channel, Merge(bundle.definition.sample))
-            except RenderFailed as error:
-                file = "sample" if error.part is None else _file_of(channel, error.part)
-                raise InvalidInput(f"with the sample, {error.message}", field=file, hint=error.hint) from error
-
     async def parse(self, bundle: Bundle) -> None:
         """Parse what of a bundle is not in memory yet, in a thread."""
-        for channel in bundle.definition.channels:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._parts, bundle, channel)
+        await asyncio.get_running_loop().run_in_executor(self._thread, lambda: list(self._cache.tried(bundle)))
 
     def is_parsed_soon(self, bundle: Bundle) -> bool:
         """Tell whether a bundle is in memory, or so small that parsing it takes no time worth a thought."""
-        if all((bundle.content_hash, channel) in self._parsed for channel in bundle.definition.channels):
-            return True
-        return sum(source.count("{") for parts in bundle.parts.values() for source in parts.values()) <= SMALL_MAX
+        return self._cache.is_parsed_soon(bundle)
 
-    def _parts(self, bundle: Bundle, channel: Channel) -> dict[str, _Part]:
-        """Return a channel's parts from memory, or parse them and keep them in place of those held longest."""
-        place = (bundle.content_hash, channel)
-        parts = self._parsed.get(place)
-        if parts is None:
-            if channel not in bundle.parts:
-                raise RenderFailed(
-                    f"the notification {bundle.definition.key!r} has nothing for {channel}",
-                    hint="add the channel to it",
-                )
-            parts = {name: _part(name, source) for name, source in bundle.parts[channel].items()}
-            with self._lock:  # the door may parse in a thread
-                if len(self._parsed) >= PARSED_MAX:
-                    del self._parsed[next(iter(self._parsed))]
-                self._parsed[place] = parts
-        return parts
-
-
-def _sources(channel: Channel, files: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Give the name, the Liquid and the file of each part of a channel."""
-    match channel:
-        case Channel.EMAIL:
-            yield "subject", files["email.subject.liquid"], "email.subject.liquid"
-            # Here and below: parsed as it was written first, so that an error names a line that its author knows.
-            parse(HTML, files["email.mjml.liquid"], file="email.mjml.liquid")
-            yield "html", compile_mjml(files["email.mjml.liquid"], file="email.mjml.liquid"), "email.mjml.liquid"
-            yield "text", files["email.text.liquid"], "email.text.liquid"
-        case Channel.SMS | Channel.CHAT:
-            yield "text", files[f"{channel}.liquid"], f"{channel}.liquid"
-        case Channel.PUSH | Channel.INBOX:
-            parse(TEXT, files[f"{channel}.liquid"], file=f"{channel}.liquid")
-            title, _, body = files[f"{channel}.liquid"].partition("\n")
-            yield "title", title, f"{channel}.liquid"
-            yield "body", body, f"{channel}.liquid"
-        case _:
-            assert_never(channel)
+    def _of_the_sample(self, bundle: Bundle) -> Iterator[tuple[str, InvalidInput]]:
+        """Merge the sample, if there is one, so that a template which cannot be merged is not published."""
+        if not bundle.definition.sample:
+            return
+        sample = sample_of(bundle.definition)
+        absent = self.missing(bundle, sample.data, entity=sample.entity)
+        if absent:
+            what = f"the sample has no {', '.join(absent)}, which the templates need"
+            yield "", InvalidInput(what, field="sample", hint="add it")
+            return
+        for locale in ("", *bundle.locales):
+            for channel in bundle.definition.channels:
+                try:
+                    self.merge(bundle, channel, msgspec.structs.replace(sample, locale=locale))
+                except LacksVariable as error:
+                    what = f"the sample has no {error.absent}, which the templates need"
+                    yield locale, InvalidInput(what, field="sample", hint="add it")
+                except RenderFailed as error:
+                    file = "sample" if error.part is None else file_of(channel, error.part)
+                    yield locale, InvalidInput(f"with the sample, {error.message}", field=file, hint=error.hint)
 
 
-def _file_of(channel: Channel, part: str) -> str:
-    """Name the file that a part was written in."""
-    return f"email.{'mjml' if part == 'html' else part}.liquid" if channel is Channel.EMAIL else f"{channel}.liquid"
-
-
-def _parse(name: str, source: str, *, file: str) -> BoundTemplate:
-    """Parse a part; only HTML escapes what it merges, a text message has no markup to protect."""
-    return (
-        parse(HTML, source, file=file, bytes_max=HTML_BYTES_MAX) if name == "html" else parse(TEXT, source, file=file)
-    )
-
-
-def _part(name: str, source: str) -> _Part:
-    """Parse a part of a bundle, and note what there is to know about it."""
-    tree = _parse(name, source, file=name)
-    links = written_links(source) if name == "html" else None
-    return _Part(tree, needs_of(tree), links, is_one_line=len(source.strip().splitlines()) == 1)
-
-
-def _absent(bundle: Bundle, data: Mapping[str, object]) -> set[str]:
-    """Name what every merge reads and the data does not have."""
-    return {path for needed in bundle.variables.values() for path in needed if not has(data, path)}
+def _absent(bundle: Bundle, data: Mapping[str, object], entity: Mapping[str, object]) -> set[str]:
+    """Name what every merge reads and is not there."""
+    return {
+        path
+        for channel, needed in bundle.variables.items()
+        for names in [given_at_the_door(bundle, channel, data, entity)]
+        for path in needed
+        if find(names, path) is None
+    }
 
 
 def _unmergeable(why: str, *, hint: str) -> InvalidInput:
     return InvalidInput(f"it cannot be merged: {why}", field="data", hint=hint)
-
-
-def _merge(part: _Part, data: Mapping[str, object], channel: Channel, name: str, *, budget: Budget) -> str:
-    """Merge one part."""
-    try:
-        text = merge(part.tree, data, budget=budget).strip()
-    except UndefinedError as error:
-        raise _LacksVariable(channel, name, str(error.message)) from None
-    except ResourceLimitError as error:
-        raise RenderFailed(
-            f"{channel} {name}: {said_of(error)}", part=name, hint="simplify the template or send less data"
-        ) from None
-    except MERGE_ERRORS as error:
-        # The library's own text may quote the data; the piece of the template does not.
-        token = error.token if isinstance(error, LiquidError) else None
-        why = f"the merge failed near {token.value[:60]!r}" if token else "the merge failed"
-        raise RenderFailed(
-            f"{channel} {name}: {error.message if isinstance(error, DateRefused) else why}",
-            part=name,
-            hint="check that the data has the right types",
-        ) from None
-    if part.written_links is not None and has_wrong_link(text, part.written_links):
-        raise RenderFailed(
-            f"{channel} {name}: a link that comes from the data is neither https: nor mailto: nor tel:",
-            part=name,
-            hint="give whole addresses, such as https://example.com; any other scheme has to stand in the template",
-        )
-    return text

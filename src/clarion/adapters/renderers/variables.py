@@ -7,6 +7,7 @@ merge with the data at hand can tell what is missing.
 Pure. The tree is the library's; `language` made it.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,6 +23,9 @@ from liquid.builtin.tags.if_tag import IfNode
 from liquid.builtin.tags.unless_tag import UnlessNode
 from liquid.expression import Expression
 from liquid.template import BoundTemplate
+
+LIQUID: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+"""What is not text in a template."""
 
 # Their expressions are tests, which an absent variable fails without an error.
 _TESTS: Final = (IfNode, UnlessNode, CaseNode, ConditionalBlockNode, MultiExpressionBlockNode)
@@ -39,10 +43,13 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
 
     A template is `plain` if a merge of it cannot fail once it has what it needs, unless the data is large: it has
     nothing but text and `outputs` variables with harmless filters. `has_text` says whether some of that text is visible
-    in every merge.
+    in every merge. `names` are those of all variables that any merge may read. It `depends` on the recipient if it does
+    more with one of the recipient's fields than write it.
     """
 
     paths: frozenset[str]
+    names: frozenset[str]
+    depends: bool
     exact: bool
     plain: bool
     outputs: int
@@ -57,6 +64,8 @@ def needs_of(template: BoundTemplate) -> Needs:
     outputs = [node for node in template.nodes if not isinstance(node, ContentNode)]
     return Needs(
         paths=frozenset(reader.paths),
+        names=frozenset(template.analyze(include_partials=False).globals),
+        depends=any(_depends(reader.context, node) for node in template.nodes),
         exact=reader.exact,
         plain=reader.exact and all(map(_is_plain, outputs)),
         outputs=len(outputs),
@@ -64,14 +73,27 @@ def needs_of(template: BoundTemplate) -> Needs:
     )
 
 
-def has(data: Mapping[str, object], path: str) -> bool:
-    """Tell whether data has something at a path; null is nothing."""
+def find(data: Mapping[str, object], path: str) -> object:
+    """Return what data has at a path, or None; null is nothing."""
     found: object = data
     for name in path.split("."):
+        if found is None or isinstance(found, Anything):
+            break
         found = found.get(name) if isinstance(found, Mapping) else None
-        if found is None:
-            return False
-    return True
+    return found
+
+
+class Anything(str):
+    """A text that has every field: what is read of a recipient who is not known yet."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: object) -> "Anything":
+        """Give the same again, whatever field is asked for."""
+        return self
+
+
+ANYTHING: Final = Anything("x")
 
 
 def _is_plain(node: Node) -> bool:
@@ -81,11 +103,25 @@ def _is_plain(node: Node) -> bool:
     return all(one.name in _HARMLESS for one in node.expression.filters or ())
 
 
+def _depends(context: RenderContext, node: Node) -> bool:
+    """Tell whether a node, or one below it, does more with a field of the recipient than write it."""
+    if not _is_plain(node) and any(map(_reads_recipient, node.expressions())):
+        return True
+    return any(_depends(context, child) for child in node.children(context, include_partials=False))
+
+
+def _reads_recipient(expression: Expression) -> bool:
+    """Tell whether an expression reads the recipient anywhere."""
+    if isinstance(expression, Path) and expression.path[0] == "recipient":
+        return True
+    return any(map(_reads_recipient, expression.children()))
+
+
 class _Reader:
     """Walks a tree from the top, knowing the names that the template made itself."""
 
     def __init__(self, context: RenderContext) -> None:
-        self._context = context
+        self.context = context
         self._made: set[str] = set()
         self.paths: set[str] = set()
         self.exact = True
@@ -101,7 +137,7 @@ class _Reader:
         if isinstance(node, ForNode):
             self.exact = False  # nothing in the body is read where the list is empty
             return
-        for child in node.children(self._context, include_partials=False):
+        for child in node.children(self.context, include_partials=False):
             self.read(child)
 
     def _read(self, expression: Expression) -> None:

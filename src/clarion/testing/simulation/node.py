@@ -117,12 +117,20 @@ class Brittle:
         self.missing = content.renderer().missing
 
     async def find_missing(
-        self, bundle: Bundle, data: Sequence[Mapping[str, object]], *, tenant_id: str, seconds_max: float
+        self,
+        bundle: Bundle,
+        data: Sequence[Mapping[str, object]],
+        *,
+        entities: Sequence[Mapping[str, object]] = (),
+        tenant_id: str,
+        seconds_max: float,
     ) -> list[tuple[str, ...] | NotMerged]:
         """Name what is missing; crash if any data is poisoned."""
         if any(str(one.get("text")).endswith(content.POISON) for one in data):
             self._die()
-        return await content.renderer().find_missing(bundle, data, tenant_id=tenant_id, seconds_max=seconds_max)
+        return await content.renderer().find_missing(
+            bundle, data, entities=entities, tenant_id=tenant_id, seconds_max=seconds_max
+        )
 
 
 class Node:

@@ -1,0 +1,139 @@
+"""Compiling: from a notification's files, whole for each locale, to the Liquid sources of its parts.
+
+Every file is compiled for itself, so that one run finds the first mistake of each. Layouts, partials and texts were put
+in before; errors speak of the files as they are given here. Reads and writes nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from itertools import zip_longest
+from typing import Final
+
+from liquid.template import BoundTemplate
+
+from clarion.adapters.renderers.given import needed_of, read_besides
+from clarion.adapters.renderers.language import HTML, TEXT, parse
+from clarion.adapters.renderers.limit import HTML_BYTES_MAX
+from clarion.adapters.renderers.markup import compile_mjml
+from clarion.adapters.renderers.variables import LIQUID, needs_of
+from clarion.domain.definition import Definition, hashed_form
+from clarion.domain.hashing import digest
+from clarion.domain.identity import Channel
+from clarion.errors import InvalidInput
+from clarion.ports.renderer import FILES_OF, Bundle, TemplateMistake, check_files
+
+Sources = dict[Channel, dict[str, str]]
+"""The Liquid of each part of each channel."""
+
+Found = list[tuple[str, InvalidInput]]
+"""Mistakes, each with its locale; empty for the default one."""
+
+PREHEADER: Final = "email.preheader.liquid"
+
+_MJML: Final = re.compile(r"<mjml\b([^>]*)>")
+_LANG: Final = re.compile(r"""\slang\s*=\s*("[^"]*"|'[^']*')""")
+_BODY: Final = re.compile(r"<body[^>]*>")
+
+# As MJML writes its own <mj-preview>: clients show the text beside the subject, and not in the mail.
+_HIDDEN: Final = (
+    '<div style="display:none;font-size:1px;color:#ffffff;line-height:1px;max-height:0px;max-width:0px;opacity:0;'
+    'overflow:hidden;">{}</div>'
+)
+
+
+def compile_files(
+    definition: Definition, files: Mapping[str, str], locales: Mapping[str, Mapping[str, str]]
+) -> Bundle | Found:
+    """Make a bundle of a notification's files, or say all that is wrong with them."""
+    found: Found = []
+    sources: dict[str, Sources] = {}
+    needed: dict[Channel, set[str]] = {channel: {*definition.required} for channel in definition.channels}
+    names: dict[Channel, set[str]] = {channel: set() for channel in definition.channels}
+    for locale, given in {"": files, **locales}.items():
+        try:
+            check_files(definition, given)
+        except InvalidInput as error:
+            found.append((locale, error))
+            continue
+        sources[locale] = {channel: {} for channel in definition.channels}
+        for channel in definition.channels:
+            for file in FILES_OF[channel]:
+                try:
+                    for part, source in _parts(file, given, locale):
+                        sources[locale][channel][part] = source
+                        needs = needs_of(parse_part(part, source, file=file))
+                        needed[channel].update(needed_of(definition, needs.paths))
+                        names[channel] |= needs.names
+                except InvalidInput as error:
+                    found.append((locale, error))
+    if found:
+        return found
+    parts = sources.pop("")
+    reads = {channel: tuple(sorted(read_besides(definition, names[channel]))) for channel in definition.channels}
+    reads = {channel: read for channel, read in reads.items() if read}
+    content: dict[str, object] = {"definition": hashed_form(definition), "parts": parts}
+    # Only where there are any: what did not change keeps its version when the program is upgraded.
+    content |= {"locales": sources} if sources else {}
+    content |= {"reads": reads} if reads else {}
+    return Bundle(
+        definition=definition,
+        parts=parts,
+        locales=sources,
+        variables={channel: tuple(sorted(paths)) for channel, paths in needed.items()},
+        reads=reads,
+        content_hash=digest(content),
+    )
+
+
+def parse_part(part: str, source: str, *, file: str) -> BoundTemplate:
+    """Parse a part; only HTML escapes what it merges, a text message has no markup to protect."""
+    return (
+        parse(HTML, source, file=file, bytes_max=HTML_BYTES_MAX) if part == "html" else parse(TEXT, source, file=file)
+    )
+
+
+def file_of(channel: Channel, part: str) -> str:
+    """Name the file that a part was written in."""
+    return f"email.{'mjml' if part == 'html' else part}.liquid" if channel is Channel.EMAIL else f"{channel}.liquid"
+
+
+def _parts(file: str, files: Mapping[str, str], locale: str) -> Iterator[tuple[str, str]]:
+    """Give the name and the Liquid of each part that a file holds."""
+    source = files[file]
+    if file == "email.mjml.liquid":
+        parse(HTML, source, file=file)  # here and below: as it was written, so that an error names the author's line
+        html = compile_mjml(_in_language(source, locale) if locale else source, file=file)
+        yield "html", html if PREHEADER not in files else _with_preheader(html, files[PREHEADER], mjml=source)
+    elif file in (*FILES_OF[Channel.PUSH], *FILES_OF[Channel.INBOX]):
+        parse(TEXT, source, file=file)
+        title, _, body = source.partition("\n")
+        yield "title", title
+        yield "body", body
+    else:
+        yield "subject" if file == "email.subject.liquid" else "text", source
+
+
+def _in_language(mjml: str, locale: str) -> str:
+    """Have a mail say its language, for those who have it read to them; its layout is the same in all languages."""
+    opening = _MJML.search(mjml)
+    if opening is None:
+        return mjml
+    attributes = _LANG.sub("", opening[1])
+    return f'{mjml[: opening.start()]}<mjml lang="{locale}"{attributes}>{mjml[opening.end() :]}'
+
+
+def _with_preheader(html: str, preheader: str, *, mjml: str) -> str:
+    """Put the line that clients show beside the subject at the start of the body, where it is not seen."""
+    parse(HTML, preheader, file=PREHEADER)
+    if "<mj-preview" in mjml:
+        raise TemplateMistake(
+            "the mail has a line for previews already, in its <mj-preview>",
+            field=PREHEADER,
+            line=1,
+            hint="keep one of the two",
+        )
+    line = preheader.strip()
+    texts, liquid = LIQUID.split(line), LIQUID.findall(line)
+    written = "".join(escape(text) + piece for text, piece in zip_longest(texts, liquid, fillvalue=""))
+    return _BODY.sub(lambda body: body[0] + _HIDDEN.format(written), html, count=1)
