@@ -306,6 +306,7 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     assert await store.list_jobs(TENANT, job.partition_key)
     (latest, *_) = await store.list_latest_jobs(TENANT)
     assert len(await store.find_standings(TENANT, [job.guid, latest.guid])) == 2
+    assert isinstance(await store.find_payloads(TENANT, [job.guid, latest.guid]), dict)
     address = await connection.fetchval("SELECT max(id) FROM address_version")
     assert await store.find_addresses(TENANT, [address])
     assert await store.list_uncertain(TENANT)

@@ -102,17 +102,41 @@ async def test_every_skip_has_its_own_reason_once(api: ApiHarness) -> None:
 
 @pytest.mark.parametrize("role, mail", [(Role.VIEWER, MASKED_MAIL), (Role.SENDER, MASKED_MAIL), (Role.ADMIN, MAIL)])
 async def test_a_list_names_a_single_recipient_and_counts_several(api: ApiHarness, role: Role, mail: str) -> None:
-    """Masked by role as everywhere; what is not decided yet has neither."""
+    """Masked by role as everywhere."""
     for to in (MAIL, wire.Recipient(user="1"), wire.Recipient(group=STAFF)):
         await api.line.send(to=to)
         await api.line.drain()
         api.clock.advance(timedelta(seconds=1))
-    await api.line.send()
     async with api.client(role) as client:
         listed = (await client.get("/v1/notifications")).json()["items"]
         history = (await client.get(f"/v1/entities/address:{MAIL}/notifications")).json()["items"]
-    assert [(one["recipients"], one["recipient"]) for one in listed] == [(0, None), (2, None), (1, "user:1"), (1, mail)]
-    assert [one["recipient"] for one in history] == [None, mail]
+    assert [(one["recipients"], one["recipient"]) for one in listed] == [(2, None), (1, "user:1"), (1, mail)]
+    assert [one["recipient"] for one in history] == [mail]
+
+
+@pytest.mark.parametrize("role, mail", [(Role.VIEWER, MASKED_MAIL), (Role.SENDER, MASKED_MAIL), (Role.ADMIN, MAIL)])
+async def test_a_list_names_whom_the_sender_named_where_nobody_was_decided_on(
+    api: ApiHarness, role: Role, mail: str
+) -> None:
+    """What was skipped, what was canceled before it was worked on, and what waits; several are counted."""
+    await api.line.store.set_type_enabled(TENANT, "welcome", enabled=False, actor="test")
+    await api.line.send(to=MAIL)
+    await api.line.drain()
+    api.clock.advance(timedelta(seconds=1))
+    await api.line.store.set_type_enabled(TENANT, "welcome", enabled=True, actor="test")
+    canceled = await api.line.send(to=wire.Recipient(group=STAFF))
+    assert await api.line.store.cancel_job(TENANT, canceled.job_id, actor="test")
+    api.clock.advance(timedelta(seconds=1))
+    await api.line.send(to=MAIL, also=(wire.Recipient(user="1"),))
+    async with api.client(role) as client:
+        listed = (await client.get("/v1/notifications")).json()["items"]
+        history = (await client.get(f"/v1/entities/address:{MAIL}/notifications")).json()["items"]
+    assert [(one["status"], one["recipients"], one["recipient"]) for one in listed] == [
+        ("Ready", 2, None),
+        ("Canceled", 1, f"group:{STAFF}"),
+        ("Skipped", 1, mail),
+    ]
+    assert [one["recipient"] for one in history] == [mail]
 
 
 async def test_a_message_names_its_own_recipient_only(api: ApiHarness) -> None:

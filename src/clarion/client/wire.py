@@ -246,7 +246,9 @@ class NotificationLine(msgspec.Struct, frozen=True, kw_only=True):
 
     job_id: UUID
     type: str
-    recipients: Annotated[int, msgspec.Meta(description="how many; 0 until that is decided")] = 0
+    recipients: Annotated[
+        int, msgspec.Meta(description="how many; how many the sender named, where nobody is decided on")
+    ] = 0
     recipient: Annotated[RecipientName, msgspec.Meta(description="who, if a single one was named")] | None = None
     result: Result | None = None
     status: WorkStatus | None

@@ -16,7 +16,7 @@ from clarion.domain.key import reverse_ticks
 from clarion.domain.result import Result, Standing, overall
 from clarion.domain.seal import TenantKeys
 from clarion.operations import page
-from clarion.operations.whom import find_names
+from clarion.operations.whom import find_asked_for, find_names
 from clarion.ports.insights import PAGE_MAX, InsightStore, JobLine
 
 LOOKED_MAX: Final = 2000
@@ -31,15 +31,21 @@ async def lines_of(
     standings: Mapping[UUID, Standing] | None = None,
     whole: bool,
 ) -> tuple[wire.NotificationLine, ...]:
-    """Give jobs as lines of a list, with what came of each and whom a single one is for."""
+    """Give jobs as lines of a list, with what came of each and whom a single one is for.
+
+    Where that was not decided, because it waits or was skipped or canceled before, it is whom the sender named.
+    """
     if standings is None:
         standings = await store.find_standings(keys.tenant_id, [job.guid for job in jobs])
     names = await find_names(store, keys, {job.guid: job.recipient for job in jobs}, whole=whole)
+    undecided = [job.guid for job in jobs if job.guid in standings and not standings[job.guid].recipients]
+    asked_for = await find_asked_for(store, keys, undecided, whole=whole)
+    names |= {guid: named[0] for guid, named in asked_for.items() if len(named) == 1}
     return tuple(
         wire.NotificationLine(
             job_id=job.guid,
             type=job.event_type,
-            recipients=standings[job.guid].recipients,
+            recipients=standings[job.guid].recipients or len(asked_for.get(job.guid, ())),
             recipient=names.get(job.guid),
             result=overall(standings[job.guid]),
             status=standings[job.guid].work,

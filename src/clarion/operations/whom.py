@@ -4,7 +4,7 @@ Destinations are stored sealed. They are opened in memory, within the tenant, fo
 see messages as their recipients do gets them whole, everybody else gets what `domain.destination.mask` leaves of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 import msgspec
@@ -42,7 +42,12 @@ async def find_whom(
 ) -> Whom:
     """Find out whom a job is for, all of them or the recipient of one message; `whole` shows addresses unmasked."""
     if job.recipients is None:
-        return Whom(recipients=_asked_for(job, keys, whole=whole))
+        asked_for = () if job.payload is None else _asked_for(job.guid, job.payload, keys, whole=whole)
+        return Whom(
+            recipients=tuple(
+                wire.RecipientLine(recipient=name, message_id=job.message_id, skipped=()) for name in asked_for
+            )
+        )
     try:
         frozen = recipient.decode(job.recipients)
     except msgspec.DecodeError:
@@ -63,6 +68,14 @@ async def find_whom(
         destinations=destinations,
         skips=tuple(skips),
     )
+
+
+async def find_asked_for(
+    store: InsightStore, keys: TenantKeys, guids: Collection[UUID], *, whole: bool
+) -> dict[UUID, tuple[str, ...]]:
+    """Name the recipients that some jobs were asked for, by the jobs' guids: of jobs for which nobody was decided."""
+    sealed = await store.find_payloads(keys.tenant_id, guids)
+    return {guid: _asked_for(guid, payload, keys, whole=whole) for guid, payload in sealed.items()}
 
 
 async def find_names(
@@ -101,20 +114,13 @@ def name_of(one: FrozenRecipient, destinations: Mapping[int, str]) -> str:
     return STRANGER if one.person_id is None else f"{one.domain}:{one.person_id}"
 
 
-def _asked_for(job: NotificationJob, keys: TenantKeys, *, whole: bool) -> tuple[wire.RecipientLine, ...]:
-    """Name the recipients of a job that was not worked on yet, as its caller did; they are sealed with its data."""
-    if job.payload is None:
-        return ()
+def _asked_for(job_guid: UUID, payload: bytes, keys: TenantKeys, *, whole: bool) -> tuple[str, ...]:
+    """Name the recipients of a job that were not decided on, as its caller did; they are sealed with its data."""
     try:
-        payload = msgspec.json.decode(payload_place(job.guid).open(keys, job.payload), type=Payload)
+        asked = msgspec.json.decode(payload_place(job_guid).open(keys, payload), type=Payload)
     except (SealBroken, msgspec.DecodeError):
         return ()
-    return tuple(
-        wire.RecipientLine(
-            recipient=_named(target.identity, target.channel, whole=whole), message_id=job.message_id, skipped=()
-        )
-        for target in payload.to
-    )
+    return tuple(_named(target.identity, target.channel, whole=whole) for target in asked.to)
 
 
 def _named(identity: Identity, channel: Channel | None, *, whole: bool) -> str:

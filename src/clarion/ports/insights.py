@@ -95,6 +95,10 @@ class InsightStore(Protocol):
         """Count what decides the results of some jobs, by their guids; the unknown are left out."""
         ...
 
+    async def find_payloads(self, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, bytes]:
+        """Return what was asked for by these jobs, sealed as it is stored; the unknown and the erased are left out."""
+        ...
+
     async def find_addresses(self, tenant_id: str, ids: Collection[int]) -> Sequence[AddressVersion]:
         """Return these address versions of the tenant, sealed as they are stored; the unknown are left out."""
         ...

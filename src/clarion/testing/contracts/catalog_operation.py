@@ -161,6 +161,7 @@ async def _about_jobs(side: Side) -> dict[str, object]:
         "jobs": [await store.list_jobs(tenant_id, job.partition_key, limit=PAGE) for job in jobs],
         "latest": sorted(await store.list_latest_jobs(tenant_id, limit=PAGE_MAX), key=lambda job: job.row_key),
         "standings": {str(one): found for one, found in (await _standings(side, jobs)).items()},
+        "payloads": sorted((await store.find_payloads(tenant_id, [job.guid for job in jobs])).items()),
         "of messages": [await store.find_job_of_message(tenant_id, message_id) for message_id in messages],
         "guards": [await store.find_guard(tenant_id, (operation, key_hash)) for operation, key_hash in guards],
     }

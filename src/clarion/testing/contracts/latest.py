@@ -94,6 +94,18 @@ class LatestContract:
         assert await harness.store.find_standings(f"{harness.tenant_id}-2", [job.guid]) == {}
         assert await harness.store.find_standings(harness.tenant_id, []) == {}
 
+    async def test_what_jobs_were_asked_for_is_found_by_their_guids_as_it_was_stored(
+        self, harness: StoreHarness
+    ) -> None:
+        """Sealed, those of the tenant only, and nothing of a job whose own is erased."""
+        jobs = [notification_job(n, guid=guid(n, "job"), payload=f"sealed {n}".encode()) for n in (1, 2)]
+        erased = notification_job(3, guid=guid(3, "job"), payload=None)
+        await harness.store.ensure_notification_jobs(harness.tenant_id, [JobEntry(job=job) for job in (*jobs, erased)])
+        wanted = [*(job.guid for job in jobs), erased.guid, guid(99)]
+        assert await harness.store.find_payloads(harness.tenant_id, wanted) == {job.guid: job.payload for job in jobs}
+        assert await harness.store.find_payloads(harness.tenant_id, []) == {}
+        assert await harness.store.find_payloads(f"{harness.tenant_id}-2", wanted) == {}
+
     async def test_address_versions_are_found_by_id_as_they_were_stored(self, harness: StoreHarness) -> None:
         """Sealed, in the order of their ids, and those of the tenant only."""
         made = await harness.store.ensure_address_versions(harness.tenant_id, [address_version(n) for n in (3, 1, 2)])

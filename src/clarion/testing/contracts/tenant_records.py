@@ -35,7 +35,7 @@ CASE: Final = SupportCase(
 )
 DIRECT: Final = make.guarded_entry(message_id=make.guid(1, "direct"))
 JOB: Final = make.notification_job(1)
-FAILED_JOB: Final = make.notification_job(5)
+FAILED_JOB: Final = make.notification_job(5, payload=b"sealed")
 HASH: Final = make.address_version(1).recipient_id_hash
 HASHED: Final = f"sha256:{'0' * 64}"
 BUNDLE: Final = {"template_key": "welcome", "content_hash": "h1:00", "bundle": "{}"}
@@ -149,6 +149,7 @@ READS: Final[dict[str, Ask]] = {
     "list_jobs": lambda store, tenant, _: store.list_jobs(tenant, JOB.partition_key),
     "list_latest_jobs": lambda store, tenant, _: store.list_latest_jobs(tenant),
     "find_standings": lambda store, tenant, _: store.find_standings(tenant, [JOB.guid]),
+    "find_payloads": lambda store, tenant, _: store.find_payloads(tenant, [FAILED_JOB.guid]),
     "find_addresses": lambda store, tenant, of: store.find_addresses(tenant, [of.address]),
     "list_support_cases": lambda store, tenant, _: store.list_support_cases(tenant),
     "list_support_cases that are open": lambda store, tenant, _: store.list_support_cases(

@@ -33,6 +33,11 @@ class _Job(msgspec.Struct, frozen=True):
     guid: UUID
 
 
+class _Payload(msgspec.Struct, frozen=True):
+    guid: UUID
+    payload: bytes
+
+
 class _Standing(msgspec.Struct, frozen=True, kw_only=True):
     guid: UUID
     work: NotificationStatus | None
@@ -114,6 +119,15 @@ async def find_standings(transaction: Transaction, tenant_id: str, guids: Collec
         )
         for row in found
     }
+
+
+async def find_payloads(transaction: Transaction, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, bytes]:
+    """Return what was asked for by these jobs, sealed as it is stored."""
+    jobs = sorted(set(guids))
+    if not jobs:
+        return {}
+    found = await transaction.fetch(_Payload, _SQL["find_payloads"], tenant_id=tenant_id, jobs=jobs)
+    return {row.guid: row.payload for row in found}
 
 
 async def find_addresses(transaction: Transaction, tenant_id: str, ids: Collection[int]) -> list[AddressVersion]:

@@ -75,6 +75,13 @@ JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k
 JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
 GROUP BY j.guid, o.status;
 
+-- name: find_payloads
+-- By the unique guid of each job.
+SELECT j.guid, j.payload
+FROM {jobs: guid guid} AS g
+JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid
+WHERE j.payload IS NOT NULL;
+
 -- name: find_addresses
 -- By the primary key; an id of another tenant finds nothing.
 SELECT a.*

@@ -131,6 +131,7 @@ class SharedStore(ABC):
     list_jobs = _reads(insights.list_jobs)
     list_latest_jobs = _reads(insights.list_latest_jobs)
     find_standings = _reads(insights.find_standings)
+    find_payloads = _reads(insights.find_payloads)
     find_addresses = _reads(insights.find_addresses)
     list_uncertain = _reads(insights.list_uncertain)
     list_support_cases = _reads(insights.list_support_cases)
