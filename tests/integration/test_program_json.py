@@ -20,9 +20,11 @@ from clarion.bootstrap import Platform, Settings, load_settings, open_platform, 
 from clarion.cli.access import grant
 from clarion.cli.program import program
 from clarion.cli.session import open_session
+from clarion.domain.attempt import AttemptStatus
 from clarion.domain.call import CallOutcome
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.catalog import Role
@@ -245,6 +247,15 @@ def test_a_page_of_one_door_goes_on_at_the_other(model: tuple[Path, dict[str, st
     second = printed(home, f"{line} --limit 1 --after {cursor}", **ids)
     assert second == answered(home, "GET", f"{path}?limit=1&cursor={cursor}".format(**ids))
     assert msgspec.json.decode(second)["items"] != first["items"]
+
+
+def test_what_a_person_reads_of_a_message_has_no_name_of_a_state(model: tuple[Path, dict[str, str]]) -> None:
+    """Those are for programs, which get them with --json."""
+    home, ids = model
+    told = CliRunner().invoke(program, ["explain", ids["job"]], env={"CLARION_HOME": str(home)}).stdout
+    assert "email: sent\n" in told
+    assert not [name for name in (*OutgoingStatus, *AttemptStatus) if name in told], told
+    assert [one["status"] for one in said(home, f"explain {ids['job']}")["messages"]] == ["SentToProvider"]
 
 
 def test_every_command_that_the_api_has_too_is_compared() -> None:

@@ -137,7 +137,7 @@ async def test_an_uncertain_send_that_is_left_alone_says_who_decided_it_and_why(
     sent = await line.send()
     await line.drain()
     assert await ending(line, sent, 3) == [
-        ("called", "attempt 1 through scripted: Unknown, 0 ms, no reply", timedelta()),
+        ("called", "attempt 1 through scripted: nobody knows the outcome, 0 ms, no reply", timedelta()),
         ("uncertain", "no reply", timedelta()),
         (
             "left uncertain",
@@ -208,3 +208,26 @@ async def test_a_receipt_comes_before_what_it_led_to_though_it_was_stamped_a_mom
     changed = msgspec.structs.replace(row, transitions=(*row.transitions, delivered), events=(receipt,))
     lines = timeline_lines(msgspec.structs.replace(timeline, outgoing=(changed,)))
     assert [one.what for one in lines[-2:]] == ["receipt", "delivered"]
+
+
+@pytest.mark.parametrize("status", OutgoingStatus)
+async def test_a_timeline_tells_every_state_in_plain_words(line: Line, status: OutgoingStatus) -> None:
+    """Whatever a message became, a provider answered or a receipt says; states are names for programs."""
+    sent = await line.send()
+    await line.drain()
+    timeline = await line.timeline(sent)
+    (row,) = timeline.outgoing
+    at = line.clock.now()
+    move = TransitionLine(
+        version=9, from_status=OutgoingStatus.CREATED, to_status=status, at=at, actor="track", reason=None
+    )
+    receipt = EventLine(
+        account="scripted", event_id="1", status=status, happened_at=at, received_at=at, applied_at=None
+    )
+    tries = tuple(msgspec.structs.replace(row.tries[0], status=one, reason="busy") for one in AttemptStatus)
+    moves = (move,) if status is not OutgoingStatus.CREATED else ()
+    changed = msgspec.structs.replace(row, transitions=moves, tries=tries, events=(receipt,))
+    told = " ".join(
+        f"{one.what} {one.detail}" for one in timeline_lines(msgspec.structs.replace(timeline, outgoing=(changed,)))
+    )
+    assert not [name for name in (*OutgoingStatus, *AttemptStatus) if name in told], told

@@ -12,6 +12,7 @@ from clarion.cli.send import read_recipient, read_time
 from clarion.cli.session import Session, in_session, job_or_message, known
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
+from clarion.domain.outgoing import STATUS_IN_WORDS, OutgoingStatus
 from clarion.domain.result import Result
 from clarion.errors import InvalidInput
 
@@ -177,7 +178,7 @@ def _stands(where: str, reason: str | None) -> str:
 def _where(row: wire.Message) -> str:
     """Say where a message stands, and where it goes where its recipient does not say so."""
     to = "" if row.destination in (None, row.recipient) else f" to {row.destination}"
-    return f"{row.channel}{to}: {row.status}"
+    return f"{row.channel}{to}: {STATUS_IN_WORDS[OutgoingStatus(row.status)]}"
 
 
 def _print_head(timeline: wire.Timeline, notification: wire.Notification) -> None:

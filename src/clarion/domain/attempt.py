@@ -3,8 +3,9 @@
 Nothing here reads or writes anything. A claim that is known to have ended without a call leaves no attempt.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 from uuid import UUID
 
 import msgspec
@@ -22,6 +23,15 @@ class AttemptStatus(StrEnum):
     MISCONFIGURED = "Misconfigured"
     UNKNOWN = "Unknown"
 
+
+ATTEMPT_IN_WORDS: Final[Mapping[AttemptStatus, str]] = {
+    AttemptStatus.ACCEPTED: "accepted",
+    AttemptStatus.REFUSED: "refused",
+    AttemptStatus.DEFERRED: "put off",
+    AttemptStatus.MISCONFIGURED: "the account is at fault",
+    AttemptStatus.UNKNOWN: "nobody knows the outcome",
+}
+"""What people read; the names above are stored."""
 
 DELIVERY_ATTEMPT = Machine(
     name="DeliveryAttempt",

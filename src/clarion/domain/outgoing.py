@@ -6,7 +6,7 @@ Nothing here reads or writes anything. What a provider call came to is in `attem
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -34,6 +34,26 @@ class OutgoingStatus(StrEnum):
     SUPPRESSED = "Suppressed"
     EXPIRED = "Expired"
     CANCELED = "Canceled"
+
+
+STATUS_IN_WORDS: Final[Mapping[OutgoingStatus, str]] = {
+    OutgoingStatus.CREATED: "waiting to be sent",
+    OutgoingStatus.RETRY_READY: "waiting for a retry",
+    OutgoingStatus.SENDING: "being sent",
+    OutgoingStatus.UNCERTAIN: "uncertain",
+    OutgoingStatus.SENT_TO_PROVIDER: "sent",
+    OutgoingStatus.BLOCKED: "blocked",
+    OutgoingStatus.DELIVERED: "delivered",
+    OutgoingStatus.OPENED: "opened",
+    OutgoingStatus.BOUNCED: "bounced",
+    OutgoingStatus.COMPLAINED: "complained about",
+    OutgoingStatus.FAILED_FINAL: "failed",
+    OutgoingStatus.NOT_SUPPORTED: "not supported",
+    OutgoingStatus.SUPPRESSED: "suppressed",
+    OutgoingStatus.EXPIRED: "expired",
+    OutgoingStatus.CANCELED: "canceled",
+}
+"""What people read; the names above are stored, and are what programs compare."""
 
 
 class UncertainPolicy(StrEnum):

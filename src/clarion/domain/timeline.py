@@ -11,11 +11,11 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain.attempt import AttemptStatus
+from clarion.domain.attempt import ATTEMPT_IN_WORDS, AttemptStatus
 from clarion.domain.identity import Channel
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
-from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.outgoing import STATUS_IN_WORDS, OutgoingStatus
 from clarion.domain.recipient import Decision
 
 
@@ -194,13 +194,14 @@ def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
             continue
         waits = move.version == row.version and move.to_status is OutgoingStatus.RETRY_READY
         due = f"due {_moment(row.due_at)}" if waits and row.due_at else None
-        yield line(move.at, _WORDS.get(move.to_status, move.to_status), _by(move.actor), move.reason, due)
+        became = "claimed" if move.to_status is OutgoingStatus.SENDING else STATUS_IN_WORDS[move.to_status]
+        yield line(move.at, became, _by(move.actor), move.reason, due)
     canceled = {move.at for move in row.transitions if move.to_status is OutgoingStatus.CANCELED}
     if row.cancel_at is not None and row.cancel_at not in canceled:
         yield line(row.cancel_at, "called off", f"by {row.cancel_actor}", "while it was on its way or uncertain")
     for call in row.tries:
         took = None if call.latency_ms is None else f"{call.latency_ms} ms"
-        asked = f"attempt {call.attempt} through {call.account}: {call.status}"
+        asked = f"attempt {call.attempt} through {call.account}: {ATTEMPT_IN_WORDS[call.status]}"
         # An unknown outcome without a reason is that of a worker that said nothing, not even that it had called.
         is_silent = call.status is AttemptStatus.UNKNOWN and call.reason is None
         yield line(
@@ -210,7 +211,7 @@ def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
         waiting = None if event.applied_at else "not applied yet"
         # Each receipt of a request has a time of its own, and all are applied at that of the first of them.
         at = event.received_at if event.applied_at is None else min(event.received_at, event.applied_at)
-        yield line(at, "receipt", f"{event.status} from {event.account}", waiting)
+        yield line(at, "receipt", f"{STATUS_IN_WORDS[event.status]} from {event.account}", waiting)
 
 
 def _by(actor: str) -> str | None:
@@ -247,21 +248,4 @@ _ORDER = {
             "receipt",
         )
     )
-}
-
-_WORDS = {
-    OutgoingStatus.SENDING: "claimed",
-    OutgoingStatus.SENT_TO_PROVIDER: "sent",
-    OutgoingStatus.RETRY_READY: "waiting for a retry",
-    OutgoingStatus.UNCERTAIN: "uncertain",
-    OutgoingStatus.FAILED_FINAL: "failed",
-    OutgoingStatus.CANCELED: "canceled",
-    OutgoingStatus.EXPIRED: "expired",
-    OutgoingStatus.SUPPRESSED: "suppressed",
-    OutgoingStatus.NOT_SUPPORTED: "not supported",
-    OutgoingStatus.DELIVERED: "delivered",
-    OutgoingStatus.OPENED: "opened",
-    OutgoingStatus.BOUNCED: "bounced",
-    OutgoingStatus.BLOCKED: "blocked",
-    OutgoingStatus.COMPLAINED: "complained about",
 }
