@@ -76,7 +76,7 @@ def test_a_used_key_with_other_content_is_refused_and_becomes_a_case(house: Hous
     assert "support case" in shell.stderr
     (case,) = house.ask("support", "list")["items"]
     assert (case["kind"], case["seen_count"]) == ("Conflict", 2)
-    assert "payload_hash" in house.run("support", "show", case["case_id"]).stdout
+    assert "recipients, data, lane or not_before_at" in house.run("support", "show", case["case_id"]).stdout
     house.ask("support", "resolve", case["case_id"], "--resolution", "the caller was told")
     assert house.ask("support", "list")["items"] == []
     last = house.ask("audit")["items"][0]

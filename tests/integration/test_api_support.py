@@ -168,7 +168,7 @@ async def test_a_conflict_is_a_case_with_its_differing_fields_until_somebody_res
     async with api.client(Role.SUPPORT) as client:
         case = (await client.get(f"/v1/support-cases/{case_id}")).json()
         assert (case["kind"], case["status"], case["record"]) == ("Conflict", "Open", "notification")
-        assert list(case["details"]["differing"]) == ["payload_hash"]
+        assert case["details"] == {"differing": ["recipients, data, lane or not_before_at"]}
         path = f"/v1/support-cases/{case_id}/resolve"
         resolved = await client.post(path, json={"resolution": "the shop fixed its keys"})
         assert (resolved.status_code, resolved.json()["status"]) == (200, "Resolved")

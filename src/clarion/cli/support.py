@@ -3,11 +3,10 @@
 from typing import Annotated
 from uuid import UUID
 
-import msgspec
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import harmless, print_json, print_line, print_pairs, print_table, say_more
+from clarion.cli.output import print_json, print_line, print_pairs, print_table, say_more
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, require_reason
 from clarion.client import wire_support
 from clarion.domain.support import DETAILS_BYTES_MAX
@@ -40,7 +39,7 @@ def list_cases(
         return
     print_table(
         ("case", "kind", "state", "about", "seen", "last seen"),
-        [(one.case_id, one.kind, one.status, one.record, one.seen_count, one.last_seen_at) for one in page.items],
+        [(one.case_id, one.kind, one.status, one.about, one.seen_count, one.last_seen_at) for one in page.items],
         empty="no case is open" if not everything else "there never was a case",
     )
     say_more(page.next_cursor)
@@ -63,8 +62,8 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
             ("case", found.case_id),
             ("kind", found.kind),
             ("state", found.status),
-            ("about", found.record),
-            ("key", found.record_key),
+            ("about", found.about),
+            *[(name.replace("_", " "), value) for name, value in found.details.items()],
             ("seen", f"{found.seen_count} times" if found.seen_count > 1 else "once"),
             ("first", found.first_seen_at),
             ("last", found.last_seen_at),
@@ -74,8 +73,6 @@ def show(case: CaseId, tenant: option.Tenant = None, store: option.Store = None,
             ("resolution", found.resolution),
         ]
     )
-    details = msgspec.json.format(msgspec.json.encode(found.details), indent=2).decode()
-    typer.echo(f"\n{harmless(details)}")
 
 
 @support.command()

@@ -64,6 +64,7 @@ class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
     case_id: UUID
     kind: str
     status: str
+    about: Annotated[str, msgspec.Meta(description="what it is about, by the name or the id that people know")] = ""
     record: str
     record_key: str
     details: Mapping[str, object]

@@ -4,7 +4,8 @@ Nothing here reads or writes anything. A case's id derives from its cause, so th
 often it is seen.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, Protocol
@@ -66,6 +67,22 @@ RECORD_IN_WORDS: Final[Mapping[str, str]] = {
 }
 
 
+FIELD_IN_WORDS: Final[Mapping[str, str]] = {
+    "event_type": "type",
+    "partition_key": "entity or recipient",
+    "source": "entity",
+    "source_type": "entity",
+    "payload_hash": "recipients, data, lane or not_before_at",
+    "destination_index": "address",
+    "key_hash": "address",
+    "recipient_id_hash": "recipient",
+}
+"""What callers call the fields in which two requests under one key can differ."""
+
+_DIRECT_JOB: Final = re.compile(r"\d+_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+"""The row key of a direct job: its time counted down, and its guid."""
+
+
 class SupportCase(msgspec.Struct, frozen=True, kw_only=True):
     """One cause that a person should look at, how often it was seen, and how it was last resolved."""
 
@@ -91,6 +108,28 @@ class Keyed(Protocol):
     def key(self) -> tuple[str, ...]:
         """What is unique within the tenant."""
         ...
+
+
+def differing_in_words(fields: Iterable[str]) -> list[str]:
+    """Name differing fields as callers do; the payload's hash covers the others, so it is told where it is alone."""
+    named = list(fields)
+    named = [name for name in named if name != "payload_hash"] or named
+    return list(dict.fromkeys(FIELD_IN_WORDS.get(name, name.removesuffix("_hash").replace("_", " ")) for name in named))
+
+
+def about(case: SupportCase) -> str:
+    """Say what a case is about: by the name that people know it by, where it has one."""
+    word = RECORD_IN_WORDS.get(case.record, case.record)
+    try:
+        key = msgspec.json.decode(case.record_key, type=list[str])
+    except msgspec.DecodeError:
+        return word
+    if case.record == "ProviderAccount":
+        return " ".join([word, *key])
+    job = next(filter(None, map(_DIRECT_JOB.fullmatch, key)), None)
+    if job is None:
+        return word
+    return f"{word} {job[1]}" if word == "notification" else f"{word} of notification {job[1]}"
 
 
 def conflict_case(

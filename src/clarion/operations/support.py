@@ -4,7 +4,14 @@ from uuid import UUID
 
 from clarion.client import wire, wire_support
 from clarion.domain import audit
-from clarion.domain.support import KIND_IN_WORDS, RECORD_IN_WORDS, SupportCase, SupportStatus
+from clarion.domain.support import (
+    KIND_IN_WORDS,
+    RECORD_IN_WORDS,
+    SupportCase,
+    SupportStatus,
+    about,
+    differing_in_words,
+)
 from clarion.errors import AuditBroken, Conflict
 from clarion.operations import page
 from clarion.operations.shape import as_wire, read_details
@@ -99,10 +106,14 @@ class Support:
 
 
 def _case(case: SupportCase) -> wire_support.SupportCase:
+    details = read_details(case.details)
+    if isinstance(fields := details.get("differing"), list | dict):
+        details |= {"differing": differing_in_words(map(str, fields))}
     return as_wire(
         case,
         wire_support.SupportCase,
+        about=about(case),
         kind=KIND_IN_WORDS[case.kind],
         record=RECORD_IN_WORDS.get(case.record, case.record),
-        details=read_details(case.details),
+        details=details,
     )

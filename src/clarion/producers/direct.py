@@ -22,6 +22,7 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
+from clarion.domain.support import differing_in_words
 from clarion.errors import CallerError, Conflict, Forbidden, Gone, InvalidInput, Superseded
 from clarion.ports.clock import Ids
 from clarion.ports.renderer import Bundle, Renderer
@@ -32,14 +33,6 @@ OPERATION = "send"
 
 HORIZON: Final = timedelta(days=366)
 """How far ahead a notification may be put off: a year, well within the 400 days for which its key is remembered."""
-
-CALLED: Final = {
-    "event_type": "type",
-    "partition_key": "entity or recipient",
-    "source": "entity",
-    "source_type": "entity",
-}
-"""What a caller calls the fields in which two requests under one key can differ."""
 
 LANE_OR_TIME: Final = "lane or not_before_at"
 """What is left where neither recipients nor data differ: of these two only a hash is kept."""
@@ -118,10 +111,10 @@ class DirectSends:
 
     async def _conflict(self, tenant_id: str, request: JobRequest, answer: Ensured[NotificationJob]) -> Conflict:
         """Say in what a request differs from the first one under its key: the names of what differs, never a value."""
-        differing = [CALLED.get(name, name) for name in answer.differing if name != "payload_hash"]
-        if not differing:  # the payload's hash covers the named fields too, so it is looked into where it differs alone
-            differing = await self._dispatcher.differing_payload(tenant_id, request, answer.record)
-        names = list(dict.fromkeys(differing)) or [LANE_OR_TIME]
+        if set(answer.differing) <= {"payload_hash"}:  # it can be told what of it differs
+            names = await self._dispatcher.differing_payload(tenant_id, request, answer.record) or [LANE_OR_TIME]
+        else:
+            names = differing_in_words(answer.differing)
         said = ", ".join(names[:NAMES_MAX]) + (f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else "")
         return Conflict(
             f"the key was used before for something else (it differs in {said})",
