@@ -4,6 +4,7 @@ Each is one line that says what to do and never the password; nothing of the dri
 """
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -15,6 +16,7 @@ import asyncpg
 import pytest
 
 from clarion.adapters.stores.migration import migrate_postgres
+from clarion.adapters.stores.migration.failure import why_unreachable
 from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
 from clarion.adapters.stores.postgres.session import ATTEMPTS_MAX
 from clarion.domain.ensured import Outcome
@@ -81,11 +83,36 @@ async def ensure(store: PostgresStore, n: int = 1) -> Outcome:
     return answer.outcome
 
 
-@pytest.mark.parametrize("place", ["127.0.0.1:1", "no-such-host.invalid", "/db?host=/nowhere"])
-async def test_a_server_that_is_down_is_named_without_its_password(place: str) -> None:
-    url = f"postgresql://me:{SECRET}@{place}" if "?" in place else f"postgresql://me:{SECRET}@{place}/db"
-    with one_line(StoreUnreachable, says="does not answer.*see that the server runs"):
-        await open_and_close(url)
+@pytest.mark.parametrize(
+    "place, why",
+    [
+        ("127.0.0.1:1/db", "it refuses connections"),
+        ("localhost:1/db", "it refuses connections"),
+        ("no-such-host.invalid/db", "no address is known for its host"),
+        ("/db?host=/nowhere", "no server has a socket in that folder"),
+    ],
+)
+async def test_a_server_that_is_down_is_named_without_its_password_and_with_why(place: str, why: str) -> None:
+    """The same words at work and in a migration, and none of Python's."""
+    for ask in (open_and_close, migrate_postgres):
+        with one_line(StoreUnreachable, says=rf"does not answer \({why}\): see that the server runs"):
+            await ask(f"postgresql://me:{SECRET}@{place}")
+
+
+@pytest.mark.parametrize(
+    "error, why",
+    [
+        (TimeoutError(), "it took too long"),
+        (OSError("Multiple exceptions: [Errno 111] Connect call failed, [Errno 99] no"), "it refuses connections"),
+        (OSError("something"), "it cannot be reached"),
+        (ConnectionResetError(errno.ECONNRESET, "x"), "Connection reset by peer"),
+        (asyncpg.InterfaceError("pool is closed"), "the connection was lost"),
+        (asyncpg.ConnectionDoesNotExistError("connection was closed in the middle"), "the connection was lost"),
+    ],
+    ids=repr,
+)
+def test_why_no_answer_came_is_said_in_our_words(error: Exception, why: str) -> None:
+    assert why_unreachable(error) == why
 
 
 @pytest.mark.parametrize("url", ["postgresql://me:{}@host:port/db", "postgresql://me:{}@,/db", "mysql://me:{}@host/db"])

@@ -354,8 +354,27 @@ async def test_mail_goes_over_tls_to_a_server_that_is_trusted(
 async def test_a_server_without_starttls_gets_no_mail_in_the_clear(script: Script, providers: Open) -> None:
     async with smtp_server(script) as port:
         outcome = await providers(port, "&tls=starttls").send(call_to("ann@example.com"))
-    assert isinstance(outcome, Misconfigured)
+    assert outcome == Misconfigured(reason="connecting: the server offers no STARTTLS: see the option tls")
     assert script.received == []
+
+
+class Plain(asyncio.Protocol):
+    """A server that offers nothing at all."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(b"220 hello\r\n")
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(b"250 plain\r\n")
+
+
+async def test_a_server_where_nobody_can_log_in_is_said_in_our_words(providers: Open) -> None:
+    async with listening(Plain) as port:
+        outcome = await providers(port, user="ann:sesame@").send(call_to("ann@example.com"))
+    assert isinstance(outcome, Misconfigured)
+    assert outcome.reason.startswith("connecting: the server offers no way to log in")
 
 
 async def test_a_plain_server_where_tls_was_expected_defers(script: Script, providers: Open) -> None:

@@ -19,7 +19,7 @@ from uuid import UUID
 import msgspec
 from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import PyreqwestError
+from pyreqwest.exceptions import ConnectError, PyreqwestError
 
 from clarion.client import wire, wire_status, wire_support
 from clarion.domain.identity import Lane
@@ -263,7 +263,7 @@ class Client:
                 status, answer, asked = await self._once(method, path, content, headers or {})
             except PyreqwestError as error:
                 if last:
-                    raise Unreachable(f"no answer from {self._url}: {type(error).__name__}") from error
+                    raise Unreachable(f"no answer from {self._url}: {_fault(error)}") from error
             else:
                 if status < 400:
                     return answer
@@ -289,6 +289,15 @@ class Client:
                 raise asyncio.CancelledError
         asked = response.headers.get("retry-after", "")
         return response.status, answer, float(asked) if asked.isdecimal() else 0.0
+
+
+def _fault(error: PyreqwestError) -> str:
+    """Say why no answer came, in our words."""
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    if isinstance(error, ConnectError):
+        return "no connection could be made; see that the server runs and that the address is right"
+    return "the connection was lost"
 
 
 def _is_finite(value: object) -> bool:

@@ -241,7 +241,7 @@ class SmtpProvider:
                 return Misconfigured(reason=_reason(phase, f"the certificate is not trusted: {cause.verify_message}"))
             return Deferred(reason=_reason(phase, _fault(error, self._account)))
         except SMTPException as error:  # no STARTTLS, no way to log in that both sides know
-            return Misconfigured(reason=_reason(phase, str(error)))
+            return Misconfigured(reason=_reason(phase, _fault(error, self._account)))
         return None
 
     async def _address(self, client: SMTP, recipient: str) -> CallOutcome | None:
@@ -339,7 +339,16 @@ def _fault(error: Exception, account: Account) -> str:
         case OSError():
             return f"{account.host}:{account.port} cannot be reached"
         case _:
-            return str(error)
+            known = (words for name, words in _SAID.items() if name in str(error))
+            return next(known, "the server does not speak SMTP as this program does")
+
+
+_SAID: Final = {
+    "STARTTLS extension": "the server offers no STARTTLS: see the option tls",
+    "AUTH extension": "the server offers no way to log in; it may do so only over TLS: see the option tls",
+    "authentication method": "the server offers no way to log in that this program knows",
+}
+"""What the library says in words alone, by a part of it, in ours."""
 
 
 def _reason(where: str, text: str) -> str:

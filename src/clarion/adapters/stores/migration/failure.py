@@ -6,9 +6,13 @@ password.
 """
 
 import contextlib
+import errno
+import os
+import socket
 import sqlite3
+import ssl
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
@@ -76,11 +80,39 @@ def postgres_failures(store: str) -> Iterator[None]:
         yield
     except asyncpg.PostgresError as error:
         state = error.sqlstate or ""
-        raise _ours(POSTGRES.get(state) or POSTGRES.get(state[:2]), store, error) from error
+        said = why_unreachable(error) if isinstance(error, LOST) else str(error)
+        raise _ours(POSTGRES.get(state) or POSTGRES.get(state[:2]), store, error, said=said) from error
     except (OSError, asyncpg.InternalClientError, asyncpg.InterfaceError) as error:
         if isinstance(error, ValueError):  # asyncpg's word for an address or option that it cannot read
             raise _ours((BadConfiguration, "has an address that cannot be read", "correct it"), store, error) from error
-        raise _ours(UNREACHABLE, store, error) from error
+        raise _ours(UNREACHABLE, store, error, said=why_unreachable(error)) from error
+
+
+LOST: Final = asyncpg.PostgresConnectionError
+"""What the driver says by itself, though it looks like a word of the server's."""
+
+
+def why_unreachable(error: Exception) -> str:
+    """Say why a server gave no answer, in our words: Python's and the driver's name numbers and functions of theirs."""
+    match error:
+        case TimeoutError():
+            return "it took too long"
+        case ConnectionRefusedError():
+            return "it refuses connections"
+        case socket.gaierror():
+            return "no address is known for its host"
+        case FileNotFoundError():
+            return "no server has a socket in that folder"
+        case ssl.SSLError():
+            return "it and this program cannot agree on TLS"
+        case OSError(errno=int(number)):
+            return os.strerror(number)
+        case OSError() if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # its host has several addresses
+            return "it refuses connections"
+        case OSError():
+            return "it cannot be reached"
+        case _:
+            return "the connection was lost"
 
 
 @contextlib.contextmanager
@@ -109,10 +141,10 @@ def without_password(url: str) -> str:
     return urlunsplit((parts.scheme, netloc, parts.path, urlencode(options, safe="/"), ""))
 
 
-def _ours(row: Row | None, store: str, error: Exception) -> ClarionError:
-    """Make our error of a row of a table; an error without a row is a defect of a step."""
+def _ours(row: Row | None, store: str, error: Exception, *, said: str | None = None) -> ClarionError:
+    """Make our error of a row of a table, with what was said; an error without a row is a defect of a step."""
     if row is None:
         step = " ".join(["schema step", *getattr(error, "__notes__", [])])  # `ledger` notes the file's name
         return BrokenInvariant(f"{step} does not fit {store}, which said: {error}")
     kind, what, hint = row
-    return kind(f"{store} {what} ({error})", hint=hint)
+    return kind(f"{store} {what} ({error if said is None else said})", hint=hint)

@@ -11,7 +11,7 @@ from typing import Final
 
 import asyncpg
 
-from clarion.adapters.stores.migration.failure import POSTGRES, UNREACHABLE, Row
+from clarion.adapters.stores.migration.failure import LOST, POSTGRES, UNREACHABLE, Row, why_unreachable
 from clarion.errors import (
     BadConfiguration,
     BrokenInvariant,
@@ -69,7 +69,7 @@ def failures(store: str) -> Iterator[None]:
     except (OSError, asyncpg.InternalClientError, asyncpg.InterfaceError) as error:
         if isinstance(error, ValueError):  # asyncpg's word for a parameter that it cannot send
             raise _unstorable("a value that its column cannot hold") from None
-        raise _named(UNREACHABLE, store, said=str(error)) from error
+        raise _named(UNREACHABLE, store, said=why_unreachable(error)) from error
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _meaning(error: asyncpg.PostgresError, store: str) -> ClarionError:
         place = getattr(error, "constraint_name", None) or getattr(error, "table_name", None) or "no constraint"
         return BrokenInvariant(f"{store} refused a statement ({state}, {place})")
     # Without the details, which are for the server's own log.
-    return _named(row, store, said=str(error.args[0]))
+    return _named(row, store, said=why_unreachable(error) if isinstance(error, LOST) else str(error.args[0]))
 
 
 def _named(row: Row, store: str, *, said: str = "") -> ClarionError:
