@@ -97,6 +97,28 @@ async def test_a_value_that_cannot_be_accepted_is_named(api: ApiHarness, changes
     assert (answer.status_code, said["field"]) == (422, field)
     assert said["code"] in ("invalid-input", "invalid-address", "invalid-key")
     assert not re.search(r"regex|expected|invalid|`\w+`, got|object missing|object contains", said["detail"].lower())
+    without_json = re.sub(r"\{.*?\}", "", said["detail"])
+    assert without_json.count(": ") == 1, "what is wrong, and after one colon what to do"
+
+
+@pytest.mark.parametrize(
+    "changes, detail",
+    [
+        ({"lane": "fast"}, "'fast' is not one of its words: choose from critical, high, normal, bulk"),
+        (
+            {"to": [{"address": "a", "channel": "fax"}]},
+            "'fax' is not one of its words: choose from email, sms, push, chat, inbox",
+        ),
+        ({"type": ""}, "it is empty: use 1 character or more"),
+        ({"to": []}, "it has too few entries: use 1 or more"),
+        ({"typ": 1}, "there is no such field: correct it; /openapi.json describes every field"),
+    ],
+)
+async def test_a_refusal_says_what_would_be_accepted(api: ApiHarness, changes: dict[str, Any], detail: str) -> None:
+    async with api.client() as client:
+        assert problem(await client.post("/v1/notifications", json=WELCOME | changes))["detail"] == detail
+        cases = await client.get("/v1/support-cases?status=new")
+    assert problem(cases)["detail"] == "'new' is not one of its words: choose from All, Open, Resolved"
 
 
 async def test_a_missing_variable_is_found_while_the_caller_can_still_mend_it(api: ApiHarness) -> None:

@@ -115,7 +115,7 @@ def decode(body: bytes, shape: type[S], *, hint: str) -> S:
         check_keys(body)
     except msgspec.ValidationError as error:
         _check_form(body)  # a wrong value may stand before the place where it stops being JSON
-        raise _refused(error, hint=hint) from None
+        raise _refused(error, shape, hint=hint) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _malformed(error) from None
     except RecursionError:
@@ -144,7 +144,7 @@ def read_query(request: AnyRequest, shape: type[S]) -> S:
     try:
         read = msgspec.convert(given, shape, strict=False)  # a query has only text
     except msgspec.ValidationError as error:
-        raise _refused(error, hint=_hint(request)) from None
+        raise _refused(error, shape, hint=_hint(request)) from None
     for name, text in given.items():
         value = getattr(read, name)
         if type(value) is int and str(value) != text:  # as in 1.0, which msgspec takes for 1
@@ -180,10 +180,10 @@ def read_idempotency_key(request: AnyRequest) -> str | None:
     return given[0]
 
 
-def _refused(error: msgspec.ValidationError, *, hint: str) -> InvalidInput:
-    """Say what does not fit, with the field as the caller wrote it."""
-    misfit = read_misfit(str(error))
-    return InvalidInput(misfit.what, field=misfit.field or "body", hint=hint)
+def _refused(error: msgspec.ValidationError, shape: type[msgspec.Struct], *, hint: str) -> InvalidInput:
+    """Say what does not fit, with the field as the caller wrote it; `hint` is for what the shape gives no advice on."""
+    misfit = read_misfit(str(error), shape)
+    return InvalidInput(misfit.what, field=misfit.field or "body", hint=misfit.hint or hint)
 
 
 def _hint(request: AnyRequest) -> str:

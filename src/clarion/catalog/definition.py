@@ -80,10 +80,10 @@ def parse_definition(text: str, *, file: str) -> Definition:
         where = f", at {place[0]}" if place else ""
         raise InvalidInput(f"this is no TOML{where}", field=file, hint="correct the file") from None
     except msgspec.ValidationError as error:
-        misfit = read_misfit(str(error))
+        misfit = read_misfit(str(error), Definition)
         what = f"the field {misfit.field}: {misfit.what}" if misfit.field else misfit.what
         raise InvalidInput(
-            what, field=file, hint="correct it; docs/reference/notifications.md lists the fields"
+            what, field=file, hint=misfit.hint or "correct it; docs/reference/notifications.md lists the fields"
         ) from None
     for complaint in complaints_about(definition):
         raise InvalidInput(f"the field {complaint.field} cannot be used", field=file, hint=complaint.hint)

@@ -212,6 +212,8 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+_CORRECT: Final = "correct it and ask again"
+
 
 def checked(value: T) -> T:
     """Return the value if every field has its declared type and keeps its limits, else raise InvalidInput."""
@@ -222,8 +224,9 @@ def checked(value: T) -> T:
     try:
         msgspec.convert(built, type(value))
     except msgspec.ValidationError as error:
-        misfit = read_misfit(str(error))
-        raise _refused(misfit.what, field=misfit.field or type(value).__name__) from None
+        misfit = read_misfit(str(error), type(value))
+        field = misfit.field or type(value).__name__
+        raise InvalidInput(misfit.what, field=field, hint=misfit.hint or _CORRECT) from None
     except UnicodeEncodeError:
         raise _refused("it holds half of a surrogate pair", field=type(value).__name__) from None
     _check_instants(value, path="")
@@ -296,4 +299,4 @@ _MAY_BE_PAST: Final = frozenset({"not_before_at"})
 
 
 def _refused(message: str, *, field: str) -> InvalidInput:
-    return InvalidInput(message, field=field, hint="correct it and ask again")
+    return InvalidInput(message, field=field, hint=_CORRECT)

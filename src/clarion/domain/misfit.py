@@ -8,6 +8,8 @@ the library's own ever reaches anybody. Pure.
 import re
 from typing import Final, NamedTuple
 
+from msgspec import inspect
+
 _PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
 
 _KINDS: Final = {
@@ -24,20 +26,21 @@ _KINDS: Final = {
 _ANY: Final = "something else"
 
 _SENTENCES: Final = (
-    (re.compile(r"Expected `int` >= (-?\d+)"), "it is too small: use {0} or more"),
-    (re.compile(r"Expected `int` <= (-?\d+)"), "it is too large: use {0} or less"),
-    (re.compile(r"Expected `str` of length >= (\d+)"), "it is too short: use {0} characters or more"),
-    (re.compile(r"Expected `str` of length <= (\d+)"), "it is too long: use {0} characters or less"),
-    (re.compile(r"Expected `array` of length >= (\d+)"), "it has too few entries: use {0} or more"),
-    (re.compile(r"Expected `array` of length <= (\d+)"), "it has too many entries: use {0} or less"),
-    (re.compile(r"Expected `object` of length >= (\d+)"), "it has too few fields: use {0} or more"),
-    (re.compile(r"Expected `object` of length <= (\d+)"), "it has too many fields: use {0} or less"),
-    (re.compile(r"Expected `str` matching regex"), "it is blank, or holds characters that it cannot have"),
-    (re.compile(r"Expected `datetime` with"), "it names no zone: end it with Z or an offset such as +01:00"),
-    (re.compile(r"Invalid enum value (.{1,80})"), "{0} is not one of its words"),
-    (re.compile(r"Invalid (?:RFC3339|epoch)"), "it is no time: write it as 2027-01-31T08:00:00+01:00"),
-    (re.compile(r"Invalid UUID"), "it is no guid"),
-    (re.compile(r"Integer (?:value )?out of range"), "it is too large"),
+    (re.compile(r"Expected `int` >= (-?\d+)"), "it is too small", "use {0} or more"),
+    (re.compile(r"Expected `int` <= (-?\d+)"), "it is too large", "use {0} or less"),
+    (re.compile(r"Expected `str` of length >= 1\b"), "it is empty", "use 1 character or more"),
+    (re.compile(r"Expected `str` of length >= (\d+)"), "it is too short", "use {0} characters or more"),
+    (re.compile(r"Expected `str` of length <= (\d+)"), "it is too long", "use {0} characters or less"),
+    (re.compile(r"Expected `array` of length >= (\d+)"), "it has too few entries", "use {0} or more"),
+    (re.compile(r"Expected `array` of length <= (\d+)"), "it has too many entries", "use {0} or less"),
+    (re.compile(r"Expected `object` of length >= (\d+)"), "it has too few fields", "use {0} or more"),
+    (re.compile(r"Expected `object` of length <= (\d+)"), "it has too many fields", "use {0} or less"),
+    (re.compile(r"Expected `str` matching regex"), "it is blank, or holds characters that it cannot have", ""),
+    (re.compile(r"Expected `datetime` with"), "it names no zone", "end it with Z or an offset such as +01:00"),
+    (re.compile(r"Invalid enum value (.{1,80})"), "{0} is not one of its words", ""),
+    (re.compile(r"Invalid (?:RFC3339|epoch)"), "it is no time", "write it as 2027-01-31T08:00:00+01:00"),
+    (re.compile(r"Invalid UUID"), "it is no guid", ""),
+    (re.compile(r"Integer (?:value )?out of range"), "it is too large", ""),
 )
 
 
@@ -47,22 +50,57 @@ class Misfit(NamedTuple):
     field: str
     """Its path as the caller wrote it, such as `to[0].user`; empty for the whole."""
     what: str
+    hint: str = ""
+    """What to do, where the shape says it."""
 
 
-def read_misfit(said: str) -> Misfit:
-    """Take a sentence of msgspec's apart."""
+def read_misfit(said: str, shape: object = None) -> Misfit:
+    """Take a sentence of msgspec's apart; the shape, where it is given, has the words that a field can have."""
     found = _PATH.match(said)
     what, path = (found["what"], found["path"] or "") if found else (said, "")
     named = re.search(r"(unknown|missing required) field `(.*?)`", what)
     if named:
         field = f"{path}.{named[2]}" if path else named[2]
         return Misfit(field, "there is no such field" if named[1] == "unknown" else "it is missing")
-    for pattern, sentence in _SENTENCES:
+    for pattern, sentence, advice in _SENTENCES:
         if match := pattern.match(what):
-            return Misfit(path, sentence.format(*match.groups()))
+            words = () if shape is None or "enum" not in what else _words_at(inspect.type_info(shape), path)
+            hint = f"choose from {', '.join(words)}" if words else advice.format(*match.groups())
+            return Misfit(path, sentence.format(*match.groups()), hint)
     if kinds := re.match(r"Expected `(.*?)`, got `(.*?)`", what):
         return Misfit(path, f"it is {_kind(kinds[2])} and must be {_kind(kinds[1])}")
     return Misfit(path, "it cannot be used")
+
+
+def _words_at(shape: inspect.Type, path: str) -> tuple[str, ...]:
+    """Give the words that the field at a path can have, if it is one of those that have only some."""
+    match shape:
+        case inspect.Metadata(type=inner):
+            return _words_at(inner, path)
+        case inspect.UnionType(types=types):
+            return next(filter(None, (_words_at(one, path) for one in types)), ())
+        case inspect.StructType(fields=fields):
+            name, _, rest = path.partition(".")
+            name, entry, _ = name.partition("[")
+            kind = next((one.type for one in fields if one.encode_name == name), inspect.AnyType())
+            return _words_at(_entry(kind) if entry else kind, rest)
+        case inspect.EnumType(cls=words) if not path:
+            return tuple(str(one.value) for one in words)
+        case inspect.LiteralType(values=values) if not path:
+            return tuple(map(str, values))
+        case _:
+            return ()
+
+
+def _entry(shape: inspect.Type) -> inspect.Type:
+    """Give the shape of a list's entries."""
+    match shape:
+        case inspect.Metadata(type=inner):
+            return _entry(inner)
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
+            return item
+        case _:
+            return inspect.AnyType()
 
 
 def _kind(names: str) -> str:

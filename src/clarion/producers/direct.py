@@ -159,7 +159,7 @@ def target_of(
         raise InvalidInput(
             f"a channel goes with an address, not with a {named[0]}",
             field=f"{field}.channel",
-            hint="leave it out: the notification type and the person's own addresses say where it goes",
+            hint="leave it out; the notification type and the person's own addresses say where it goes",
         )
     if user is not None:
         if not _USER.fullmatch(user):
@@ -213,5 +213,5 @@ def _check_channels(to: tuple[Target, ...], bundle: Bundle) -> None:
             raise InvalidInput(
                 f"the notification type {bundle.definition.key!r} is not sent by {target.channel}",
                 field=f"to[{place}]",
-                hint=f"it is sent by {', '.join(channels)}: give such an address, or add the channel to the definition",
+                hint=f"it is sent by {', '.join(channels)}; give such an address, or add the channel to the definition",
             )

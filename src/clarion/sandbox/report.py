@@ -53,8 +53,8 @@ def read(account: str, body: bytes) -> dict[str, list[ProviderEvent]]:
         events = msgspec.json.decode(body, type=Reports).events
         check_keys(body)
     except msgspec.ValidationError as error:
-        misfit = read_misfit(str(error))
-        raise InvalidInput(misfit.what, field=misfit.field or "body", hint=_HINT) from None
+        misfit = read_misfit(str(error), Reports)
+        raise InvalidInput(misfit.what, field=misfit.field or "body", hint=misfit.hint or _HINT) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"it is no JSON, {read_json_fault(str(error))}", field="body", hint=_HINT) from None
     except RecursionError:

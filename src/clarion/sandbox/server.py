@@ -214,7 +214,7 @@ def _why(error: msgspec.DecodeError) -> str:
     if not isinstance(error, msgspec.ValidationError):
         return f"the body is no JSON, {read_json_fault(str(error))}"
     misfit = read_misfit(str(error))
-    return f"{misfit.field or 'the body'}: {misfit.what}"
+    return f"{misfit.field or 'the body'}: {misfit.what}" + (f", {misfit.hint}" if misfit.hint else "")
 
 
 @asynccontextmanager
