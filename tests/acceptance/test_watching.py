@@ -39,12 +39,14 @@ def test_a_worker_counts_its_calls_by_provider_channel_and_outcome(house: House)
 
 def test_a_worker_opens_no_port_unless_asked(house: House) -> None:
     with house.serving(command="work") as worker:
-        assert worker.ready["url"] is None
+        assert (worker.ready["url"], worker.ready["reached_by"]) == (None, None)
 
 
 def test_a_server_shows_its_metrics_where_it_is_told_to(house: House) -> None:
     with house.serving("--metrics", "0", "--open", "page") as server:
         assert server.ready["open"] == ["page"]
+        for reached_by in ("reached_by", "metrics_reached_by"):
+            assert server.ready[reached_by] == "programs on this machine, and whoever a proxy here passes on"
         paths = ("/", "/metrics", "/openapi.json")
         assert [server.call("GET", path, token="").status for path in paths] == [200, 404, 404]
         server.url = server.ready["metrics_url"]

@@ -55,3 +55,13 @@ def test_the_log_is_newest_first_begins_with_the_tenant_and_has_objects_for_deta
     assert (made["act"], made["subject"], made["actor"]) == ("create", "tenant school", f"cli:{user_name()}")
     assert made["details"] == {}
     assert (first_key["act"], isinstance(first_key["details"], dict)) == ("mint", True)
+
+
+def test_the_setting_of_quotas_is_listed_with_the_quotas(home: Path) -> None:
+    for requests in ("100", "none"):
+        assert clarion("quota", "set", "--requests", requests, home=home).returncode == 0
+    lines = clarion("audit", "--limit", "2", home=home).stdout.splitlines()[1:]
+    assert [" ".join(line.split()[4:]) for line in lines] == [
+        "limit tenant school no quota",
+        "limit tenant school requests 100",
+    ]

@@ -134,6 +134,10 @@ def refused_here(
         ((*WELCOME, "--not-before", "2999-01-31T08:00:00+01:00"), "--not-before: it is too far ahead"),
         ((*WELCOME, "--lane", "fast"), "'fast' is not one of its words: choose from critical, high, normal, bulk"),
         ((*WELCOME, *("--to", "a@example.com") * 20), "--to: 21 recipients are too many: name at most 20"),
+        (
+            ("tenants", "create", "Bad_Name"),
+            "NAME: it is not a tenant id: use 1 to 63 of a-z, 0-9 and '-', not starting",
+        ),
         ((*WELCOME, "--tenant", "nobody"), "--tenant: there is no tenant 'nobody'"),
         ((*WELCOME, "--key", ""), "--key: it is empty or too long: use 1 to 255"),
         ((*WELCOME, "--key", "k" * 256), "--key: it is empty or too long: use 1 to 255"),

@@ -5,6 +5,7 @@ import typer
 from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_table, say_more
 from clarion.cli.session import Session, in_session
+from clarion.client.wire_support import AuditLine
 
 audit = typer.Typer()
 
@@ -41,11 +42,17 @@ def list_entries(
         print_json(page)
         return
     print_table(
-        ("no", "time", "who", "did", "to", "why"),
-        [(one.seq, one.at, one.actor, one.act, one.subject, one.reason) for one in page.items],
+        ("no", "time", "who", "did", "to", "with", "why"),
+        [(one.seq, one.at, one.actor, one.act, one.subject, _with(one), one.reason) for one in page.items],
         empty="nobody has done anything yet",
     )
     say_more(page.next_cursor)
+
+
+def _with(one: AuditLine) -> str:
+    """Give an act's details as a person reads them, without hashes; a limit without any takes all quotas away."""
+    said = ", ".join(f"{name} {value}" for name, value in one.details.items() if not name.endswith("_hash"))
+    return said or ("no quota" if one.act == "limit" else "")
 
 
 @audit.command()

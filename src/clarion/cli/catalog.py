@@ -9,6 +9,7 @@ import typer
 from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_table, progress, say_more
 from clarion.cli.session import Session, acting, in_session, settings_with, unknown_type
+from clarion.domain.identity import require_tenant
 
 if TYPE_CHECKING:
     from clarion.catalog.publish import Published
@@ -119,6 +120,8 @@ def create(
     as_json: option.Json = False,
 ) -> None:
     """Make a tenant with keys of its own, unless it exists."""
+    require_tenant(name, field="NAME")
+
     import asyncio
 
     from clarion.bootstrap import open_platform

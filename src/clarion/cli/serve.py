@@ -79,7 +79,12 @@ def serve(
 
     def ready(url: str, watch_url: str | None) -> None:
         if as_json:
-            print_json({"url": url, "workers": workers, "open": names, "metrics_url": watch_url})
+            reached = {
+                "reached_by": who_reaches(host),
+                "metrics_url": watch_url,
+                "metrics_reached_by": who_reaches(watch[0]) if watch else None,
+            }
+            print_json({"url": url, "workers": workers, "open": names, **reached})
         else:
             typer.echo(f"serving {url}" + ("" if workers else ", without workers"))
             watched = (watch[0], watch_url) if watch and watch_url else None
@@ -120,7 +125,8 @@ def work(
 
     def ready(served: tuple[Channel, ...], url: str | None) -> None:
         if as_json:
-            print_json({"channels": served, "slots": slots, "url": url})
+            reached = who_reaches(watch[0]) if watch else None
+            print_json({"channels": served, "slots": slots, "url": url, "reached_by": reached})
         else:
             seen = f", metrics at {url}/metrics, open to {who_reaches(watch[0])}" if url and watch else ""
             typer.echo(f"working on {', '.join(served)}{seen}")

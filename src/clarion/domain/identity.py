@@ -105,11 +105,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         return [("domain", self.domain.value)]
 
 
-def require_tenant(tenant_id: str) -> str:
-    """Refuse what is no tenant id: 1 to 63 of a-z, 0-9 and '-', not starting with '-'."""
+def require_tenant(tenant_id: str, *, field: str = "tenant_id") -> str:
+    """Refuse what is no tenant id: 1 to 63 of a-z, 0-9 and '-', not starting with '-'; `field` is the caller's word."""
     if not part.spelled(tenant_id, _TENANT):
         raise InvalidInput(
-            "it is not a tenant id", field="tenant_id", hint="use 1 to 63 of a-z, 0-9 and '-', not starting with '-'"
+            "it is not a tenant id", field=field, hint="use 1 to 63 of a-z, 0-9 and '-', not starting with '-'"
         )
     return tenant_id
 
