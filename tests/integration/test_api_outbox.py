@@ -200,6 +200,25 @@ async def test_a_browser_is_told_on_a_page_what_a_program_is_told_as_a_problem(t
         assert stranger.headers["www-authenticate"].startswith("Basic ")
 
 
+@pytest.mark.parametrize(
+    "path, role, heading, leads_on",
+    [
+        ("/2", Role.ADMIN, "There is no such message", True),
+        ("", None, "The outbox is locked", False),
+        (f"/link/{'0' * 64}", None, "This link was used up", False),
+    ],
+)
+async def test_an_error_page_has_a_plain_heading_and_a_way_on_only_where_it_leads_somewhere(
+    tmp_path: Path, path: str, role: Role | None, heading: str, *, leads_on: bool
+) -> None:
+    async with api_with(tmp_path) as api, api.client(role) as client:
+        answer = await client.get(f"/sandbox/outbox{path}", headers=BROWSER)
+    assert f"<h1>{heading}</h1>" in answer.text
+    assert "`" not in answer.text
+    assert ("All messages" in answer.text) is leads_on
+    assert ("<code>clarion outbox --link</code>" in answer.text) is not leads_on
+
+
 async def test_where_there_is_no_outbox_a_browser_is_sent_to_none() -> None:
     async with running_api() as api, api.client() as client:
         assert problem(await client.get("/sandbox/outbox", headers=BROWSER))["code"] == "not-found"

@@ -104,7 +104,7 @@ def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Resp
     asked = f"{request.scope['path']}/".startswith(f"{outbox_page.PATH}/")
     if not asked or MediaType.HTML not in request.headers.get("accept", ""):
         return None
-    shown = _html(outbox_page.problem_page(title=said.title, detail=said.detail), csp=page.CSP)
+    shown = _html(outbox_page.problem_page(said), csp=page.CSP)
     shown.status_code = said.status
     shown.headers.update(headers)
     return shown

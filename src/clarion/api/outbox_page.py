@@ -4,11 +4,13 @@ Everything is escaped; no script, nothing is fetched; the message itself is show
 to no origin (`sandbox.view`).
 """
 
+import re
 from html import escape
 from typing import Final, assert_never
 from urllib.parse import urlencode
 
 from clarion.api import page
+from clarion.client.wire import Problem
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
 from clarion.sandbox.ledger import OutboxPage, SandboxMessage
@@ -71,13 +73,25 @@ def let_in_page() -> str:
     )
 
 
-def problem_page(*, title: str, detail: str) -> str:
-    """Write why there is nothing to see."""
+def problem_page(problem: Problem) -> str:
+    """Write why there is nothing to see; the way to all messages is shown to those whom it lets in."""
+    title = _HEADINGS.get(problem.code, problem.title)
+    link = "" if problem.code in _SHUT else f'<p><a href="{PATH}">All messages</a></p>'
+    detail = _CODE.sub(r"<code>\1</code>", escape(problem.detail))
     return page.write(
-        title=title,
-        head=f'<p><a href="{PATH}">All messages</a></p><h1>{escape(title)}</h1>',
-        body=f'<div class="empty"><p>{escape(detail)}</p></div>',
+        title=title, head=f"{link}<h1>{escape(title)}</h1>", body=f'<div class="empty"><p>{detail}</p></div>'
     )
+
+
+_HEADINGS: Final = {
+    "unauthenticated": "The outbox is locked",
+    "link-used-up": "This link was used up",
+    "not-found": "There is no such message",
+}
+"""In plain words what a status would say in those of HTTP."""
+
+_SHUT: Final = frozenset({"unauthenticated", "link-used-up"})
+_CODE: Final = re.compile(r"`([^`]*)`")
 
 
 def summary(content: Content) -> str:
