@@ -6,6 +6,7 @@ How a page is read:
 - A block without a mark that follows it is what the command prints, on both streams. Of it only this may differ: ids,
   keys and keyed hashes, times and durations, the numbers of rows and of messages in the sandbox, the steps of a schema,
   the name of whoever runs it, and how many blanks stand between columns. A line `...` stands for any number of lines.
+  A block of JSON that follows it is the same; it may be laid out otherwise.
 - An id or a number that the page shows stands for the real one in the commands below it.
 - A block of another language after a sentence that begins with a file's name in backticks is that file. An indented
   one of Python goes to the end of `main` in the program before it.
@@ -64,7 +65,7 @@ def steps_of(page: Path, *, only: str = "") -> list[Step]:
             inside = line == f"## {only}"
         fence = _FENCE.match(line)
         if fence is None:
-            said = line or said
+            said = line.strip() or said
             continue
         text = "".join(f"{one.removeprefix(fence['indent'])}\n" for one in _block(reading))
         if inside and not said.startswith("<!-- not run: "):
@@ -85,8 +86,9 @@ def _take(steps: list[Step], step: Step, *, language: str, said: str) -> None:
     file = _FILE.match(said)
     if language == "sh":
         steps.append(step)
-    elif language == "" and said == "sh":
-        steps[-1] = msgspec.structs.replace(steps[-1], shown=step.text)
+    elif language in ("", "json") and said == "sh":
+        text = step.text if language == "" else msgspec.json.encode(msgspec.json.decode(step.text)).decode()
+        steps[-1] = msgspec.structs.replace(steps[-1], shown=text)
     elif language == "python" and step.text.startswith(" "):
         program = next(one for one in reversed(steps) if one.file)
         head, end, tail = program.text.rpartition("\n\n\nasyncio.run(")
@@ -143,7 +145,7 @@ class Reader:
     def _write(self, step: Step) -> None:
         path = self._folder / self._run(f'printf %s "{step.file}"')
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(step.text, encoding="utf-8")
+        path.write_text(self._at_real_port(step.text), encoding="utf-8")
 
     def _run(self, command: str) -> str:
         """Run commands after all that came before, and give what they print on either stream."""
@@ -163,8 +165,11 @@ class Reader:
     def _in_real_words(self, command: str) -> str:
         for shown, real in self._meant.items():
             command = re.sub(rf"(?<![\w-]){re.escape(shown)}(?![\w-])", real, command)
+        return self._at_real_port(command)
+
+    def _at_real_port(self, text: str) -> str:
         shown_port, port = self._ports
-        return re.sub(rf":{shown_port}(?=[/?])", f":{port}", command) if port else command
+        return re.sub(rf":{shown_port}(?=[/?\"])", f":{port}", text) if port else text
 
     def _fits(self, shown: str, printed: str) -> bool:
         """Compare line by line, and remember what stands for what."""

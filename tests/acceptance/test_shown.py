@@ -1,6 +1,7 @@
 """What the documentation shows is what the program does: its commands are run, and their outputs compared."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,44 @@ def test_pages_about_the_demo_show_what_happens(tmp_path: Path) -> None:
 def test_a_page_that_begins_with_nothing_shows_what_happens(tmp_path: Path) -> None:
     found = complaints(ROOT / "docs/tutorial/first-ensure.md", reader(tmp_path))
     assert not found, found
+
+
+def test_pages_about_an_installation_show_what_happens(tmp_path: Path) -> None:
+    by = reader(tmp_path)
+    found = complaints(ROOT / "docs/how-to/migrate.md", by)
+    assert not found, found
+    House(tmp_path / "clarion-data").ask("tenants", "create", "school")  # what is used has a mark
+    found = complaints(ROOT / "docs/how-to/when-the-clock-was-wrong.md", by)
+    assert not found, found
+
+
+def test_the_page_about_http_shows_what_happens(tmp_path: Path) -> None:
+    house = House(tmp_path / "clarion-data")
+    assert house.run("migrate").returncode == 0
+    with house.serving() as served:
+        until(lambda: house.ask("status")["workers"])
+        by = reader(tmp_path, shown_port="8025", port=served.url.rpartition(":")[2])
+        found = complaints(ROOT / "docs/how-to/send-over-http.md", by)
+    assert not found, found
+
+
+def test_what_a_server_says_when_it_starts_is_shown(tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/run-workers.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```\n(serving .*?)^```$", page, re.MULTILINE | re.DOTALL)
+    house = House(tmp_path / "home")
+    assert house.run("migrate").returncode == 0
+    port = str(closed_port())
+    command = [str(BIN / "clarion"), "serve", "--port", port]
+    with subprocess.Popen(
+        command, env=house.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in shown.splitlines()]
+        finally:
+            process.terminate()
+    assert [line.split() for line in lines] == [line.replace("8025", port).split() for line in shown.splitlines()]
+    assert process.returncode == 0
 
 
 def test_the_page_about_smtp_shows_what_happens(tmp_path: Path) -> None:

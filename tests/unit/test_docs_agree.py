@@ -11,7 +11,9 @@ import pytest
 
 from clarion.client import wire
 from clarion.domain.machine import Cause
+from clarion.domain.outgoing import RANK, STATUS_IN_WORDS
 from clarion.errors import every_error
+from clarion.sandbox import report
 from tools import docs
 
 PAGES = tuple(docs.pages(docs.ROOT))
@@ -179,6 +181,30 @@ def test_the_answers_that_pages_show_have_every_field_that_the_api_answers_with(
         answer = msgspec.json.decode(block[1])
         assert set(answer) == set(shape.__struct_fields__), name
         msgspec.convert(answer, shape)
+
+
+def test_the_ends_of_a_timeline_that_a_page_explains_are_those_there_are() -> None:
+    """Nothing is explained that a timeline cannot end with."""
+    page = (docs.ROOT / "docs/how-to/why-did-it-not-arrive.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| the timeline ends with .*?\n\n", page, re.MULTILINE | re.DOTALL)
+    explained = {word for row in table.strip().splitlines()[2:] for word in SPAN.findall(row.split("|")[1])}
+    source = (docs.ROOT / "src/clarion/domain/timeline.py").read_text(encoding="utf-8")
+    said = {*STATUS_IN_WORDS.values(), *re.findall(r'"([a-z ]+)"', source)}
+    made = {"waiting to be scheduled", "generate failed"}  # put together from parts
+    assert explained - said == made
+    # What a message passes through on its way, and what only a claim or a receipt of ours shows.
+    assert set(STATUS_IN_WORDS.values()) - explained == {
+        *("waiting to be sent", "being sent", "suppressed", "not supported"),
+    }
+
+
+def test_the_receipt_that_a_page_shows_can_be_read_and_its_states_are_those_there_are() -> None:
+    page = (docs.ROOT / "docs/reference/receipts.md").read_text(encoding="utf-8")
+    (body,) = re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    ((tenant_id, (event,)),) = report.read("sandbox", body.encode()).items()
+    assert (tenant_id, event.status) == ("school", "Delivered")
+    ranked = re.findall(r"^\| (\d) \| `(\w+)` \|", page, re.MULTILINE)
+    assert ranked == [(str(rank), status.value) for status, rank in RANK.items()]
 
 
 def test_links_are_found_in_prose_and_not_in_code() -> None:
