@@ -70,11 +70,14 @@ async def list_history(entity: FromPath[str], request: AnyRequest, context: Inje
 
     The entity is the guid that notifications name as theirs. One that names none is about its recipient, whose history
     is at `user:ID`, `employee:GUID`, `group:GUID` or `address:ADDRESS`; `push:` and `chat:` go before an address whose
-    form does not tell its channel. An entity that nothing was ever sent about has an empty history.
+    form does not tell its channel. An entity that nothing was ever sent about has an empty history. The history of an
+    address needs a role that may reveal: others could find out by asking which addresses there are.
     """
-    query, caller = read_query(request, wire.PageQuery), caller_of(request)
+    query, about, caller = read_query(request, wire.PageQuery), read_about(entity), caller_of(request)
+    if isinstance(about, wire.Recipient) and about.address is not None:
+        caller.require(Grant.REVEAL, what=" what was sent to an address")
     return await context.operations.notifications.history(
-        caller.tenant_id, read_about(entity), query, whole=caller.may(Grant.REVEAL)
+        caller.tenant_id, about, query, whole=caller.may(Grant.REVEAL)
     )
 
 

@@ -20,7 +20,7 @@ import msgspec
 from clarion.dispatch.gathering import Gathering
 from clarion.domain.identity import require_tenant
 from clarion.domain.quota import QUOTA_MAX, Limits
-from clarion.errors import Conflict, InvalidInput
+from clarion.errors import Conflict, Forbidden, InvalidInput
 from clarion.ports.catalog import ApiKey, CatalogStore, Role
 from clarion.ports.clock import Clock
 
@@ -72,6 +72,14 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def may(self, grant: Grant) -> bool:
         """Tell whether the role has a grant."""
         return grant in GRANTS[self.role]
+
+    def require(self, grant: Grant, *, what: str = "") -> None:
+        """Raise Forbidden unless the role has a grant; `what` says what it is needed for, if the request does not."""
+        if not self.may(grant):
+            roles = " or ".join(role for role in Role if grant in GRANTS[role])
+            raise Forbidden(
+                f"a key with the role {self.role} may not {grant}{what}", hint=f"use a key with the role {roles}"
+            )
 
 
 class MintedKey(msgspec.Struct, frozen=True, kw_only=True):
