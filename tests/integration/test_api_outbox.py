@@ -1,5 +1,6 @@
 """The sandbox's outbox in a browser: what it shows, to whom, and that nothing in a message can break out of it."""
 
+import asyncio
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -12,9 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from clarion.catalog.access import Access
 from clarion.domain.call import Call
 from clarion.domain.content import ChatContent, Content, EmailContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
+from clarion.domain.quota import Limits
 from clarion.ports.catalog import Role
 from clarion.sandbox.ledger import Ledger
 from clarion.sandbox.link import Visitor
@@ -263,6 +266,50 @@ async def test_a_one_time_link_lets_one_browser_in(tmp_path: Path) -> None:
             assert "set-cookie" not in used.headers
             assert (await second.get("/sandbox/outbox")).status_code == 401
             assert (await first.get(link)).status_code == 200  # a page that is loaded again
+
+
+@pytest.mark.parametrize("is_https", [False, True])
+async def test_the_session_of_a_link_by_https_is_never_sent_without_it(tmp_path: Path, is_https: bool) -> None:
+    """Behind a proxy that speaks TLS the server sees plain HTTP, and whoever asks could claim anything else."""
+    async with api_with(tmp_path, sms("Ours"), by_server=True) as api, serving(api) as port:
+        token = make_link(f"sandbox://{tmp_path}/sandbox.db", tenant_id=TENANT, is_https=is_https)
+        claims = {"x-forwarded-proto": "https", "x-forwarded-ssl": "on", "forwarded": "proto=https;host=a.example"}
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=claims) as client:
+            if is_https:  # the mark cannot be taken off
+                bare = await client.get(f"/sandbox/outbox/link/{token.removeprefix('https-')}")
+                assert bare.status_code == 410
+            opened = await client.get(f"/sandbox/outbox/link/{token}")
+        assert opened.status_code == 200
+        assert ("Secure" in {part.strip() for part in opened.headers["set-cookie"].split(";")}) == is_https
+        assert "strict-transport-security" not in opened.headers
+
+
+async def test_a_link_lets_in_one_of_many_who_open_it_at_the_same_moment(tmp_path: Path) -> None:
+    """Of one server, and of two over one file."""
+    url = f"sandbox://{tmp_path}/sandbox.db"
+    async with (
+        api_with(tmp_path, sms("Ours"), by_server=True) as api,
+        serving(api) as port,
+        api_with(tmp_path, by_server=True) as beside,
+        serving(beside) as another,
+    ):
+        link = f"/sandbox/outbox/link/{make_link(url, tenant_id=TENANT)}"
+        clients = [httpx.AsyncClient(base_url=f"http://127.0.0.1:{one}") for one in (port, another) * 8]
+        answers = await asyncio.gather(*(client.get(link) for client in clients))
+        for client in clients:
+            await client.aclose()
+    assert sorted(answer.status_code for answer in answers) == [200] + [410] * 15
+    assert sum("set-cookie" in answer.headers for answer in answers) == 1
+
+
+async def test_the_pages_count_as_requests_of_the_key_that_opens_them(tmp_path: Path) -> None:
+    async with api_with(tmp_path, sms("Ours")) as api, api.client(None) as client:
+        key = api.keys[TENANT, Role.SUPPORT]
+        limits = Limits(requests=2)
+        access = Access(api.memory, clock=api.clock)
+        await access.set_quota(TENANT, limits, key_id=key.split("_")[1], actor="ada")
+        statuses = [(await client.get(path, auth=("", key))).status_code for path in PATHS]
+        assert statuses == [200, 200, 429]
 
 
 async def test_the_token_of_a_link_is_no_session_and_no_key(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clarion.api.crowd import Crowd, source_of
+from clarion.api.crowd import Crowd, Places, source_of
 
 
 def test_whoever_takes_many_places_takes_them_from_themselves() -> None:
@@ -13,6 +13,17 @@ def test_whoever_takes_many_places_takes_them_from_themselves() -> None:
     assert crowd.enter("c", "c1") is None
     assert crowd.enter("d", "d1") == "a3"  # every place is taken, and nobody has more than `a`
     assert not crowd.is_full()
+
+
+def test_of_places_that_are_kept_nobody_has_more_than_half() -> None:
+    places: Places[str] = Places(places=4)
+    assert [places.take(guest, "a") for guest in ("a1", "a2", "a3")] == [True, True, False]
+    assert [places.take(guest, guest) for guest in ("b", "c", "d")] == [True, True, False]
+    assert not places.take("b", "a")  # a holder that has its half gets no place of another's either
+    assert [places.take("b", "e"), places.take("c", "e"), places.take("c", "e")] == [True, True, False]
+    places.leave("a1")
+    places.leave("nobody")
+    assert [places.take("f", "e"), places.take("f", "a")] == [False, True]
 
 
 def test_where_every_source_has_one_place_the_oldest_leaves() -> None:

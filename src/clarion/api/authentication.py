@@ -3,6 +3,7 @@
 Tenant, actor and role come from the key and from nowhere else. A route without a contract is served to nobody.
 """
 
+from collections.abc import Callable
 from http import HTTPMethod, HTTPStatus
 from typing import Any, Final
 
@@ -11,11 +12,10 @@ from litestar.handlers import BaseRouteHandler
 
 from clarion.api.contract import CONTRACT, Contract
 from clarion.api.problem import Refusal
-from clarion.catalog.access import GRANTS, Access, Caller
+from clarion.catalog.access import Access, Caller
 from clarion.catalog.quota import Meter
 from clarion.dispatch.request import Trace
-from clarion.errors import BrokenInvariant, Forbidden
-from clarion.ports.catalog import Role
+from clarion.errors import BrokenInvariant
 
 CALLER: Final = "caller"
 TRACE: Final = "trace"
@@ -23,6 +23,9 @@ TRACE: Final = "trace"
 
 RECOGNISE: Final = "recognise"
 """The name under which a request's state has what tells the server that its sender is no stranger."""
+
+SERVE: Final = "serve"
+"""The name under which a request's state has what gives it one of the places of its tenant, or refuses it."""
 
 _CHALLENGE: Final = {"www-authenticate": 'Bearer realm="clarion"'}
 
@@ -54,14 +57,17 @@ class Authentication:
                 "send a valid API key as `Authorization: Bearer clarion_…`; `clarion keys create` makes one",
                 headers=_CHALLENGE,
             )
-        await self._meter.count_request(caller.tenant_id, caller.key_id)
-        if not caller.may(contract.grant):
-            roles = " or ".join(role for role in Role if contract.grant in GRANTS[role])
-            raise Forbidden(
-                f"a key with the role {caller.role} may not {contract.grant}", hint=f"use a key with the role {roles}"
-            )
+        await admit(connection, caller, self._meter)
+        caller.require(contract.grant)
         connection.scope["state"][CALLER] = caller
         recognise(connection, caller.tenant_id)
+
+
+async def admit(connection: Connection, caller: Caller, meter: Meter) -> None:
+    """Count a request of somebody who showed a key; refuse it where their tenant or key has used up what it may."""
+    serve: Callable[[str], None] = connection.scope["state"][SERVE]
+    serve(caller.tenant_id)
+    await meter.count_request(caller.tenant_id, caller.key_id)
 
 
 def recognise(connection: Connection, name: str) -> None:

@@ -4,8 +4,11 @@ A guest that comes when every place is taken is let in, and the source that hold
 one: whoever takes many takes them from themselves. One source never has more than half of the places. Behind a proxy
 everybody has one source, and then the oldest guest leaves. Guests who were recognised have to leave only where there is
 no stranger: of the name (a tenant) that has the most, the one that has not been used for longest.
+
+Whoever is being served is not sent away for others: of those places nobody gets more than half (`Places`).
 """
 
+from collections import Counter
 from collections.abc import Hashable
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final, Generic, TypeVar
@@ -79,6 +82,35 @@ class Crowd(Generic[G]):
         if not self._known[name]:
             del self._known[name]
         return True
+
+
+class Places(Generic[G]):
+    """Places that are kept until they are given back; no holder has more than half of them."""
+
+    def __init__(self, *, places: int) -> None:
+        """Start with every place free."""
+        self._places = places
+        self._holders: dict[G, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def take(self, guest: G, holder: str) -> bool:
+        """Take a place, or put the one that a guest has to another holder's account; False where there is none left."""
+        if self._counts[holder] >= self._places // 2:
+            return False
+        if guest not in self._holders and len(self._holders) >= self._places:
+            return False
+        self.leave(guest)
+        self._holders[guest] = holder
+        self._counts[holder] += 1
+        return True
+
+    def leave(self, guest: G) -> None:
+        """Give a place back, if the guest has one."""
+        holder = self._holders.pop(guest, None)
+        if holder is not None:
+            self._counts[holder] -= 1
+            if not self._counts[holder]:
+                del self._counts[holder]
 
 
 def source_of(client: tuple[str, int] | None) -> str:

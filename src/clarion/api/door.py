@@ -20,7 +20,8 @@ from litestar.types import HTTPScope, Message, Receive, ReceiveMessage, Scope, S
 from structlog.contextvars import bound_contextvars
 
 from clarion.api import problem
-from clarion.api.authentication import CALLER, TRACE
+from clarion.api.authentication import CALLER, SERVE, TRACE
+from clarion.api.crowd import Places, source_of
 from clarion.api.logs import LINES
 from clarion.api.metrics import Metrics
 from clarion.api.reading import BODIES, Bodies
@@ -29,7 +30,8 @@ from clarion.errors import StoreUnreachable
 from clarion.ports.clock import Clock, Ids
 
 REQUESTS_MAX: Final = 1000
-"""At once. Reject early when the queue is long: a fast 503 is better than a slow time-out."""
+"""At once, half of them of one tenant, or of one address whose key is not known yet. Reject early when the queue is
+long: a fast 503 is better than a slow time-out."""
 
 ANSWER_MAX: Final = timedelta(seconds=8)
 """From the end of a request to its answer. Callers, our own client among them, give up at 10 s; the limits of a store
@@ -86,7 +88,7 @@ class Door:
         self._metrics = metrics
         self._clock = clock
         self._ids = ids
-        self._open = 0
+        self._places: Places[object] = Places(places=REQUESTS_MAX)
         self._bodies = Bodies()
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
@@ -102,20 +104,25 @@ class Door:
         state = scope.setdefault("state", {})
         state[TRACE], state[BODIES] = trace, self._bodies
         started = self._clock.monotonic()
-        answer = Answer(scope, receive, send, trace)
+        answer, guest = Answer(scope, receive, send, trace), object()
+        state[SERVE] = lambda tenant_id: self._serve(guest, tenant_id)
         with bound_contextvars(correlation_id=trace.correlation_id):
             try:
-                refusal = self._refusal(scope)
-                self._open += 1
+                refusal = self._refusal(scope, guest)
                 if refusal is None:
                     await answer.within(ANSWER_MAX, self.app)
                 else:
                     await answer.refuse(refusal)
             finally:
-                self._open -= 1
+                self._places.leave(guest)
                 self._tell(scope, answer.status, self._clock.monotonic() - started)
 
-    def _refusal(self, scope: HTTPScope) -> problem.Refusal | None:
+    def _serve(self, guest: object, tenant_id: str) -> None:
+        """Put a request to its tenant's account, or refuse it: others find places, however slow one tenant's are."""
+        if not self._places.take(guest, f"tenant {tenant_id}"):
+            raise _overloaded("too many requests of this tenant are being served")
+
+    def _refusal(self, scope: HTTPScope, guest: object) -> problem.Refusal | None:
         """Say why a request is refused before it reaches the application, or None."""
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         if not _is_host(hosts, http_version=scope["http_version"]):
@@ -130,13 +137,10 @@ class Door:
                 "headers-too-large",
                 f"send at most {HEADERS_BYTES_MAX // 1024} kB of headers",
             )
-        if scope["path"] != NEVER_CROWDED and (self._open >= REQUESTS_MAX or scope["state"].get(CROWDED)):
-            return problem.Refusal(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "overloaded",
-                "too many requests are being served: try again in a moment",
-                headers={"retry-after": "1", "connection": "close"},
-            )
+        if scope["path"] == NEVER_CROWDED:
+            return None
+        if scope["state"].get(CROWDED) or not self._places.take(guest, source_of(scope["client"])):
+            return _overloaded("too many requests are being served")
         return None
 
     def _trace(self, scope: HTTPScope) -> Trace:
@@ -237,6 +241,15 @@ class Answer:
         if not self._begun and self._giving_up is None:
             log.warning("a request failed", code=_LATE.code, error=str(_LATE))
             self._giving_up = asyncio.get_running_loop().create_task(self.refuse(_LATE))  # awaited by `within`
+
+
+def _overloaded(why: str) -> problem.Refusal:
+    return problem.Refusal(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "overloaded",
+        f"{why}: try again in a moment",
+        headers={"retry-after": "1", "connection": "close"},
+    )
 
 
 def _is_host(hosts: list[bytes], *, http_version: str) -> bool:

@@ -15,7 +15,7 @@ from litestar.datastructures import Cookie
 from litestar.params import FromPath, PathParameter
 
 from clarion.api import outbox_page, page
-from clarion.api.authentication import authorization, bearer_token, recognise
+from clarion.api.authentication import admit, authorization, bearer_token, recognise
 from clarion.api.context import ApiContext, InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import Refusal, found
@@ -25,7 +25,7 @@ from clarion.client.wire import ROW_ID_MAX, Problem
 from clarion.domain.identity import Channel
 from clarion.sandbox import view
 from clarion.sandbox.ledger import SandboxMessage
-from clarion.sandbox.link import SESSION_LASTS
+from clarion.sandbox.link import SESSION_LASTS, is_https
 
 PAGE_SIZE: Final = 25
 """As many as one looks through before searching."""
@@ -75,7 +75,7 @@ async def open_link(token: FromPath[str], request: AnyRequest, context: Injected
             max_age=int(SESSION_LASTS.total_seconds()),
             httponly=True,
             samesite="strict",
-            secure=request.scope["scheme"] == "https",
+            secure=is_https(token) or request.scope["scheme"] == "https",
         )
         shown.set_cookie(cookie)
     elif await context.outbox.find_visitor(request.cookies.get(_SESSION, "")) is None:
@@ -130,6 +130,7 @@ async def _whose(request: AnyRequest, context: ApiContext) -> str | None:
             "as the password",
             headers=_CHALLENGE,
         )
+    await admit(request, caller, context.meter)
     recognise(request, caller.tenant_id)
     return caller.tenant_id
 

@@ -139,7 +139,7 @@ def link_to(settings: "Settings", *, server: str, tenant_id: str | None) -> str:
     """Make a one-time link to the outbox, as a browser takes it."""
     from clarion.sandbox.provider import make_link
 
-    token = make_link(outbox_url(settings), tenant_id=tenant_id)
+    token = make_link(outbox_url(settings), tenant_id=tenant_id, is_https=server.startswith("https://"))
     return f"{server.rstrip('/')}/sandbox/outbox/link/{token}"
 
 

@@ -42,6 +42,16 @@ returning tenant_id
 _WHOSE: Final = "select tenant_id from admission where hash = ? and kind = 'session' and expires_at > ?"
 
 
+_HTTPS: Final = "https-"
+"""Before the token of a link that begins so. A proxy that speaks TLS passes requests on without it, so the server does
+not see it, and a header that claims it could be anybody's; whoever made the link knew. The hash is of both together."""
+
+
+def is_https(token: str) -> bool:
+    """Tell whether a link's token was made for a link that begins with https."""
+    return token.startswith(_HTTPS)
+
+
 class Visitor(msgspec.Struct, frozen=True):
     """Somebody who may look into the outbox: at one tenant's messages, or at everybody's where none is named."""
 
@@ -55,9 +65,9 @@ class Links:
         """Keep them in the ledger's file, which is open."""
         self._connection = connection
 
-    def make(self, *, tenant_id: str | None, lasts: timedelta = LINK_LASTS) -> str:
-        """Make a link's token; what has expired is removed."""
-        token, now = self._draw(), self._now()
+    def make(self, *, tenant_id: str | None, is_https: bool = False, lasts: timedelta = LINK_LASTS) -> str:
+        """Make a link's token, which says if the link begins with https; what has expired is removed."""
+        token, now = (_HTTPS if is_https else "") + self._draw(), self._now()
         self._connection.execute("delete from admission where expires_at <= ?", (now,))
         row = (_hashed(token), "link", tenant_id, now + _milliseconds(lasts))
         self._connection.execute("insert into admission values (?, ?, ?, ?)", row)

@@ -201,11 +201,11 @@ def open_outbox(url: str) -> Outbox:
     return Outbox(Ledger(path))
 
 
-def make_link(url: str, *, tenant_id: str | None) -> str:
+def make_link(url: str, *, tenant_id: str | None, is_https: bool = False) -> str:
     """Make the token of a one-time link to the outbox of the account that a URL names."""
     path, _ = _parse(url)
     with closing(Ledger(path)) as ledger:
-        return ledger.links.make(tenant_id=tenant_id)
+        return ledger.links.make(tenant_id=tenant_id, is_https=is_https)
 
 
 def sandbox_url(providers: Mapping[str, str]) -> str | None:
