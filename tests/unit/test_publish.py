@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from clarion.adapters.renderers import open_renderer
+from clarion.catalog import definition
 from clarion.catalog.publish import Publisher
 from clarion.cli.session import unknown_type
+from clarion.domain.definition import Definition
 from clarion.errors import AuditBroken, InvalidInput
 from clarion.operations.support import Support
 from clarion.operations.types import Types
@@ -204,6 +206,28 @@ async def test_a_link_to_the_folder_itself_is_followed_since_a_person_named_it(
 ) -> None:
     link = linked(folder)
     assert len(await publisher.publish("school", folder=link, actor="cli:sam")) == 2
+
+
+async def test_a_folder_that_becomes_a_link_while_it_is_read_is_read_as_it_was(
+    publisher: Publisher, store: SqliteInMemory, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its definition has been read by then, and its templates have not."""
+    elsewhere = folder.parent / "elsewhere"
+    shutil.copytree(folder / "one-time-code", elsewhere)
+    (elsewhere / "sms.liquid").write_text("5ec2e7 {{ code }}", encoding="utf-8")
+    parse = definition.parse_definition
+
+    def replaced(text: str, *, file: str) -> Definition:
+        if file.endswith("one-time-code/definition.toml"):
+            (folder / "one-time-code").rename(folder.parent / "before")
+            (folder / "one-time-code").symlink_to(elsewhere)
+        return parse(text, file=file)
+
+    monkeypatch.setattr(definition, "parse_definition", replaced)
+    await publisher.publish("school", folder=folder, actor="cli:sam")
+    assert (folder / "one-time-code").is_symlink()
+    (stored,) = await store.find_templates([("school", "one-time-code", None)])
+    assert "5ec2e7" not in str(stored)
 
 
 def linked(folder: Path) -> Path:

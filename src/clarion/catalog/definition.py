@@ -2,7 +2,8 @@
 
 Only reading and the form of the definition are here: what the templates say is checked by the renderer when they are
 compiled. Reads regular files of the folder and follows no link: a folder may come from elsewhere, and a link in it
-could name the master key. Writes nothing. Every error is one line that starts with the file.
+could name the master key. A folder is opened once, and its files are read in what was opened: one that is replaced by
+a link meanwhile changes nothing. Writes nothing. Every error is one line that starts with the file.
 """
 
 import errno
@@ -10,6 +11,8 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -30,13 +33,20 @@ _PLACE: Final = re.compile(r"line \d+, column \d+|end of document")
 
 def load_definition(folder: Path) -> tuple[Definition, dict[str, str]]:
     """Read one notification: its definition and its template files by name."""
+    with _opened(folder) as opened:
+        return _load(folder, opened)
+
+
+def _load(folder: Path, opened: int) -> tuple[Definition, dict[str, str]]:
+    """Read the notification in a folder that is open."""
     path = folder / DEFINITION
-    if not path.is_file():
+    names = _names(opened)
+    if DEFINITION not in names:
         raise InvalidInput(
             "there is no such file", field=str(path), hint=f"a notification is a folder with {DEFINITION}"
         )
-    definition = parse_definition(_read(path), file=str(path))
-    files = {found.name: _read(found) for found in sorted(folder.glob("*.liquid"))}
+    definition = parse_definition(_read(path, opened), file=str(path))
+    files = {name: _read(folder / name, opened) for name in names if name.endswith(".liquid")}
     try:
         check_files(definition, files)
     except InvalidInput as error:
@@ -48,18 +58,18 @@ def load_definitions(folder: Path) -> list[tuple[Path, Definition, dict[str, str
     """Read every notification below a folder, by name of its folder; two cannot have one key."""
     loaded: list[tuple[Path, Definition, dict[str, str]]] = []
     places: dict[str, Path] = {}
-    for path in sorted(folder.glob(f"*/{DEFINITION}")):
-        if path.parent.is_symlink():
-            raise _no_file(path.parent, "a link")
-        definition, files = load_definition(path.parent)
-        if definition.key in places:
-            raise InvalidInput(
-                f"the key {definition.key!r} is already that of {places[definition.key]}",
-                field=str(path),
-                hint="give each notification a key of its own",
-            )
-        places[definition.key] = path
-        loaded.append((path.parent, definition, files))
+    with _opened(folder) as top:
+        for place in [folder / name for name in _names(top) if (folder / name / DEFINITION).exists()]:
+            with _opened(place, inside=top) as opened:
+                definition, files = _load(place, opened)
+            if definition.key in places:
+                raise InvalidInput(
+                    f"the key {definition.key!r} is already that of {places[definition.key]}",
+                    field=str(place / DEFINITION),
+                    hint="give each notification a key of its own",
+                )
+            places[definition.key] = place / DEFINITION
+            loaded.append((place, definition, files))
     if not loaded:
         raise InvalidInput(
             f"no folder in it has a {DEFINITION}",
@@ -90,26 +100,53 @@ def parse_definition(text: str, *, file: str) -> Definition:
     return definition
 
 
-def _read(path: Path) -> str:
-    """Read a regular file as text with plain line ends."""
+@contextmanager
+def _opened(folder: Path, *, inside: int | None = None) -> Iterator[int]:
+    """Open a folder that a person named, or one that is inside another and no link."""
+    try:
+        if inside is None:
+            opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        else:
+            opened = os.open(folder.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=inside)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR) and inside is not None:
+            raise _no_file(folder, "a link") from None
+        raise _unreadable(folder, error) from None
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _names(folder: int) -> list[str]:
+    """List what an open folder has, by name."""
+    with os.scandir(folder) as found:
+        return sorted(one.name for one in found)
+
+
+def _read(path: Path, folder: int) -> str:
+    """Read a regular file of an open folder as text with plain line ends."""
     try:
         # Without waiting: a pipe is opened only once somebody writes to it.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        found = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        with os.fdopen(found, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _no_file(path, "no regular file")
             content = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _no_file(path, "a link") from None
-        raise InvalidInput(
-            f"it cannot be read ({error.strerror})", field=str(path), hint="let this user read it"
-        ) from None
+        raise _unreadable(path, error) from None
     if len(content) > FILE_BYTES_MAX:
         raise InvalidInput(f"it has over {FILE_BYTES_MAX} bytes", field=str(path), hint="make it smaller")
     try:
         return content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"byte {error.start} is no UTF-8", field=str(path), hint="save it as UTF-8") from None
+
+
+def _unreadable(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(f"it cannot be read ({error.strerror})", field=str(path), hint="let this user read it")
 
 
 def _no_file(path: Path, what: str) -> InvalidInput:
