@@ -1,7 +1,10 @@
 """What could be read in two ways, or as nothing, is refused: numbers, ids, keys that are there twice, stray queries."""
 
 import asyncio
+from typing import Any
+from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from tests.integration.api_harness import ENTITY, ApiHarness, problem, seeded_api
@@ -40,6 +43,31 @@ async def test_an_id_in_a_path_that_is_none_is_blamed_and_not_the_path(api: ApiH
         said = problem(await client.get(path))
     assert (said["status"], said["code"], said["field"]) == (404, "not-found", field)
     assert said["detail"].startswith(f"{field} is no id: use one as ")
+
+
+@pytest.mark.parametrize(
+    "sign", ["\x00", "\x1b", "\x7f", "\x85", "\x9b", "\u2028", "\u202a", "\u202e", "\u2066", "\u2069"]
+)
+async def test_an_id_that_holds_what_nobody_sees_is_refused_with_the_reason(api: ApiHarness, sign: str) -> None:
+    said = "it is blank, or holds a control character or one that turns letters around"
+    sent: dict[str, Any] = {"type": "welcome", "to": [{"user": "1"}], "data": {"name": "Sam"}}
+    for field, changes in (
+        ("to[0].user", {"to": [{"user": f"a{sign}b"}]}),
+        ("type", {"type": f"welcome{sign}"}),
+        ("entity.type", {"entity": {"type": f"a{sign}", "guid": str(ENTITY)}}),
+    ):
+        status, answer = await refused(api, msgspec.json.encode(sent | changes))
+        assert (status, answer["field"]) == (422, field)
+        assert answer["detail"].startswith(said)
+    async with api.client() as client:
+        answer = problem(await client.get(f"/v1/entities/user:a{quote(sign)}b/notifications"))
+    assert (answer["status"], answer["field"]) == (422, "entity")
+
+
+async def test_an_id_may_be_in_any_script(api: ApiHarness) -> None:
+    async with api.client() as client:
+        for name in ("Zoë", "مريم", "ש\u200fא", "学生-7"):
+            assert (await client.get(f"/v1/entities/user:{quote(name)}/notifications")).status_code == 200
 
 
 async def test_an_id_may_be_in_capitals(api: ApiHarness) -> None:

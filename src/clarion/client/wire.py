@@ -12,6 +12,7 @@ import msgspec
 
 from clarion.domain import result as domain
 from clarion.domain.identity import Channel, Lane
+from clarion.domain.part import UNSEEN
 from clarion.domain.recipient import NAMED_MAX
 
 PAGE_MAX: Final = 100
@@ -22,10 +23,10 @@ PAGE: Final = 50
 ROW_ID_MAX: Final = 2**63 - 1
 """What every store's integer holds."""
 
-PLAIN: Final = r"^[^\x00-\x1f\x7f]*$"
-"""Names have no control characters: stores cannot keep some of them, and none has a meaning in a name."""
+PLAIN: Final = rf"^[^{UNSEEN}]*$"
+"""Names have no characters that nobody sees: none has a meaning in a name."""
 
-PLAIN_NAME: Final = r"^(?=.*\S)[^\x00-\x1f\x7f]+$"
+PLAIN_NAME: Final = rf"^(?=.*\S)[^{UNSEEN}]+$"
 """A name that is not blank either."""
 
 At = Annotated[datetime, msgspec.Meta(tz=True)]

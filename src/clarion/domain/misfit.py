@@ -10,6 +10,11 @@ from typing import Final, NamedTuple
 
 from msgspec import inspect
 
+from clarion.domain.part import UNSEEN
+
+UNREADABLE: Final = "it is blank, or holds a control character or one that turns letters around"
+"""Said of a name that holds what nobody sees."""
+
 _PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
 
 _KINDS: Final = {
@@ -35,6 +40,7 @@ _SENTENCES: Final = (
     (re.compile(r"Expected `array` of length <= (\d+)"), "it has too many entries", "use {0} or less"),
     (re.compile(r"Expected `object` of length >= (\d+)"), "it has too few fields", "use {0} or more"),
     (re.compile(r"Expected `object` of length <= (\d+)"), "it has too many fields", "use {0} or less"),
+    (re.compile(rf"Expected `str` matching regex .*{re.escape(repr(UNSEEN)[1:-1])}"), UNREADABLE, ""),
     (re.compile(r"Expected `str` matching regex"), "it is blank, or holds characters that it cannot have", ""),
     (re.compile(r"Expected `datetime` with"), "it names no zone", "end it with Z or an offset such as +01:00"),
     (re.compile(r"Invalid enum value (.{1,80})"), "{0} is not one of its words", ""),

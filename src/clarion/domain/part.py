@@ -20,6 +20,10 @@ from clarion.errors import InvalidKey
 KEY_MAX = 512  # bytes, of any key: half of what Azure Tables takes, and well within an index row of PostgreSQL
 SOURCE_KEY_MAX = 400  # bytes, of an occurrence's own key: what derives from it adds at most 43 and stays within KEY_MAX
 
+UNSEEN = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+"""For a character class: control characters, line breaks, and what shows letters in another order than they stand in.
+Nobody can tell two names apart that differ in these, and some stores cannot keep them."""
+
 # What text() leaves, the ':' and '_' between parts, and the '+' of 1e+21. No '/': no key derives from a blob's path.
 _KEY = re.compile(r"[A-Za-z0-9._~%:+-]+")
 _HASH = re.compile(r"[0-9a-f]{32}")

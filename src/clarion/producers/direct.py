@@ -20,7 +20,9 @@ from clarion.dispatch.request import Direct, JobRequest
 from clarion.domain import destination
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity
+from clarion.domain.misfit import UNREADABLE
 from clarion.domain.notification import NotificationJob
+from clarion.domain.part import UNSEEN
 from clarion.domain.recipient import Target
 from clarion.domain.support import differing_in_words
 from clarion.errors import CallerError, Conflict, Forbidden, Gone, InvalidInput, Superseded
@@ -40,8 +42,8 @@ LANE_OR_TIME: Final = "lane or not_before_at"
 NAMES_MAX: Final = 10
 """Differing fields that an error names; there may be thousands."""
 
-_USER: Final = re.compile(r"(?=.*\S)[^\x00-\x1f\x7f]+")
-"""An id as a person could write it: not blank, no control characters."""
+_USER: Final = re.compile(rf"(?=.*\S)[^{UNSEEN}]+")
+"""An id as a person could write it: not blank, and nothing that is not seen."""
 
 
 class DirectSends:
@@ -164,7 +166,7 @@ def target_of(
     if user is not None:
         if not _USER.fullmatch(user):
             raise InvalidInput(
-                "it is blank, or holds characters that it cannot have",
+                UNREADABLE,
                 field=f"{field}.user",
                 hint="write the user's id as you know it",
             )
