@@ -1,15 +1,22 @@
 """Quotas as a caller meets them: 429 with what is used up and when it opens again; a key's last use."""
 
+import asyncio
 import re
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import httpx
+import msgspec
 import pytest
 
+from clarion.api import context
+from clarion.catalog import quota
 from clarion.catalog.access import Access
+from clarion.catalog.quota import Meter, UsageStore
 from clarion.domain.quota import Limits
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import Role
+from clarion.ports.clock import Clock
 from tests.integration.api_harness import OTHER, WELCOME, ApiHarness, running_api, seeded_api
 from tests.unit.pipeline_line import TENANT
 
@@ -42,6 +49,41 @@ async def test_a_key_that_has_used_its_requests_up_is_told_which_quota_and_when_
     assert (refused.status_code, refused.json()["code"]) == (429, "quota-exceeded")
     assert refused.json()["detail"].startswith("the key's quota of 2 requests a day is used up: it opens again at")
     assert refused.headers["retry-after"] == str(12 * 60 * 60)  # the clock stands at noon
+
+
+async def test_a_used_up_quota_is_known_however_many_others_came_while_a_body_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A key that is not in use is forgotten where there are many; a send with it was then let through."""
+    meters: list[Meter] = []
+
+    def noted(store: UsageStore, *, clock: Clock) -> Meter:
+        meters.append(Meter(store, clock=clock))
+        return meters[-1]
+
+    monkeypatch.setattr(quota, "ACCOUNTS_MAX", 10)
+    monkeypatch.setattr(context, "Meter", noted)
+    api = await seeded_api()
+    (meter,) = meters
+    await limit(api, notifications=1)
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        waiting.set()
+        await go_on.wait()
+        yield msgspec.json.encode(WELCOME)
+
+    async with api.client() as client, asyncio.TaskGroup() as tasks:
+        assert (await send(client)).status_code == 202
+        late = tasks.create_task(
+            client.post("/v1/notifications", content=slowly(), headers={"content-type": "application/json"})
+        )
+        await waiting.wait()
+        for number in range(30):
+            await meter.tell()
+            await meter.count_request(OTHER, f"key {number}")
+        go_on.set()
+    assert late.result().status_code == 429
 
 
 async def test_a_tenants_quota_of_recipients_leaves_other_tenants_alone(api: ApiHarness) -> None:

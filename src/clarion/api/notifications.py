@@ -46,6 +46,7 @@ async def send_notification(request: AnyRequest, context: InjectedContext) -> Re
     key = read_idempotency_key(request)
     body = await read_body(request, wire.SendRequest)
     sends, used = context.operations.notifications, (caller.tenant_id, caller.key_id)
+    await context.meter.meet(*used)  # the body took its time
     shortage = context.meter.find_shortage(*used, recipients=len(body.to))
     if shortage is not None and not await sends.is_known(caller.tenant_id, key):
         raise shortage  # a repeat is answered as before, and uses nothing

@@ -54,6 +54,7 @@ class _Account:
     """One key or tenant: its limits, what the store had counted, and what was counted here since."""
 
     def __init__(self) -> None:
+        self.is_met = False  # whether the store was asked for it
         self.limits = Limits()
         self.stored = Amount()
         self.opens = 0.0  # when the stored counts start again, by the clock that does not go back
@@ -91,18 +92,38 @@ class Meter:
 
     async def count_request(self, tenant_id: str, key_id: str) -> None:
         """Count a request with a key, or raise QuotaExceeded; one that is refused is not counted."""
-        places = [(tenant_id, key_id), (tenant_id, "")]
-        if any(place not in self._accounts for place in places):
-            await self._meet(tenant_id, places)
+        await self.meet(tenant_id, key_id)
+        places = _places(tenant_id, key_id)
         self._require(places, REQUEST)
         for place in places:
             account = self._accounts[place]
             account.pending = account.pending + REQUEST
 
+    async def meet(self, tenant_id: str, key_id: str) -> None:
+        """Read what is known of a key and its tenant, unless it is in memory; forget others, where there are many.
+
+        To be asked again after whatever was waited for: meanwhile they may have been forgotten. Nothing is written
+        here: a store that takes no writes still answers those who read.
+        """
+        places = _places(tenant_id, key_id)
+        if all(place in self._accounts and self._accounts[place].is_met for place in places):
+            return
+        if len(self._accounts) >= ACCOUNTS_MAX:
+            quiet = [place for place, account in self._accounts.items() if account.is_quiet]
+            for place in quiet[: ACCOUNTS_MAX // 10]:
+                del self._accounts[place]
+        found = {(one.tenant_id, one.key_id): one for one in await self._store.list_usage(tenant_id)}
+        for place in places:
+            account = self._accounts.setdefault(place, _Account())
+            if not account.is_met:
+                account.is_met = True
+                if place in found:
+                    account.learn(found[place], self._clock.monotonic())
+
     def find_shortage(self, tenant_id: str, key_id: str, *, recipients: int) -> QuotaExceeded | None:
         """Say why one more notification to so many recipients cannot be accepted, or None where it can."""
         try:
-            self._require([(tenant_id, key_id), (tenant_id, "")], Amount(notifications=1, recipients=recipients))
+            self._require(_places(tenant_id, key_id), Amount(notifications=1, recipients=recipients))
         except QuotaExceeded as error:
             return error
         return None
@@ -115,7 +136,7 @@ class Meter:
         under the same key, is not.
         """
         amount, counted = Amount(notifications=1, recipients=recipients), list[bool]()
-        accounts = [self._accounts.setdefault(place, _Account()) for place in ((tenant_id, key_id), (tenant_id, ""))]
+        accounts = [self._accounts.setdefault(place, _Account()) for place in _places(tenant_id, key_id)]
         for account in accounts:
             account.held = account.held + amount
         try:
@@ -168,22 +189,6 @@ class Meter:
             account.learn(one, self._clock.monotonic())
             account.told = Amount()
 
-    async def _meet(self, tenant_id: str, places: Sequence[Place]) -> None:
-        """Read what is known of a key that this process has not met; forget others, where there are many.
-
-        Nothing is written here: a store that takes no writes still answers those who read.
-        """
-        if len(self._accounts) >= ACCOUNTS_MAX:
-            quiet = [place for place, account in self._accounts.items() if account.is_quiet]
-            for place in quiet[: ACCOUNTS_MAX // 10]:
-                del self._accounts[place]
-        found = {(one.tenant_id, one.key_id): one for one in await self._store.list_usage(tenant_id)}
-        for place in places:
-            if place not in self._accounts:
-                account = self._accounts[place] = _Account()
-                if place in found:
-                    account.learn(found[place], self._clock.monotonic())
-
     def _require(self, places: Sequence[Place], asked: Amount) -> None:
         now = self._clock.monotonic()
         for place in places:
@@ -194,6 +199,11 @@ class Meter:
             if found is not None:
                 account.refused = True
                 raise _exceeded(found, of="key" if place[1] else "tenant", opens_in=account.opens - now)
+
+
+def _places(tenant_id: str, key_id: str) -> tuple[Place, Place]:
+    """Say where what a key uses is counted: as its own, and as its tenant's."""
+    return (tenant_id, key_id), (tenant_id, "")
 
 
 def _exceeded(found: Shortage, *, of: str, opens_in: float) -> QuotaExceeded:
