@@ -101,7 +101,7 @@ class CatalogStore(Protocol):
         ...
 
     async def find_api_key(self, key_id: str) -> ApiKey | None:
-        """Return a key by its public id, whatever its state, or None."""
+        """Return a key by its public id, revoked or not, or None; one that has expired by the store's clock is none."""
         ...
 
     async def list_api_keys(self, tenant_id: str) -> Sequence[ApiKey]:

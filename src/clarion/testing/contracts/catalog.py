@@ -223,14 +223,23 @@ class KeyContract:
     """Keys of the API."""
 
     async def test_a_key_is_found_by_its_public_id_as_it_was_stored(self, harness: StoreHarness) -> None:
-        """Whatever its state; the store gives it the time of its making."""
-        key = api_key(1, harness.tenant_id, expires_at=AT)
+        """Revoked or not; the store gives it the time of its making."""
+        key = api_key(1, harness.tenant_id, expires_at=AT + timedelta(days=50 * 365))
         assert await harness.store.put_api_key(key, actor="sam")
         found = await harness.store.find_api_key(key.key_id)
         assert found is not None
         assert found == msgspec.structs.replace(key, created_at=found.created_at)
         assert near(found.created_at, await harness.now())
         assert await harness.store.find_api_key("nobody's") is None
+
+    async def test_a_key_that_has_expired_by_the_stores_clock_is_listed_and_not_found(
+        self, harness: StoreHarness
+    ) -> None:
+        """Whatever time the process that asks believes it is."""
+        key = api_key(1, harness.tenant_id, expires_at=await harness.now() - timedelta(seconds=5))
+        await harness.store.put_api_key(key, actor="sam")
+        assert await harness.store.find_api_key(key.key_id) is None
+        assert [one.key_id for one in await harness.store.list_api_keys(harness.tenant_id)] == [key.key_id]
 
     async def test_a_key_whose_id_is_taken_is_not_stored(self, harness: StoreHarness) -> None:
         """Whoever has it keeps it, and no other tenant's log speaks of it."""

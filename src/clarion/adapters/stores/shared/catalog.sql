@@ -100,14 +100,15 @@ VALUES (
 ON CONFLICT DO NOTHING;
 
 -- name: find_api_key
--- By the public id, before it is known whose key it is.
+-- By the public id, before it is known whose key it is. One that has expired by the store's clock is nobody's: a process
+-- whose own clock is behind would believe it.
 SELECT
   k.key_id, k.tenant_id, k.secret_hash, k.actor, k.role, k.created_at, k.expires_at, k.revoked_at,
   (
     SELECT u.last_used_at FROM usage_count AS u WHERE u.tenant_id = k.tenant_id AND u.key_id = k.key_id
   ) AS last_used_at
 FROM api_key AS k
-WHERE k.key_id = :key_id;
+WHERE k.key_id = :key_id AND (k.expires_at IS NULL OR k.expires_at > now());
 
 -- name: list_api_keys
 -- A tenant has a handful. Within a microsecond, the row's own place is the order in which they were made.
