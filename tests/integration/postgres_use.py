@@ -19,6 +19,7 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
+from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportStatus
@@ -65,6 +66,8 @@ SELECT 'acme', 'main', 'old-' || n, 'Delivered', gen_random_uuid(), now(), '', n
 FROM generate_series(1, 2000) AS n;
 INSERT INTO person (tenant_id, recipient_id_hash, domain, person_id, profile)
 SELECT 'acme', md5(n::text), 'user', 'other-' || n, '' FROM generate_series(1, 2000) AS n;
+INSERT INTO business_unit (tenant_id, guid, name)
+SELECT 'other-' || n % 100, gen_random_uuid(), 'u' || n FROM generate_series(1, 2000) AS n;
 INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id)
 SELECT 'acme', md5(n::text), 'email', n FROM generate_series(1, 2000) AS n;
 INSERT INTO audience_group (tenant_id, guid, name)
@@ -94,6 +97,7 @@ async def fill(store: PostgresStore) -> None:
         await store.ensure_messaging_jobs(TENANT, [make.messaging_job(n) for n in numbers])
         await store.ensure_user_messages(TENANT, [make.user_message(n, job_row_key=f"job-{n}") for n in numbers])
         versions = await store.ensure_address_versions(TENANT, [make.address_version(n) for n in numbers])
+        await store.ensure_person_versions(TENANT, [make.person_version(n) for n in numbers])
         items = make.outgoing_items(make.messaging_job(2), [version.record for version in versions])
         await store.ensure_outgoing_messages(TENANT, items)
 
@@ -271,7 +275,13 @@ async def use_cancels(store: PostgresStore, connection: Connection, broadcast: s
 async def use_catalog(store: PostgresStore) -> None:
     (address,) = await store.ensure_address_versions(TENANT, [make.address_version()])
     one, group = make.address_version().recipient_id_hash, make.guid(1, "group")
-    await store.put_people(TENANT, [make.person(1, address.record)])
+    (profile,) = await store.ensure_person_versions(TENANT, [make.person_version()])
+    await store.put_people(TENANT, [make.person(1, address.record, person_version_id=profile.record.id)])
+    unit = BusinessUnit(guid=make.guid(1, "unit"), name="North", locale="de")
+    await store.put_business_unit(TENANT, unit)
+    assert await store.list_business_units(TENANT)
+    await store.set_tenant_form(TENANT, LocalForm(locale="de"), actor="sam")
+    assert len(await store.find_local_forms(TENANT, [unit.guid])) == 2
     await store.put_group(TENANT, guid=group, name="all", members=[one])
     assert await store.find_recipients(TENANT, [one])
     assert await store.find_members(TENANT, [group])

@@ -43,6 +43,13 @@ async def messaging_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], 
     return lambda store: store.ensure_messaging_jobs(tenant, items)
 
 
+async def person_versions(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    """Of these rows nothing is compared: what differs is another version."""
+    fields = {"profile_hash": "k1:another"} if differing else {}
+    items = [make.person_version(n, **fields) for n in numbers]
+    return lambda store: store.ensure_person_versions(tenant, items)
+
+
 async def user_messages(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
     fields = {"event_type": "another"} if differing else {}
     items = [make.user_message(n, **fields) for n in numbers]
@@ -148,6 +155,11 @@ RACED: Final[dict[Prepare, Raced]] = {
         ("SELECT partition_key, row_key FROM automation_job ORDER BY ctid",),
     ),
     messaging_jobs: Raced("ensure_messaging_jobs", "messaging_job", ("SELECT guid FROM messaging_job ORDER BY ctid",)),
+    person_versions: Raced(
+        "ensure_person_versions",
+        "person_version",
+        ("SELECT recipient_id_hash, profile_hash FROM person_version ORDER BY ctid",),
+    ),
     user_messages: _USER_MESSAGES,
     held_user_messages: _USER_MESSAGES,
     guarded_jobs: Raced(

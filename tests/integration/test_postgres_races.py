@@ -25,6 +25,7 @@ from tests.integration.raced_ensures import (
     new_jobs,
     notification_schedulers,
     outgoing_messages,
+    person_versions,
 )
 
 
@@ -35,15 +36,17 @@ async def race(migrated_postgres_url: str) -> AsyncIterator[Race]:
 
 
 def test_every_ensure_of_a_store_is_raced() -> None:
-    """So that a ninth cannot be forgotten; the making of a tenant has a test of its own below."""
+    """So that a tenth cannot be forgotten; the making of a tenant has a test of its own below."""
     ensures = {name for name in vars(EnsureStore) if name.startswith("ensure_")}
     assert ensures - {"ensure_tenant"} == {raced.method for raced in RACED.values()}
-    assert len(ensures) == 9
+    assert len(ensures) == 10
 
 
 each_kind = pytest.mark.parametrize("prepare", RACED, ids=lambda prepare: prepare.__name__)
 each_compared = pytest.mark.parametrize(
-    "prepare", [one for one in RACED if one is not notification_schedulers], ids=lambda prepare: prepare.__name__
+    "prepare",
+    [one for one in RACED if one not in (notification_schedulers, person_versions)],
+    ids=lambda prepare: prepare.__name__,
 )
 
 
@@ -217,6 +220,14 @@ async def test_of_two_with_different_content_one_creates_and_one_is_in_conflict(
         (case,) = await race.second.list_support_cases(meeting.tenant)
         assert (case.case_id, case.seen_count) == (one.case_id or other.case_id, 1)
         assert await rows(race, prepare, meeting.tenant) == 1
+
+
+async def test_of_two_who_edit_a_person_each_gets_a_serial_of_its_own(race: Race) -> None:
+    for meeting in await at_every_statement(race, person_versions, differing=True):
+        (one,), (other,) = meeting.first, meeting.second
+        assert {one.outcome, other.outcome} == {Outcome.CREATED}
+        assert (one.record.serial, other.record.serial) == ((1, 2) if meeting.waited else (2, 1))
+        assert await rows(race, person_versions, meeting.tenant) == 2
 
 
 @each_compared

@@ -60,8 +60,8 @@ FEW_OF: dict[str, set[str]] = {
 }
 # By hand and hardly ever, while nobody else uses the file: it may take as long as it takes.
 ALL_OF = "setting.sql"
-# Looked up by the tenant alone: of itself it has one row, of its keys and templates a few.
-FEW_OF_A_TENANT = {"t", "k", "tenant_key", "usage_count"}
+# Looked up by the tenant alone: of itself it has one row, of its keys, templates and business units a few.
+FEW_OF_A_TENANT = {"t", "k", "tenant", "tenant_key", "unit", "usage_count"}
 
 
 @pytest.fixture(scope="module")

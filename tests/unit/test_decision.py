@@ -24,7 +24,6 @@ def person(identity: Identity, *contacts: tuple[Channel, int]) -> Person:
         recipient_id_hash=hash_of(identity),
         domain=identity.domain,
         person_id=identity.id,
-        profile=b"",
         contacts=contacts,
     )
 

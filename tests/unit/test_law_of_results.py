@@ -31,6 +31,7 @@ OUTCOMES: dict[str, CallOutcome] = {
     "unknown": Unknown(reason="no reply"),
     "not called": NotCalled(reason="not ready"),
     "no time": NotCalled(reason="the merges before it took too long", counts=False),
+    "defect": NotCalled(reason="other bytes", counts=False, is_defect=True),
     "never called": NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL),
     "too late": NotCalled(reason="the window is over", leads_to=OutgoingStatus.UNCERTAIN),
 }
@@ -57,6 +58,7 @@ nobody         yes      *     | Uncertain       -      -      Refused        yes
 unknown        *        *     | Uncertain       -      yes    Unknown        yes     -          -
 not called     *        *     | RetryReady      delay  -      -              claim   -          -
 no time        *        *     | RetryReady      delay  -      -              no      -          -
+defect         *        *     | RetryReady      delay  -      -              no      -          defect
 never called   no       *     | FailedFinal     -      -      -              claim   -          never called
 never called   yes      *     | Uncertain       -      -      -              claim   -          never called
 too late       no       *     | RetryReady      delay  -      -              claim   -          -
@@ -89,6 +91,8 @@ not called     no       *     | RetryReady      delay  -      dropped   claim   
 no time        no       *     | RetryReady      delay  -      dropped   no      yes   -
 not called     yes      *     | RetryReady      delay  -      dropped   claim   -     -
 no time        yes      *     | RetryReady      delay  -      dropped   no      -     -
+defect         no       *     | RetryReady      delay  -      dropped   no      yes   defect
+defect         yes      *     | RetryReady      delay  -      dropped   no      -     defect
 never called   no       *     | FailedFinal     -      -      dropped   claim   yes   never called
 never called   yes      *     | Uncertain       -      -      dropped   claim   -     never called
 too late       no       *     | RetryReady      delay  -      dropped   claim   yes   -

@@ -9,7 +9,8 @@ from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
 from clarion.domain import derived_id
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel, Identity
-from clarion.errors import Conflict, InvalidAddress
+from clarion.domain.person import PersonVersion
+from clarion.errors import Conflict, InvalidAddress, InvalidInput
 from clarion.sealing.place import profile_place
 from tests.unit.dispatch_harness import TRACE, DispatchHarness
 
@@ -39,9 +40,35 @@ async def test_a_person_is_stored_with_a_sealed_profile_and_address_versions(har
     found = await harness.store.find_recipients("school", {sam, kim})
     assert [channel for channel, _ in found[sam].contacts] == [Channel.EMAIL, Channel.SMS]
     assert found[kim].contacts == ()
-    assert b"Sam" not in found[sam].profile
-    opened = profile_place(sam).open(await harness.keyring.get("school"), found[sam].profile)
+    (version,) = [
+        one for one in await harness.store.rows("school", PersonVersion) if one.id == found[sam].person_version_id
+    ]
+    assert b"Sam" not in version.profile
+    place = profile_place(recipient_id_hash=sam, profile_hash=version.profile_hash)
+    opened = place.open(await harness.keyring.get("school"), version.profile)
     assert msgspec.json.decode(opened) == {"name": "Sam Sample"}
+
+
+async def test_an_edit_makes_a_new_version_and_the_old_profile_is_the_old_version(harness: DispatchHarness) -> None:
+    """Whoever is called as before is as before: going back to a profile makes no third one."""
+    renamed = msgspec.structs.replace(SAM, name="Sam Other", locale="de-AT", tz_id="Europe/Vienna")
+    seen = []
+    for entry in (SAM, renamed, renamed, SAM):
+        await people(harness).put("school", [entry], trace=TRACE)
+        (found,) = (await harness.store.find_recipients("school", {await hash_of(harness, SAM)})).values()
+        seen.append((found.person_version_id, found.locale, found.tz_id))
+    first, second = sorted(await harness.store.rows("school", PersonVersion), key=lambda one: one.serial)
+    assert (first.serial, second.serial) == (1, 2)
+    other = (second.id, "de-AT", "Europe/Vienna")
+    assert seen == [(first.id, None, None), other, other, (first.id, None, None)]
+
+
+async def test_a_profile_has_a_limit(harness: DispatchHarness) -> None:
+    large = msgspec.structs.replace(SAM, name="S" * 5000)
+    with pytest.raises(InvalidInput, match=r"a profile takes 50\d\d bytes") as refused:
+        await people(harness).put("school", [KIM, large], trace=TRACE)
+    assert "4096" in (refused.value.hint or "")
+    assert await harness.store.find_recipients("school", {await hash_of(harness, KIM)}) == {}
 
 
 async def test_putting_people_again_makes_no_second_address(harness: DispatchHarness) -> None:

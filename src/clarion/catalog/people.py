@@ -1,7 +1,7 @@
 """People and groups, as minimal rows: who somebody is, where they are reached, and who belongs together.
 
-A profile is sealed before it reaches the store, and every contact is an address version that the dispatcher ensures, so
-nothing readable about a person leaves this module. Putting the same people again changes nothing.
+Every profile is a person version and every contact an address version, which the dispatcher seals and ensures, so
+nothing readable about a person reaches a store. Putting the same people again changes nothing.
 """
 
 from collections.abc import Sequence
@@ -10,15 +10,13 @@ from uuid import UUID
 import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.request import Destination, Trace
+from clarion.dispatch.request import Destination, Profile, Trace
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import Person
-from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import in_sets
 from clarion.sealing.keyring import Keyring
-from clarion.sealing.place import profile_place
 
 
 class Contact(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +32,8 @@ class PersonEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: Identity
     name: str
+    locale: str | None = None
+    tz_id: str | None = None
     contacts: tuple[Contact, ...] = ()
 
 
@@ -59,9 +59,21 @@ class People:
         keys = await self._keyring.get(tenant_id)
         for chunk in in_sets(people):
             contacts = await self._contacts(tenant_id, chunk, trace)
-            await self._catalog.put_people(
-                tenant_id, [self._person(keys, one, contacts.get(place, ())) for place, one in enumerate(chunk)]
-            )
+            profiles = [Profile(identity=one.identity, content={"name": one.name}, trace=trace) for one in chunk]
+            versions = await self._dispatcher.ensure_person_versions(tenant_id, profiles)
+            people_now = [
+                Person(
+                    recipient_id_hash=keys.hash_of(one.identity),
+                    domain=one.identity.domain,
+                    person_id=one.identity.id,
+                    person_version_id=version.record.id,
+                    locale=one.locale,
+                    tz_id=one.tz_id,
+                    contacts=contacts.get(place, ()),
+                )
+                for place, (one, version) in enumerate(zip(chunk, versions, strict=True))
+            ]
+            await self._catalog.put_people(tenant_id, people_now)
 
     async def put_group(self, tenant_id: str, group: GroupEntry) -> None:
         """Insert or replace a group."""
@@ -95,15 +107,3 @@ class People:
                     )
                 found[place] = (*found.get(place, ()), (contact.channel, answer.record.id))
         return found
-
-    def _person(self, keys: TenantKeys, one: PersonEntry, contacts: tuple[tuple[Channel, int], ...]) -> Person:
-        """Seal a person."""
-        recipient_id_hash = keys.hash_of(one.identity)
-        profile = msgspec.json.encode({"name": one.name})
-        return Person(
-            recipient_id_hash=recipient_id_hash,
-            domain=one.identity.domain,
-            person_id=one.identity.id,
-            profile=profile_place(recipient_id_hash).seal(keys, profile, nonce=self._keyring.nonce()),
-            contacts=contacts,
-        )

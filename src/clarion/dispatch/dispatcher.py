@@ -21,6 +21,7 @@ from clarion.dispatch.request import (
     InboxEntry,
     JobRequest,
     Occurrence,
+    Profile,
     checked,
     taken,
 )
@@ -33,6 +34,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.domain.person import PersonVersion
 from clarion.domain.seal import TenantKeys
 from clarion.domain.support import conflict_case
 from clarion.errors import SealBroken
@@ -157,6 +159,12 @@ class DeliveryDispatcher:
         keys = await self._keyring.get(tenant_id)
         rows = [message.address_version(keys, checked(given), nonce=self._keyring.nonce()) for given in destinations]
         return await self._store.ensure_address_versions(tenant_id, rows)
+
+    async def ensure_person_versions(self, tenant_id: str, profiles: Sequence[Profile]) -> list[Ensured[PersonVersion]]:
+        """Make sure that these profiles are known, sealed; one that a person had before is the version that it was."""
+        keys = await self._keyring.get(tenant_id)
+        rows = [message.person_version(keys, checked(given), nonce=self._keyring.nonce()) for given in profiles]
+        return await self._store.ensure_person_versions(tenant_id, rows)
 
     async def ensure_user_messages(self, tenant_id: str, entries: Sequence[InboxEntry]) -> list[Ensured[UserMessage]]:
         """Make sure that these recipients have these jobs in their inboxes."""

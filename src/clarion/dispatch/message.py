@@ -1,9 +1,14 @@
-"""The rows of messages: contents, address versions, inbox lines and outgoing messages. Pure; nonces are arguments."""
+"""The rows of messages: contents, versions of addresses and profiles, inbox lines and outgoing messages.
+
+Pure; nonces are arguments.
+"""
 
 import hashlib
 from datetime import datetime
 from typing import assert_never
 from uuid import UUID
+
+import msgspec
 
 from clarion.dispatch.occurrence import primary_entity, scheduler_key
 from clarion.dispatch.request import (
@@ -11,19 +16,23 @@ from clarion.dispatch.request import (
     ContentRequest,
     Destination,
     InboxEntry,
+    Profile,
     ReportContent,
     WaveContent,
 )
 from clarion.domain import derived_id, destination, key
 from clarion.domain.address import AddressVersion
 from clarion.domain.fingerprint import Fingerprint
+from clarion.domain.hashing import keyed_digest
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingItem, UncertainPolicy
+from clarion.domain.person import PROFILE_BYTES_MAX, PersonVersion
 from clarion.domain.seal import TenantKeys
-from clarion.sealing.place import destination_place, inbox_place
+from clarion.errors import InvalidInput
+from clarion.sealing.place import destination_place, inbox_place, profile_place
 
 
 def messaging_job(tenant_id: str, request: ContentRequest) -> MessagingJob:
@@ -74,6 +83,24 @@ def address_version(keys: TenantKeys, given: Destination, *, nonce: bytes) -> Ad
     )
 
 
+def person_version(keys: TenantKeys, given: Profile, *, nonce: bytes) -> PersonVersion:
+    """Make the one row in which a profile is stored; the hash is keyed, because a name is soon guessed."""
+    identity_hash = keys.hash_of(given.identity)
+    profile_hash = keyed_digest(keys.identity_key, given.content)
+    profile = msgspec.json.encode(given.content)
+    if len(profile) > PROFILE_BYTES_MAX:
+        raise InvalidInput(
+            f"a profile takes {len(profile)} bytes", field="profile", hint=f"keep at most {PROFILE_BYTES_MAX} of it"
+        )
+    place = profile_place(recipient_id_hash=identity_hash, profile_hash=profile_hash)
+    return PersonVersion(
+        recipient_id_hash=identity_hash,
+        profile_hash=profile_hash,
+        profile=place.seal(keys, profile, nonce=nonce),
+        correlation_id=given.trace.correlation_id,
+    )
+
+
 def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMessage:
     """Make one recipient's inbox row; bucket and time are the stored job's, the message id that of its other rows."""
     job = entry.job
@@ -111,6 +138,10 @@ def outgoing_item(
     hold: tuple[int, int] | None = None,
     expires_at: datetime | None = None,
     uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS,
+    attempts_max: int | None = None,
+    person_version_id: int | None = None,
+    locale: str | None = None,
+    tz_id: str | None = None,
 ) -> OutgoingItem:
     """Make one message of a stored parent to an address version, under the claim `hold`; its route is its channel."""
     key.require_key_version(parent.key_version)
@@ -132,6 +163,10 @@ def outgoing_item(
         ),
         expires_at=expires_at,
         uncertain_policy=uncertain_policy,
+        attempts_max=attempts_max,
+        person_version_id=person_version_id,
+        locale=locale,
+        tz_id=tz_id,
     )
 
 

@@ -196,6 +196,14 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True):
     trace: Trace
 
 
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What templates may read of a person, as it is now."""
+
+    identity: Identity
+    content: Mapping[str, object]
+    trace: Trace
+
+
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One recipient's line in the inbox, with what it shows; `job` is the row as it is stored.
 

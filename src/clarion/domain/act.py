@@ -43,6 +43,11 @@ def create(tenant_id: str, *, actor: str) -> Act:
     return Act(actor=actor, act="create", subject=f"tenant {tenant_id}")
 
 
+def set_form(tenant_id: str, *, form: Mapping[str, str | None], actor: str) -> Act:
+    """Word the setting of a tenant's language and zone."""
+    return Act(actor=actor, act="set", subject=f"tenant {tenant_id}", details=canonical_json(dict(form)).decode())
+
+
 def switch(event_type: str, *, enabled: bool, actor: str) -> Act:
     """Word the switching of a notification type."""
     return Act(actor=actor, act="enable" if enabled else "disable", subject=f"type {event_type}")

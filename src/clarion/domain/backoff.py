@@ -24,6 +24,9 @@ _WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (2, 8, 30, 120, 
 MISCONFIGURED_FOR: Final = timedelta(minutes=5)
 """A faulty account is asked again only after somebody had time to mend it."""
 
+DEFECT_FOR: Final = timedelta(minutes=5)
+"""So is a row that a defect of the program keeps from being called."""
+
 THROTTLED_FOR: Final = timedelta(seconds=1)
 """An account that is asked too much is left alone for so long, if its provider names no time."""
 
@@ -46,6 +49,8 @@ def delay_after(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
             return retry_delay(key=key, attempt=message.attempts, at_least=retry_after)
         case Misconfigured():
             return MISCONFIGURED_FOR
+        case NotCalled(is_defect=True):
+            return DEFECT_FOR
         case NotCalled():
             return NOT_CALLED_FOR * (1 << min(message.not_called, NOT_CALLED_MAX - 1))
         case _:

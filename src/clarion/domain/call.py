@@ -75,11 +75,14 @@ class NotCalled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     It leads to `FailedFinal` where no call can ever be made of it or none could be for too often, and to `Uncertain`
     where an earlier one may have arrived and must not be repeated. It `counts` towards too often unless the message had
     no part in it: its merge never began, or its call had no time left.
+
+    With `is_defect` something went wrong that cannot happen, so a person is told and the row waits until it is mended.
     """
 
     reason: str
     leads_to: OutgoingStatus = OutgoingStatus.RETRY_READY
     counts: bool = True
+    is_defect: bool = False
 
 
 CallOutcome = Accepted | Deferred | Refused | Misconfigured | Unknown | NotCalled

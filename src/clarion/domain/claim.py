@@ -108,7 +108,8 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     """One row in `Sending` under this worker's token, with all that its call needs.
 
     `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
-    address version). `was_due_at` and `id` make the flow's next low mark.
+    address version), `profile` the sealed profile of its person version (bound to `profile_hash`), if it has one.
+    `was_due_at` and `id` make the flow's next low mark.
     `not_called` says how often it was claimed before and could not be called.
     `unknown_for` is how long ago, by the store's clock when it was claimed, the first call was made of which nobody
     knows; None where there is none such.
@@ -140,6 +141,12 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     template_key: str | None
     template_version: int | None
     payload: bytes | None
+    attempts_max: int | None
+    locale: str | None
+    tz_id: str | None
+    person_version_id: int | None
+    profile_hash: str | None
+    profile: bytes | None
     claim_token: UUID
 
 

@@ -179,6 +179,7 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     The parent is a notification job (by row key) or a messaging job (by guid), whichever is given; its key is the row's
     partition key. `hold` is the scheduler row (id, version) whose claim allows the row to be made: once that row is
     canceled or taken over, none is inserted. `recipient_id_hash` and `channel` must be those of the address version.
+    `person_version_id`, `locale` and `tz_id` are what its content is merged with besides the data of its job.
     """
 
     notification_job: str | None = None
@@ -196,6 +197,10 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     due_at: datetime | None = None
     expires_at: datetime | None = None
     uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
+    attempts_max: Annotated[int, msgspec.Meta(ge=1, le=32767)] | None = None
+    person_version_id: int | None = None
+    locale: str | None = None
+    tz_id: str | None = None
 
     @property
     def pk(self) -> str:

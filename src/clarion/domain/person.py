@@ -1,21 +1,68 @@
-"""A person as stored: who they are, their sealed profile, and the addresses that are theirs now. Pure.
+"""People as stored: who they are, where they are reached, and the profile that templates may read. Pure.
 
-What a person is called and looks like is part of the profile, which is sealed before it reaches a store; a column of
-its own is for what a query looks at.
+A profile is a record of its own, which never changes: an edit makes a new version, and messages keep referring to the
+version that they were made with. It is sealed before it reaches a store; a column of its own is for what a query or a
+rule looks at.
 """
+
+from typing import ClassVar, Final
+from uuid import UUID
 
 import msgspec
 
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 
+PROFILE_BYTES_MAX: Final = 4096
+"""As JSON: names, titles and the like. It travels with every message to the person, so it is no place for documents."""
+
+
+class PersonVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile as it was. Its hash is part of its key: the same profile is the same version, however often it comes.
+
+    The store counts the serial, so that two who edit a person at once get two. A record to be ensured has any.
+    """
+
+    GIVEN: ClassVar[tuple[str, ...]] = ()
+
+    recipient_id_hash: str
+    profile_hash: str
+    profile: bytes
+    correlation_id: str
+    serial: int = 1
+    id: int | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is unique within the tenant."""
+        return (self.recipient_id_hash, self.profile_hash)
+
+
+class LocalForm(msgspec.Struct, frozen=True, kw_only=True):
+    """In which language and zone somebody reads: a BCP 47 tag and a name of the IANA database; None says nothing."""
+
+    locale: str | None = None
+    tz_id: str | None = None
+
+
+class BusinessUnit(LocalForm, frozen=True, kw_only=True):
+    """A part of a tenant that has a name, and may have a language and a zone of its own."""
+
+    guid: UUID
+    name: str
+
 
 class PersonRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the table `person`; field names are column names. The recipient hash tells people apart."""
+    """One row of the table `person`; field names are column names. The recipient hash tells people apart.
+
+    `person_version_id` is the profile that new messages are made with.
+    """
 
     recipient_id_hash: str
     domain: IdentityDomain
     person_id: str
-    profile: bytes
+    person_version_id: int | None = None
+    locale: str | None = None
+    tz_id: str | None = None
 
     @property
     def identity(self) -> Identity:

@@ -69,6 +69,7 @@ class Trouble(Enum):
     FAULTY_ACCOUNT = auto()
     GIVEN_UP = auto()
     LEFT_UNCERTAIN = auto()
+    DEFECT = auto()
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -16,12 +16,12 @@ NAMED_MAX: Final = 20
 """How many recipients one request may name. Whoever wants to reach more names a group, or has a campaign."""
 
 RECIPIENTS_MAX: Final = 1000
-"""A job's row holds its set up to here, 150 to 230 kB; a larger audience is a campaign's, whose set lies in blobs."""
+"""A job's row holds its set up to here, 150 to 320 kB; a larger audience is a campaign's, whose set lies in blobs."""
 
 
 COUNTED_BY: Final = '"recipient_id_hash":'
 """Stands once for each recipient in a stored set, and nowhere else: inside a text, JSON writes a backslash before a
-quote. So a store can count recipients without reading a set of 200 kB as JSON, and a damaged one stops no list."""
+quote. So a store can count recipients without reading a set of 300 kB as JSON, and a damaged one stops no list."""
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,11 +40,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FrozenRecipient(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One recipient; the identity is kept for people, whose inbox is found by it, and never for a bare address."""
+    """One recipient; the identity is kept for people, whose inbox is found by it, and never for a bare address.
+
+    `person_version_id`, `locale` and `tz_id` are what their messages are merged with besides the data of the job.
+    """
 
     recipient_id_hash: str
     domain: IdentityDomain
     person_id: str | None = None
+    person_version_id: int | None = None
+    locale: str | None = None
+    tz_id: str | None = None
     decisions: tuple[Decision, ...]
 
     @property

@@ -73,6 +73,10 @@ class OutgoingRow(msgspec.Struct, frozen=True, kw_only=True):
     cancel_at: datetime | None
     cancel_actor: str | None
     created_at: datetime
+    attempts_max: int | None = None
+    person_version_id: int | None = None
+    locale: str | None = None
+    tz_id: str | None = None
 
 
 class OutgoingTimeline(OutgoingRow, frozen=True, kw_only=True):

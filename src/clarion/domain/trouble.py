@@ -34,6 +34,7 @@ _KINDS: Final = {
     Trouble.FAULTY_ACCOUNT: SupportKind.MISCONFIGURATION,
     Trouble.GIVEN_UP: SupportKind.DEAD_LETTER,
     Trouble.LEFT_UNCERTAIN: SupportKind.UNCERTAIN,
+    Trouble.DEFECT: SupportKind.HOLD,
 }
 
 
@@ -42,10 +43,10 @@ def troubled_message(
 ) -> SupportCase:
     """Make the case of a message in trouble; it names the last message that it was seen with.
 
-    A job whose messages cannot be called with is one case for all of its recipients. Anything else is one case for the
-    account that the messages went through.
+    A job whose messages cannot be called with, or are held back by a defect, is one case for all of its recipients.
+    Anything else is one case for the account that the messages went through.
     """
-    is_of_job = what is Trouble.NEVER_CALLED
+    is_of_job = what in (Trouble.NEVER_CALLED, Trouble.DEFECT)
     return _case(
         _KINDS[what],
         tenant_id,

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.ensured import Ensured
-from clarion.domain.person import Person
+from clarion.domain.person import BusinessUnit, LocalForm, Person
 from clarion.domain.quota import Amount, Limits, Usage
 from clarion.ports.facts import TemplateRow
 
@@ -81,8 +81,21 @@ class CatalogStore(Protocol):
     async def put_people(self, tenant_id: str, people: Sequence[Person]) -> None:
         """Insert or replace people and their current contacts.
 
-        An address version that is not the person's own, or not of that channel, is refused, and with it the whole set.
+        An address version that is not the person's own, or not of that channel, is refused, and with it the whole set;
+        so is somebody else's version of a profile.
         """
+        ...
+
+    async def put_business_unit(self, tenant_id: str, unit: BusinessUnit) -> None:
+        """Insert or replace a business unit."""
+        ...
+
+    async def list_business_units(self, tenant_id: str) -> Sequence[BusinessUnit]:
+        """Return a tenant's business units, by name."""
+        ...
+
+    async def set_tenant_form(self, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
+        """Say in which language and zone a tenant's people read; audited; False where it is so already."""
         ...
 
     async def put_group(self, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
+from clarion.domain.person import PersonVersion
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase
 from clarion.errors import InvalidInput
@@ -102,6 +103,15 @@ class EnsureStore(Protocol):
         """Insert the versions that are missing; another destination under a serial that is taken is a conflict."""
         ...
 
+    async def ensure_person_versions(
+        self, tenant_id: str, items: Sequence[PersonVersion]
+    ) -> list[Ensured[PersonVersion]]:
+        """Insert the profiles that are missing, each with the next serial of its person, which is counted here.
+
+        The same profile of a person is found, whichever serial it has and was asked for with; none is a conflict.
+        """
+        ...
+
     async def ensure_user_messages(
         self, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
     ) -> list[Ensured[UserMessage]]:
@@ -147,6 +157,15 @@ def unknown_address(address_id: int) -> InvalidInput:
         f"the tenant has no address version {address_id}",
         field="address_id",
         hint="ensure the address version before the messages that go to it",
+    )
+
+
+def unknown_profile(person_version_id: int) -> InvalidInput:
+    """Make the one error for a version of a profile that is not there."""
+    return InvalidInput(
+        f"the tenant has no person version {person_version_id}",
+        field="person_version_id",
+        hint="ensure the person version before the person who has it",
     )
 
 

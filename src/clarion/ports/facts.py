@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain.person import Person
+from clarion.domain.person import LocalForm, Person
 
 
 class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +35,10 @@ class FactStore(Protocol):
 
     async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, Person]:
         """Return the people behind these recipient hashes, by hash; the unknown are left out."""
+        ...
+
+    async def find_local_forms(self, tenant_id: str, units: Collection[UUID]) -> dict[UUID | None, LocalForm]:
+        """Return the language and zone of a tenant, under None, and of its business units; the unknown are left out."""
         ...
 
     async def find_members(self, tenant_id: str, groups: Collection[UUID]) -> dict[UUID, tuple[str, ...]]:

@@ -55,9 +55,9 @@ def destination_place(*, recipient_id_hash: str, channel: Channel, serial: int) 
     return Place(table="address_version", column="ciphertext", row_key=f"{recipient_id_hash}:{channel}:{serial}")
 
 
-def profile_place(recipient_id_hash: str) -> Place:
-    """Place what is known of a person; bound to the hash that stands for them everywhere else."""
-    return Place(table="person", column="profile", row_key=recipient_id_hash)
+def profile_place(*, recipient_id_hash: str, profile_hash: str) -> Place:
+    """Place a version of a profile, by its hash: the store counts its serial, which nobody knows before."""
+    return Place(table="person_version", column="profile", row_key=f"{recipient_id_hash}:{profile_hash}")
 
 
 def inbox_place(*, partition_key: str, row_key: str) -> Place:

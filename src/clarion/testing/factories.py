@@ -27,7 +27,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
-from clarion.domain.person import Person
+from clarion.domain.person import Person, PersonVersion
 from clarion.domain.queue_row import LockedRow
 from clarion.ports.ensure import EnsureStore
 
@@ -250,6 +250,18 @@ def address_version(n: int = 1, /, **fields: object) -> AddressVersion:
     return msgspec.structs.replace(row, **fields)
 
 
+def person_version(n: int = 1, /, **fields: object) -> PersonVersion:
+    """Make the n-th person's profile."""
+    identity = Identity.user(str(n))
+    row = PersonVersion(
+        recipient_id_hash=derived_id.recipient_id_hash(identity_key=IDENTITY_KEY, tenant_id=TENANT, identity=identity),
+        profile_hash=f"k1:{n}",
+        profile=b"sealed profile of " + identity.id.encode(),
+        correlation_id=f"request-{n}",
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
 def person(n: int = 1, /, *addresses: AddressVersion, **fields: object) -> Person:
     """Make the n-th person, with these stored addresses of theirs."""
     identity = Identity.user(str(n))
@@ -257,7 +269,8 @@ def person(n: int = 1, /, *addresses: AddressVersion, **fields: object) -> Perso
         recipient_id_hash=derived_id.recipient_id_hash(identity_key=IDENTITY_KEY, tenant_id=TENANT, identity=identity),
         domain=identity.domain,
         person_id=identity.id,
-        profile=b"sealed profile of " + identity.id.encode(),
+        locale="de-AT",
+        tz_id="Europe/Vienna",
         contacts=tuple((address.channel, address.id or 0) for address in addresses),
     )
     return msgspec.structs.replace(row, **fields)

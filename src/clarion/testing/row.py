@@ -47,6 +47,10 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
     reason_class: str = ""
     in_line: bool = False
     uncertain_policy: UncertainPolicy = UncertainPolicy.PREFER_LOSS
+    attempts_max: int | None = None
+    person_version_id: int | None = None
+    locale: str | None = None
+    tz_id: str | None = None
     traceparent: str | None
 
     @property

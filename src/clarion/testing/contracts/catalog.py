@@ -18,7 +18,7 @@ from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.pump import near
 from clarion.testing.contracts.support_cases import support_case
-from clarion.testing.factories import BYTES, TEXT, address_version, guid, person
+from clarion.testing.factories import TEXT, address_version, guid, person, person_version
 
 AT: Final = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
@@ -35,7 +35,8 @@ async def make_person(harness: StoreHarness, n: int = 1, serials: tuple[int, ...
     """Store a person with mail addresses."""
     versions = [address_version(n, serial=serial) for serial in serials]
     answers = await harness.store.ensure_address_versions(harness.tenant_id, versions)
-    made = person(n, *(answer.record for answer in answers), profile=BYTES)
+    (version,) = await harness.store.ensure_person_versions(harness.tenant_id, [person_version(n)])
+    made = person(n, *(answer.record for answer in answers), person_version_id=version.record.id)
     await harness.store.put_people(harness.tenant_id, [made])
     return made
 
@@ -175,12 +176,12 @@ class FactContract:
         one, two = await make_person(harness, 1), await make_person(harness, 2)
         ((_, own),) = two.contacts
         for contact in (*one.contacts, (Channel.EMAIL, 999_999_999), (Channel.SMS, own)):
-            newer = msgspec.structs.replace(two, profile=b"newer", contacts=(contact,))
+            newer = msgspec.structs.replace(two, locale="fr", contacts=(contact,))
             with pytest.raises(InvalidInput, match=f"no address version {contact[1]}"):
                 await harness.store.put_people(harness.tenant_id, [one, newer])
         hashes = [one.recipient_id_hash, two.recipient_id_hash]
         found = await harness.store.find_recipients(harness.tenant_id, hashes)
-        assert {known.profile for known in found.values()} == {BYTES}
+        assert {known.locale for known in found.values()} == {"de-AT"}
 
     async def test_groups_are_found_with_their_members_sorted(self, harness: StoreHarness) -> None:
         """Putting a group again replaces its members; a group without any is known and empty."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportStatus
@@ -18,7 +19,7 @@ from clarion.ports.insights import PAGE_MAX, UncertainLine
 from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
 from clarion.testing.contracts.side import Operation, Side
-from clarion.testing.factories import address_version, guid, person
+from clarion.testing.factories import address_version, guid, person, person_version
 
 KEYS: Final = ("welcome", "reset", "Ärger")
 TYPES: Final = ("order-shipped", "one-time-code")
@@ -67,9 +68,24 @@ class PutPeople(msgspec.Struct, frozen=True):
         for n, serials in self.people:
             versions = [address_version(n, serial=serial) for serial in serials]
             answers = await side.store.ensure_address_versions(side.tenant_id, versions)
-            put = person(n, *(answer.record for answer in answers))
+            edit = person_version(n, profile_hash=f"k1:{len(serials)}")
+            (profile,) = await side.store.ensure_person_versions(side.tenant_id, [edit])
+            put = person(n, *(answer.record for answer in answers), person_version_id=profile.record.id)
             people.append(put if serials else changed_person(put))
         await side.store.put_people(side.tenant_id, people)
+
+
+class PutUnit(msgspec.Struct, frozen=True):
+    """Put a business unit, and say how the tenant's people read."""
+
+    unit: int
+    locale: str | None
+
+    async def run(self, side: Side) -> object:
+        """Put it."""
+        unit = BusinessUnit(guid=guid(self.unit, "unit"), name=f"unit {self.locale}", locale=self.locale)
+        await side.store.put_business_unit(side.tenant_id, unit)
+        return await side.store.set_tenant_form(side.tenant_id, LocalForm(tz_id=self.locale), actor="sam")
 
 
 class PutGroup(msgspec.Struct, frozen=True):
@@ -139,6 +155,8 @@ class Ask(msgspec.Struct, frozen=True):
             "templates": await store.list_templates(tenant_id),
             "versions": [one for _, one in sorted((await store.find_templates(templates)).items(), key=repr)],
             "people": await store.find_recipients(tenant_id, hashes),
+            "forms": await store.find_local_forms(tenant_id, [guid(n, "unit") for n in GROUPS]),
+            "units": await store.list_business_units(tenant_id),
             "groups": {str(one): members for one, members in found.items()},
             "off": await store.find_disabled_types([(tenant_id, event_type) for event_type in TYPES]),
             "api keys": await store.list_api_keys(tenant_id),
@@ -217,6 +235,7 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
             ).map(tuple),
         ),
     ),
+    (3, st.builds(PutUnit, unit=st.integers(1, len(GROUPS)), locale=st.sampled_from((None, "de", "fr-CA")))),
     (3, st.builds(PutGroup, group=st.integers(1, len(GROUPS)), members=st.lists(_N, max_size=4).map(tuple))),
     (3, st.builds(Switch, event_type=st.sampled_from(TYPES), enabled=st.booleans())),
     (3, st.builds(PutKey, key=st.integers(1, 3), role=st.sampled_from(tuple(Role)))),

@@ -17,7 +17,7 @@ from clarion.domain.identity import Channel, Lane
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import ACCOUNT, ACCOUNTS, LEASE, PAYLOAD, ROUTE, Pump, low_mark, near
-from clarion.testing.factories import guid
+from clarion.testing.factories import guid, person_version
 
 HOUR: Final = timedelta(hours=1)
 
@@ -54,7 +54,15 @@ class ClaimContract:
         """I-14: between the claim and the call nothing is read."""
         pump = Pump(harness)
         due_at = await harness.now() - timedelta(seconds=5)
-        message = await pump.message(due_at=due_at, attempt_no=2)
+        (version,) = await harness.store.ensure_person_versions(harness.tenant_id, [person_version(1)])
+        message = await pump.message(
+            due_at=due_at,
+            attempt_no=2,
+            attempts_max=3,
+            person_version_id=version.record.id,
+            locale="de-AT",
+            tz_id="Europe/Vienna",
+        )
         job, (address,) = await pump.job(), await harness.rows(harness.tenant_id, AddressVersion)
         (head,) = await pump.heads()
         claimed = await pump.claim_one()
@@ -80,6 +88,12 @@ class ClaimContract:
             template_key="welcome",
             template_version=2,
             payload=PAYLOAD,
+            attempts_max=3,
+            locale="de-AT",
+            tz_id="Europe/Vienna",
+            person_version_id=version.record.id,
+            profile_hash=version.record.profile_hash,
+            profile=version.record.profile,
             content_hash=None,
             replay_authorised=False,
             unknown_for=None,

@@ -17,6 +17,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingMessage
+from clarion.domain.person import PersonVersion
 from clarion.domain.support import SupportCase
 from clarion.ports.store import Store
 from clarion.testing.clock import ManualClock
@@ -31,6 +32,7 @@ RECORDS: Final[tuple[type[msgspec.Struct], ...]] = (
     NotificationScheduler,
     MessagingJob,
     AddressVersion,
+    PersonVersion,
     UserMessage,
     OutgoingMessage,
     QueueEntry,

@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
-from types import UnionType
 from typing import Any, Final, get_args, get_type_hints
 from uuid import UUID
 
@@ -22,7 +21,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem
-from clarion.domain.person import Person, PersonRow
+from clarion.domain.person import Person, PersonRow, PersonVersion
 from clarion.domain.timeline import OutgoingRow
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.store import Store
@@ -139,6 +138,11 @@ ADDRESS_VERSION: Final = Kind(
     make=factories.address_version,
     ensure=lambda store, tenant_id, items: store.ensure_address_versions(tenant_id, items),
 )
+PERSON_VERSION: Final = Kind(
+    record=PersonVersion,
+    make=factories.person_version,
+    ensure=lambda store, tenant_id, items: store.ensure_person_versions(tenant_id, items),
+)
 USER_MESSAGE: Final = Kind(
     record=UserMessage,
     make=factories.user_message,
@@ -151,10 +155,12 @@ KINDS: Final = (
     NOTIFICATION_SCHEDULER,
     MESSAGING_JOB,
     ADDRESS_VERSION,
+    PERSON_VERSION,
     USER_MESSAGE,
 )
 COMPARED: Final = tuple(kind for kind in KINDS if kind.given_fields)
-"""A notification scheduler compares nothing: whatever is there is returned as it is."""
+"""Two kinds compare nothing: a notification scheduler is returned as it is, whatever it holds, and of a person version
+the key says all."""
 
 
 def fields(record: type[Any]) -> tuple[str, ...]:
@@ -174,8 +180,9 @@ def changed(row: Any, name: str) -> Any:  # noqa: ANN401  any record, see Kind
 
 
 def changed_person(person: Person) -> Person:
-    """Give the same person with another value in every column that does not say who it is."""
-    names = [name for name in PersonRow.__struct_fields__ if name not in ("recipient_id_hash", "domain", "person_id")]
+    """Give the same person with another value in every column that neither says who it is nor names a stored row."""
+    kept = ("recipient_id_hash", "domain", "person_id", "person_version_id")
+    names = [name for name in PersonRow.__struct_fields__ if name not in kept]
     return msgspec.structs.replace(person, **{name: another(person, name) for name in names})
 
 
@@ -219,7 +226,7 @@ def another(row: msgspec.Struct, name: str) -> object:
 def sample(row: msgspec.Struct, name: str) -> object:
     """Make a value for a field that is empty."""
     hint = get_type_hints(type(row))[name]
-    (kind,) = (arg for arg in get_args(hint) if arg is not type(None)) if isinstance(hint, UnionType) else (hint,)
+    (kind,) = [arg for arg in get_args(hint) if arg is not type(None)] or [hint]
     if issubclass(kind, Enum):
         return next(iter(kind))
     samples: dict[type, object] = {

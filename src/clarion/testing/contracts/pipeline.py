@@ -17,6 +17,7 @@ from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import LateReplyContract
 from clarion.testing.contracts.latest import LatestContract
 from clarion.testing.contracts.ordering import OrderContract
+from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
@@ -45,6 +46,7 @@ class PipelineContract(
     TemplateContract,
     AuditPageContract,
     FactContract,
+    LocalFormContract,
     KeyContract,
     AuditContract,
     ActContract,

@@ -32,6 +32,7 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
     Unknown(reason="lost"),
     NotCalled(reason="not ready"),
     NotCalled(reason="no time was left", counts=False),
+    NotCalled(reason="a defect", counts=False, is_defect=True),
     NotCalled(reason="cannot be merged", leads_to=OutgoingStatus.FAILED_FINAL),
     NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN),
 )

@@ -18,6 +18,7 @@ from clarion.testing.contracts.holding import HoldingContract, InboxHoldingContr
 from clarion.testing.contracts.outgoing import OutgoingContract
 from clarion.testing.contracts.outgoing_parents import ManyParentsContract
 from clarion.testing.contracts.partial_failure import PartialFailureContract
+from clarion.testing.contracts.profiles import ProfileContract
 from clarion.testing.contracts.sets import SetContract
 from clarion.testing.contracts.support_cases import SupportCaseContract
 
@@ -32,6 +33,7 @@ class StoreContract(
     ManyParentsContract,
     HoldingContract,
     InboxHoldingContract,
+    ProfileContract,
     PartialFailureContract,
     HashTagContract,
     SupportCaseContract,

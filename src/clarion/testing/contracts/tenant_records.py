@@ -14,6 +14,7 @@ from clarion.domain.claim import Gate
 from clarion.domain.guard import JobEntry
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits, Usage
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportKind, SupportStatus
@@ -25,6 +26,7 @@ from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import ACCOUNT, BROADCAST, Pump
 
 GROUP: Final = make.guid(1, "group")
+UNIT: Final = BusinessUnit(guid=make.guid(1, "unit"), name="North", locale="fr", tz_id="Europe/Paris")
 CASE: Final = SupportCase(
     case_id=make.guid(1, "case"),
     kind=SupportKind.HOLD,
@@ -73,7 +75,10 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     await harness.overwrite(tenant_id, msgspec.structs.replace(row, **ended))
     await store.ensure_user_messages(tenant_id, [make.user_message()])
     addresses = [await pump.address(n) for n in (1, 2, 3, 4)]
-    await store.put_people(tenant_id, [make.person(1, addresses[0])])
+    (profile,) = await store.ensure_person_versions(tenant_id, [make.person_version(1)])
+    await store.put_people(tenant_id, [make.person(1, addresses[0], person_version_id=profile.record.id)])
+    await store.put_business_unit(tenant_id, UNIT)
+    await store.set_tenant_form(tenant_id, LocalForm(locale="de"), actor="sam")
     await store.put_group(tenant_id, guid=GROUP, name="all", members=[HASH])
     await store.open_support_cases(tenant_id, [CASE])
     items = [item(address) for address in addresses]
@@ -139,6 +144,8 @@ READS: Final[dict[str, Ask]] = {
     ),
     "find_job_timeline": lambda store, tenant, _: store.find_job_timeline(tenant, JOB.guid),
     "find_job_timeline of a direct send": lambda store, tenant, _: store.find_job_timeline(tenant, DIRECT.job.guid),
+    "find_local_forms": lambda store, tenant, _: store.find_local_forms(tenant, [UNIT.guid]),
+    "list_business_units": lambda store, tenant, _: store.list_business_units(tenant),
     "find_members": lambda store, tenant, _: store.find_members(tenant, {GROUP}),
     "find_recipients": lambda store, tenant, _: store.find_recipients(tenant, {HASH}),
     "find_support_case": lambda store, tenant, _: store.find_support_case(tenant, CASE.case_id),
@@ -185,6 +192,7 @@ WRITES: Final[dict[str, Ask]] = {
     "revoke_api_key": lambda store, tenant, of: store.revoke_api_key(tenant, of.api_key, **BY),
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.OPEN, **BY),
     "set_type_enabled": lambda store, tenant, _: store.set_type_enabled(tenant, "welcome", enabled=True, **BY),
+    "set_tenant_form": lambda store, tenant, _: store.set_tenant_form(tenant, LocalForm(locale="fr"), **BY),
 }
 """Acts that change what is there, and answer whether they did; a stranger has nothing there."""
 
@@ -197,7 +205,10 @@ MAKES: Final[dict[str, Ask]] = {
         tenant, template_key="welcome", content_hash="h1:01", bundle="[]", **BY
     ),
     "put_group": lambda store, tenant, _: store.put_group(tenant, guid=GROUP, name="none", members=["0" * 32]),
-    "put_people": lambda store, tenant, _: store.put_people(tenant, [make.person(1, profile=b"other")]),
+    "put_business_unit": lambda store, tenant, _: store.put_business_unit(
+        tenant, msgspec.structs.replace(UNIT, name="South")
+    ),
+    "put_people": lambda store, tenant, _: store.put_people(tenant, [make.person(1, locale="fr")]),
     "keep_events": lambda store, tenant, _: store.keep_events(
         tenant, [msgspec.structs.replace(event(), raw="[]"), msgspec.structs.replace(event(), event_id="event-2")]
     ),
@@ -210,6 +221,7 @@ MAKES: Final[dict[str, Ask]] = {
     ),
     "ensure_messaging_jobs": lambda store, tenant, _: store.ensure_messaging_jobs(tenant, [make.messaging_job()]),
     "ensure_address_versions": lambda store, tenant, _: store.ensure_address_versions(tenant, [make.address_version()]),
+    "ensure_person_versions": lambda store, tenant, _: store.ensure_person_versions(tenant, [make.person_version()]),
     "ensure_user_messages": lambda store, tenant, _: store.ensure_user_messages(tenant, [make.user_message()]),
 }
 """Acts that make something where there is nothing."""

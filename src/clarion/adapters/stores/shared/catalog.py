@@ -1,7 +1,7 @@
 """The control plane: templates, people, groups, settings, keys, cases; acts of people are audited where they happen.
 
-Writes `template`, `person`, `contact`, `audience_group`, `group_member`, `type_setting`, `api_key`, `support_case` and,
-through `audit`, `audit_log`.
+Writes `template`, `tenant`, `business_unit`, `person`, `contact`, `audience_group`, `group_member`, `type_setting`,
+`api_key`, `support_case` and, through `audit`, `audit_log`.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,18 @@ from clarion.adapters.stores.shared.transaction import Overtaken, Transaction, f
 from clarion.domain import act
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.machine import Cause
-from clarion.domain.person import Person
+from clarion.domain.person import BusinessUnit, LocalForm, Person
 from clarion.domain.support import SUPPORT_CASE
 from clarion.ports.catalog import ApiKey
-from clarion.ports.ensure import bounded, unknown_address
+from clarion.ports.ensure import bounded, unknown_address, unknown_profile
 from clarion.ports.facts import TemplateRow
 
 _SQL: Final = Statements("catalog.sql")
+
+
+class _Profile(msgspec.Struct, frozen=True):
+    recipient_id_hash: str
+    person_version_id: int | None
 
 
 class _Contact(msgspec.Struct, frozen=True):
@@ -53,18 +58,41 @@ async def list_templates(transaction: Transaction, tenant_id: str) -> list[Templ
 
 
 async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[Person]) -> None:
-    """Insert or replace people and their current contacts; refuse an address version that is not the person's own."""
+    """Insert or replace people and their current contacts; refuse a version that is not the person's own."""
     stored = {one.recipient_id_hash: one for one in bounded(people)}
     if not stored:
         return
     contacts = [(one.recipient_id_hash, *at) for one in stored.values() for at in dict.fromkeys(one.contacts)]
-    await transaction.execute(_SQL["put_people"], tenant_id=tenant_id, people=list(stored.values()))
+    put = await transaction.fetch(_Profile, _SQL["put_people"], tenant_id=tenant_id, people=list(stored.values()))
+    for row in put:
+        asked = stored[row.recipient_id_hash].person_version_id
+        if asked is not None and row.person_version_id is None:
+            raise unknown_profile(asked)
     await transaction.execute(_SQL["delete_contacts"], tenant_id=tenant_id, hashes=sorted(stored))
     made = await transaction.fetch(_Contact, _SQL["insert_contacts"], tenant_id=tenant_id, contacts=contacts)
     known = {(row.recipient_id_hash, row.address_id) for row in made}
     for person_hash, _, address_id in contacts:
         if (person_hash, address_id) not in known:
             raise unknown_address(address_id)
+
+
+async def put_business_unit(transaction: Transaction, tenant_id: str, unit: BusinessUnit) -> None:
+    """Insert or replace a business unit."""
+    await transaction.execute(_SQL["put_business_unit"], tenant_id=tenant_id, **msgspec.structs.asdict(unit))
+
+
+async def list_business_units(transaction: Transaction, tenant_id: str) -> list[BusinessUnit]:
+    """Return a tenant's business units, by name."""
+    return await transaction.fetch(BusinessUnit, _SQL["list_business_units"], tenant_id=tenant_id)
+
+
+async def set_tenant_form(transaction: Transaction, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
+    """Say in which language and zone a tenant's people read; audited; False where it is so already."""
+    given = msgspec.structs.asdict(form)
+    if not await transaction.execute(_SQL["set_tenant_form"], tenant_id=tenant_id, **given):
+        return False
+    await append_audit(transaction, tenant_id, act.set_form(tenant_id, form=given, actor=actor))
+    return True
 
 
 async def put_group(transaction: Transaction, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:

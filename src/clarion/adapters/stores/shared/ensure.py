@@ -20,6 +20,7 @@ from clarion.domain.ensured import Ensured
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
+from clarion.domain.person import PersonVersion
 from clarion.errors import BrokenInvariant, ProgramTooOld
 
 R = TypeVar(
@@ -30,6 +31,7 @@ R = TypeVar(
     MessagingJob,
     NotificationJob,
     NotificationScheduler,
+    PersonVersion,
     UserMessage,
 )
 

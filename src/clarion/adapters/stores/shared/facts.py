@@ -10,7 +10,7 @@ import msgspec
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.identity import Channel
-from clarion.domain.person import Person, PersonRow
+from clarion.domain.person import LocalForm, Person, PersonRow
 from clarion.ports.facts import Latest, TemplateRow
 
 _SQL: Final = Statements("facts.sql")
@@ -25,6 +25,10 @@ class _Now(msgspec.Struct, frozen=True):
 class _Contact(PersonRow, frozen=True, kw_only=True):
     channel: Channel | None
     address_id: int | None
+
+
+class _Form(LocalForm, frozen=True, kw_only=True):
+    guid: UUID | None
 
 
 class _Member(msgspec.Struct, frozen=True):
@@ -67,6 +71,14 @@ async def find_recipients(transaction: Transaction, tenant_id: str, hashes: Coll
         )
         for person_hash, rows in people.items()
     }
+
+
+async def find_local_forms(
+    transaction: Transaction, tenant_id: str, units: Collection[UUID]
+) -> dict[UUID | None, LocalForm]:
+    """Return the language and zone of a tenant, under None, and of these business units; the unknown are left out."""
+    rows = await transaction.fetch(_Form, _SQL["find_local_forms"], tenant_id=tenant_id, units=sorted(set(units)))
+    return {row.guid: LocalForm(locale=row.locale, tz_id=row.tz_id) for row in rows}
 
 
 async def find_members(

@@ -1,7 +1,7 @@
-"""Messaging jobs, address versions and inbox rows.
+"""Messaging jobs, versions of addresses and of profiles, and inbox rows.
 
-Writes `messaging_job`, `address_version`, `user_message` and `support_case`, and holds scheduler rows while it inserts
-inbox rows.
+Writes `messaging_job`, `address_version`, `person_version`, `user_message` and `support_case`, and holds scheduler rows
+while it inserts inbox rows.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,18 @@ from clarion.adapters.stores.shared import answer
 from clarion.adapters.stores.shared.ensure import Table, ensure, first_of_each, insert_absent, keys_of, read_stored
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases
-from clarion.adapters.stores.shared.transaction import Transaction
+from clarion.adapters.stores.shared.transaction import Overtaken, Transaction
 from clarion.domain.address import AddressVersion
 from clarion.domain.ensured import Ensured
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
+from clarion.domain.person import PersonVersion
 from clarion.ports.ensure import NO_HOLDS, Holds
 
 _SQL: Final = Statements("messaging.sql")
 _JOBS: Final = Table(MessagingJob, _SQL, "messaging_jobs")
 _ADDRESSES: Final = Table(AddressVersion, _SQL, "address_versions")
+_PERSONS: Final = Table(PersonVersion, _SQL, "person_versions")
 _USER_MESSAGES: Final = Table(UserMessage, _SQL, "user_messages")
 
 
@@ -45,6 +47,17 @@ async def ensure_address_versions(
 ) -> list[Ensured[AddressVersion]]:
     """Insert the versions that are missing."""
     return await ensure(transaction, tenant_id, items, _ADDRESSES)
+
+
+async def ensure_person_versions(
+    transaction: Transaction, tenant_id: str, items: Sequence[PersonVersion]
+) -> list[Ensured[PersonVersion]]:
+    """Insert the versions that are missing, each with the next serial of its person."""
+    made = await insert_absent(transaction, tenant_id, items, _PERSONS)
+    stored = await read_stored(transaction, tenant_id, items, _PERSONS)
+    if any(item.key not in stored for item in items):
+        raise Overtaken  # somebody else took the serial that we would have given
+    return answer.compare(tenant_id, items, stored=stored, created=keys_of(made, stored)).answers
 
 
 async def ensure_user_messages(

@@ -53,6 +53,36 @@ JOIN address_version AS a
     a.tenant_id = :tenant_id AND a.recipient_id_hash = g.recipient_id_hash AND a.channel = g.channel
     AND a.serial = g.serial;
 
+-- name: insert_person_versions
+-- As every insert of an ensure, but for the serial, which is counted here: the next one of its person, and those of one
+-- person in one set by turns. Somebody else may take it meanwhile; then its row is not made, and the caller begins again.
+INSERT INTO person_version (tenant_id, created_at, recipient_id_hash, profile_hash, serial, profile, correlation_id)
+SELECT
+  :tenant_id, now(), g.recipient_id_hash, g.profile_hash,
+  (
+    SELECT coalesce(max(l.serial), 0)
+    FROM person_version AS l
+    WHERE l.tenant_id = :tenant_id AND l.recipient_id_hash = g.recipient_id_hash
+  ) + row_number() OVER (PARTITION BY g.recipient_id_hash ORDER BY g.place),
+  g.profile, g.correlation_id
+FROM {items: recipient_id_hash text, profile_hash text, profile bytes, correlation_id text, place place} AS g
+WHERE (
+  SELECT v.id
+  FROM person_version AS v
+  WHERE
+    v.tenant_id = :tenant_id AND v.recipient_id_hash = g.recipient_id_hash AND v.profile_hash = g.profile_hash
+) IS NULL
+ORDER BY g.recipient_id_hash, g.place
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: read_person_versions
+-- Whoever made them.
+SELECT v.*
+FROM {items: recipient_id_hash text, profile_hash text} AS g
+JOIN person_version AS v
+  ON v.tenant_id = :tenant_id AND v.recipient_id_hash = g.recipient_id_hash AND v.profile_hash = g.profile_hash;
+
 -- name: insert_user_messages
 -- As every insert of an ensure; the bucket is part of the key, so that retention can drop a month. An item whose hold no
 -- longer stands makes no row. A scheduler row is locked only if a row of its is missing: a repeat must write nothing,

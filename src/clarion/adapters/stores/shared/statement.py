@@ -7,6 +7,7 @@ A text is PostgreSQL's SQL with named parameters:
     FROM {name: column type, …} AS g       a set of rows; a column of the type `place` numbers them from 1
     next_id(table)                         the number that the next new row of a table gets, in the order of the set
     today()                                the present day, UTC
+    no_bytes()                             an empty value of a column of bytes
 
 A set of rows travels as one JSON text, which both engines unpack faster than the drivers send arrays. `JOIN table AS t
 ON condition` always means: for each row so far, look up the rows of `table`, in the order written. Neither engine may
@@ -59,6 +60,7 @@ _NEXT_CLAUSE: Final = re.compile(
 _POSTGRES_WORDS: Final = (
     (re.compile(r"\bnext_id\((\w+)\)"), r"nextval(pg_get_serial_sequence('\1', 'id'))"),
     (re.compile(r"\btoday\(\)"), "CAST(now() AT TIME ZONE 'UTC' AS date)"),
+    (re.compile(r"\bno_bytes\(\)"), "CAST('' AS bytea)"),
 )
 
 _SQLITE_WORDS: Final = (
@@ -67,6 +69,7 @@ _SQLITE_WORDS: Final = (
         r"(SELECT coalesce(max(q.seq), 0) FROM sqlite_sequence AS q WHERE q.name = '\1') + row_number() OVER ()",
     ),
     (re.compile(r"\btoday\(\)"), "date(clarion_now() / 1000000, 'unixepoch')"),
+    (re.compile(r"\bno_bytes\(\)"), "x''"),
     (re.compile(r"\s+OVERRIDING SYSTEM VALUE"), ""),
     (re.compile(r"\b(?:now|clock_timestamp)\(\)"), "clarion_now()"),
     (re.compile(r"(?<!LEFT )(?<!CROSS )\bJOIN\b"), "CROSS JOIN"),  # SQLite keeps the order of a cross join

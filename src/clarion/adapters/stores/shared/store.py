@@ -94,6 +94,7 @@ class SharedStore(ABC):
     ensure_notification_schedulers = _ensures(job.ensure_notification_schedulers)
     ensure_messaging_jobs = _ensures(messaging.ensure_messaging_jobs)
     ensure_address_versions = _ensures(messaging.ensure_address_versions)
+    ensure_person_versions = _ensures(messaging.ensure_person_versions)
     ensure_user_messages = _ensures(messaging.ensure_user_messages)
     find_guard = _reads(job.find_guard)
 
@@ -104,6 +105,7 @@ class SharedStore(ABC):
 
     now = _reads(facts.now)
     find_recipients = _reads(facts.find_recipients)
+    find_local_forms = _reads(facts.find_local_forms)
     find_members = _reads(facts.find_members)
     find_disabled_types = _reads(facts.find_disabled_types)
     find_templates = _reads(facts.find_templates)
@@ -112,6 +114,9 @@ class SharedStore(ABC):
     publish_template = _writes(Urgency.SOON, catalog.publish_template)
     list_templates = _reads(catalog.list_templates)
     put_people = _writes(Urgency.LATER, catalog.put_people)
+    put_business_unit = _writes(Urgency.LATER, catalog.put_business_unit)
+    list_business_units = _reads(catalog.list_business_units)
+    set_tenant_form = _writes(Urgency.SOON, catalog.set_tenant_form)
     put_group = _writes(Urgency.LATER, catalog.put_group)
     set_type_enabled = _writes(Urgency.SOON, catalog.set_type_enabled)
     put_api_key = _writes(Urgency.SOON, catalog.put_api_key)

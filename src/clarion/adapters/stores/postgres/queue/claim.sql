@@ -62,7 +62,8 @@ WITH wanted_flows AS MATERIALIZED (
       found.id, found.bucket, found.tenant_id, found.flow_id, found.message_id, found.channel, found.attempt_no,
       found.attempts, found.not_called, found.due_at, found.content_hash, found.replay_authorised,
       found.first_unknown_at, found.correlation_id, found.traceparent, found.address_id, found.pk, found.cancel_at,
-      found.expires_at, found.order_key, found.version, found.status, found.reason_class
+      found.expires_at, found.order_key, found.version, found.status, found.reason_class, found.attempts_max,
+      found.locale, found.tz_id, found.person_version_id
     FROM outgoing_message AS found
     WHERE found.flow_id = r.flow_id AND found.due_at <= now() AND (found.due_at, found.id) > (r.low_at, r.low_id)
     ORDER BY found.due_at, found.id
@@ -95,9 +96,11 @@ SELECT
   p.not_called, p.account, p.due_at AS was_due_at, p.content_hash, p.replay_authorised,
   now() - p.first_unknown_at AS unknown_for, p.correlation_id, p.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
-  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, p.version, p.is_plain
+  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, p.attempts_max, p.locale, p.tz_id,
+  p.person_version_id, v.profile_hash, v.profile, p.version, p.is_plain
 FROM pick AS p
 JOIN address_version AS a ON a.id = p.address_id
+LEFT JOIN person_version AS v ON v.id = p.person_version_id
 CROSS JOIN LATERAL (
   SELECT found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload
   FROM messaging_job AS found
@@ -118,7 +121,8 @@ SELECT
   o.created_at AS was_due_at, o.content_hash, o.replay_authorised, now() - o.first_unknown_at AS unknown_for,
   o.correlation_id, o.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
-  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, o.version, true AS is_plain
+  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, o.attempts_max, o.locale, o.tz_id,
+  o.person_version_id, v.profile_hash, v.profile, o.version, true AS is_plain
 FROM (
   SELECT found.*
   FROM outgoing_message AS found
@@ -126,6 +130,7 @@ FROM (
   OFFSET 0
 ) AS o
 JOIN address_version AS a ON a.id = o.address_id
+LEFT JOIN person_version AS v ON v.id = o.person_version_id
 CROSS JOIN LATERAL (
   SELECT found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload
   FROM messaging_job AS found

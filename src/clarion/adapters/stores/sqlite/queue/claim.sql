@@ -47,7 +47,8 @@ SELECT
   CASE WHEN m.id IS NULL THEN j.event_type ELSE m.kind END AS event_type,
   CASE WHEN m.id IS NULL THEN j.template_key ELSE m.template_key END AS template_key,
   CASE WHEN m.id IS NULL THEN j.template_version ELSE m.template_version END AS template_version,
-  CASE WHEN m.id IS NULL THEN j.payload END AS payload, :token AS claim_token,
+  CASE WHEN m.id IS NULL THEN j.payload END AS payload, o.attempts_max, o.locale, o.tz_id,
+  o.person_version_id, v.profile_hash, v.profile, :token AS claim_token,
   o.version, o.status, o.reason_class, o.has_broadcast,
   o.cancel_at IS NULL AND coalesce(o.expires_at > :now, true)
   AND (
@@ -77,6 +78,7 @@ CROSS JOIN json_each(
 ) AS heads ON heads.key < q.quota
 CROSS JOIN outgoing_message AS o ON o.id = heads.value
 CROSS JOIN address_version AS a ON a.id = o.address_id
+LEFT JOIN person_version AS v ON v.id = o.person_version_id
 LEFT JOIN messaging_job AS m ON m.tenant_id = o.tenant_id AND m.guid = o.pk
 LEFT JOIN notification_job AS j ON j.tenant_id = o.tenant_id AND j.row_key = o.pk
 WHERE
