@@ -1,5 +1,6 @@
 """What the renderer finds out at the door, where the links of a mail lead, and what its subject shows."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,6 +59,11 @@ def test_data_that_cannot_be_merged_is_refused_by_the_check(
         ("Hi {{ name }}", {"name": "a\tb"}, "email subject: it holds a control character"),
         ("Hi {{ name | default: 'you' }}", {"name": "a\rb"}, "email subject: it has more than one line"),
         ("Hi {{ name.first }}", {"name": {"first": "a\nb"}}, "email subject: it has more than one line"),
+        ("Hi {{ name }}", {"name": "a" * 400}, "email subject: it has 403 characters: use at most 400"),
+        ("Hi {{ name }}{{ name }}", {"name": "\N{GRINNING FACE}" * 200}, "email subject: it has 403 characters"),
+        ("Hi" + " there" * 66 + "{{ name }}", {"name": "you"}, "email subject: it has 401 characters"),
+        ("{{ name }}", {"name": "=?utf-8?q?hi=0aBcc=3A_eve?="}, "email subject: it holds a control character"),
+        ("{{ name }}", {"name": "=?no-such-charset?q?hi?="}, "email subject: it holds an encoded word that cannot be"),
         ("{{ name }}", {"name": "\u202e"}, "email subject: nothing is left of it"),
     ],
 )
@@ -138,6 +144,88 @@ def test_a_link_from_the_data_leads_by_https_mailto_or_tel_or_nowhere(link: str)
             mail(template, {"link": link})
         with pytest.raises(InvalidInput, match="a link that comes from the data"):
             door(template, {"link": link})
+
+
+ELSEWHERE = (
+    '<button formaction="{{ link }}">x</button>',
+    '<img src="{{ link }}" alt="x" />',
+    '<img srcset="https://a.example/x.png 1x, {{ link }} 2x" alt="x" />',
+    '<img srcset="{{ link }}" alt="x" />',
+    '<video poster="{{ link }}"></video>',
+    '<td background="{{ link }}">x</td>',
+    '<svg><a xlink:href="{{ link }}">x</a></svg>',
+    '<object data="{{ link }}"></object>',
+    '<meta http-equiv="refresh" content="0; url={{ link }}" />',
+    "<meta http-equiv='refresh' content='0;{{ link }}' />",
+    '<p style="background: url({{ link }})">x</p>',
+    '<p style="background: url(&quot;{{ link }}&quot;)">x</p>',
+    '<p style="color: {{ link }}; background: url(/x.png)">x</p>',
+    '<a title="{{ link }}" href="{{ link }}">x</a>',
+)
+"""Other places than the `href` of a link."""
+
+
+@pytest.mark.parametrize("template", ELSEWHERE)
+def test_a_link_from_the_data_is_judged_wherever_a_client_would_follow_it(template: str) -> None:
+    bad = "javascript:alert(1)" if "color" not in template else r"red; background: u\72l(http://a.example)"
+    good = "https://a.example/x.png" if "color" not in template else "red"
+    with pytest.raises(RenderFailed, match=r"in .*, a link that comes from the data is neither"):
+        mail(template, {"link": bad})
+    with pytest.raises(InvalidInput, match="a link that comes from the data"):
+        door(template, {"link": bad})
+    assert good in mail(template, {"link": good}).html
+
+
+def test_a_beginning_that_its_author_wrote_in_one_attribute_allows_nothing_in_another() -> None:
+    template = '<img src="data:{{ picture }}" alt="x" />' + BUTTON
+    assert mail(template, {"picture": "image/png,x", "link": "https://a.example"}).html
+    with pytest.raises(RenderFailed, match="in href, a link"):
+        mail(template, {"picture": "image/png,x", "link": "data:text/html,x"})
+
+
+def test_a_picture_behind_a_section_of_mjml_is_judged() -> None:
+    section = MJML.replace("<mj-section>", '<mj-section background-url="{{ link }}">')
+    renderer, bundle = open_renderer(), mail_bundle(section)
+    assert "https://a.example/b.png" in repr(
+        renderer.merge(bundle, Channel.EMAIL, Merge({"link": "https://a.example/b.png"}))
+    )
+    with pytest.raises(RenderFailed, match="a link that comes from the data"):
+        renderer.merge(bundle, Channel.EMAIL, Merge({"link": "http://a.example/b.png"}))
+
+
+@pytest.mark.parametrize(
+    "template, where",
+    [
+        ("<a {{ x }}>more</a>", "in <a>, outside of quotes"),
+        ("<a href={{ x }}>more</a>", "in <a>, outside of quotes"),
+        ("<a {% if x %}{{ x }}{% endif %}>more</a>", "in <a>, outside of quotes"),
+        ("<a {% echo x %}>more</a>", "in <a>, outside of quotes"),
+        ('<a onclick="go({{ x }})">more</a>', "in the attribute onclick"),
+        ('<iframe srcdoc="{{ x }}"></iframe>', "in the attribute srcdoc"),
+        ('<meta http-equiv="{{ x }}" content="0" />', "in the attribute http-equiv"),
+        ("<script>go({{ x }})</script>", "in <script>"),
+        ("<style>a { color: {{ x }} }</style>", "in <style>"),
+    ],
+)
+def test_data_that_could_mean_anything_where_it_stands_is_not_published(template: str, where: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(where)) as refused:
+        mail("one line\n" + template, {"x": "1"})
+    assert "email.mjml.liquid: line " in str(refused.value)
+    assert "put it into the quotes of another attribute" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '<a class="{% if x %}y{% endif %}" href="https://a.example">more</a>',
+        '<a title="{{ x | replace: "a", "b" }}" href="https://a.example">more</a>',
+        "<!-- {{ x }} --><b>{{ x }}</b>",
+        '<p style="color: {{ x }}">more</p>',
+        '<meta name="x" content="{{ x }}" />',
+    ],
+)
+def test_data_in_quotes_and_liquid_that_writes_nothing_may_stand_in_an_element(template: str) -> None:
+    assert mail(template, {"x": "red"}).html
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,15 @@ Pure: the date and the id come in. Where the bytes go is `smtp`'s business.
 
 import binascii
 import re
-import unicodedata
 from collections.abc import Iterator
 from datetime import datetime
-from email.errors import HeaderParseError
-from email.header import decode_header
 from email.utils import format_datetime
 from hashlib import sha256
 from typing import Final
 
 import msgspec
 
+from clarion.domain.header import SUBJECT_CHARS_MAX, check_header
 from clarion.errors import InvalidInput
 
 HEADERS: Final = (
@@ -30,9 +28,6 @@ HEADERS: Final = (
 )
 """What every mail's head has, in this order, and nothing else."""
 
-SUBJECT_CHARS_MAX: Final = 400
-"""Clients show less than a hundred; each character can take twelve in a header, whose limit is a line of 998."""
-
 NAME_CHARS_MAX: Final = 100
 
 _LINE_MAX: Final = 76
@@ -40,13 +35,6 @@ _LINE_MAX: Final = 76
 
 _WORD_BYTES: Final = 39
 """Of UTF-8 in one encoded word: 52 characters of base64 and 12 of frame, which leaves room for the header's name."""
-
-_FORBIDDEN: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Unicode's categories of control characters (CR, LF, NUL, VT, FF, 0x1c to 0x1e, U+0085), lone surrogates, and line and
-paragraph separators."""
-
-_DECODINGS_MAX: Final = 3
-"""An encoded word in an encoded word is an attack; nobody writes even one by hand."""
 
 _ATOMS: Final = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+( [A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
 
@@ -105,43 +93,11 @@ def build(mail: Mail) -> bytes:
     return f"{head}\r\n{parts}--{boundary}--\r\n".encode()
 
 
-def check_header(text: str, *, field: str, chars_max: int = 998) -> str:
-    """Return a value that may stand in a header, or raise InvalidInput that does not repeat it."""
-    if len(text) > chars_max:
-        raise InvalidInput(f"it has {len(text)} characters", field=field, hint=f"use at most {chars_max}")
-    seen = text
-    for _ in range(_DECODINGS_MAX):
-        # Nearly every text is printable, which excludes all that is forbidden and a little more.
-        if not seen.isprintable() and any(unicodedata.category(character) in _FORBIDDEN for character in seen):
-            raise InvalidInput("it holds a control character or a line break", field=field, hint="take it out")
-        decoded = _decoded(seen, field=field)
-        if decoded == seen:
-            return text
-        seen = decoded
-    raise InvalidInput("it holds encoded words in encoded words", field=field, hint="write plain text")
-
-
 def _check_address(text: str, *, field: str) -> str:
     """Return an address or an id, which is written as it is and so holds no encoded word at all."""
     if "=?" in text:
         raise InvalidInput("it holds an encoded word", field=field, hint="write it without '=?'")
     return check_header(text, field=field)
-
-
-def _decoded(text: str, *, field: str) -> str:
-    """Read a text as a mail client would: encoded words of RFC 2047 become what they stand for."""
-    if "=?" not in text:
-        return text
-    try:
-        parts = decode_header(text)
-        return "".join(
-            part if isinstance(part, str) else part.decode(charset or "latin-1", errors="replace")
-            for part, charset in parts
-        )
-    except (HeaderParseError, LookupError, ValueError):
-        raise InvalidInput(
-            "it holds an encoded word that cannot be read", field=field, hint="write plain text"
-        ) from None
 
 
 def _unstructured(text: str) -> Iterator[str]:

@@ -12,8 +12,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from clarion.adapters.providers.mail import Mailbox, check_header
+from clarion.adapters.providers.mail import Mailbox
 from clarion.domain.destination import normalise
+from clarion.domain.header import check_header
 from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration, InvalidInput
 

@@ -15,6 +15,7 @@ from liquid.template import BoundTemplate
 from clarion.adapters.renderers.given import needed_of, read_besides
 from clarion.adapters.renderers.language import HTML, TEXT, parse
 from clarion.adapters.renderers.limit import HTML_BYTES_MAX
+from clarion.adapters.renderers.links import check_places
 from clarion.adapters.renderers.markup import compile_mjml
 from clarion.adapters.renderers.variables import LIQUID, needs_of
 from clarion.domain.definition import Definition, hashed_form
@@ -103,6 +104,7 @@ def _parts(file: str, files: Mapping[str, str], locale: str) -> Iterator[tuple[s
     source = files[file]
     if file == "email.mjml.liquid":
         parse(HTML, source, file=file)  # here and below: as it was written, so that an error names the author's line
+        check_places(source, file=file)
         html = compile_mjml(_in_language(source, locale) if locale else source, file=file)
         yield "html", html if PREHEADER not in files else _with_preheader(html, files[PREHEADER], mjml=source)
     elif file in (*FILES_OF[Channel.PUSH], *FILES_OF[Channel.INBOX]):

@@ -123,8 +123,11 @@ def check_data(data: Mapping[str, object]) -> int:
     return size
 
 
-def has_line_break(data: Mapping[str, object]) -> bool:
-    """Tell whether any text in the data has a line break or another control character; names of fields count too."""
+def has_header_sign(data: Mapping[str, object]) -> bool:
+    """Tell whether any text in the data has a line break or another sign that a header may not take.
+
+    Names of fields count too.
+    """
     return any(type(item) is str and _BREAK.search(item) is not None for item in _walk(dict(data)))
 
 
@@ -141,7 +144,7 @@ def _walk(value: object) -> Iterator[object]:
             waiting.extend(item.values())
 
 
-_BREAK: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Whatever `str.splitlines` splits at, and whatever else no header may hold."""
+_BREAK: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\?")
+"""Whatever `str.splitlines` splits at, whatever else no header may hold, and what every encoded word has."""
 
 _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})

@@ -3,7 +3,10 @@
 A link whose beginning stands in the template is its author's, whatever its scheme. Where the beginning comes from the
 data, `javascript:` and `data:` would run what a stranger wrote, and what `http:` shows can be changed by anybody on the
 way; a template that wants `http:` says so itself, as in `<a href="http://{{ host }}">`. The HTML is judged as it was
-merged, so it does not matter by which tags and filters a link was put together.
+merged, so it does not matter by which tags and filters a link was put together. What a client follows by itself is
+judged like what a click follows: pictures, forms, `url()` in a style, a page that leads on.
+
+Where nobody can tell what data would mean (outside of quotes, in a script), a template that has it is not published.
 
 Pure functions over text.
 """
@@ -14,15 +17,31 @@ from html import unescape
 from typing import Final
 
 from clarion.adapters.renderers.variables import LIQUID
+from clarion.errors import InvalidInput
 
 SCHEMES: Final = ("https:", "mailto:", "tel:")
 """By which a link from the data may lead."""
 
-_TAG: Final = re.compile(r"""<[a-zA-Z](?:[^>"']|"[^"]*"|'[^']*')*>""")
+LINKS: Final = frozenset(
+    {
+        *("href", "xlink:href", "action", "formaction", "src", "srcset", "poster", "background", "data", "ping"),
+        *("cite", "codebase", "classid", "dynsrc", "longdesc", "lowsrc", "manifest", "profile", "usemap"),
+    }
+)
+"""The attributes that hold links; beside them the styles, and the `content` of what leads on (`<meta http-equiv>`)."""
 
-_LINK: Final = re.compile(r"""\b(?:href|action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
-"""The attributes that a click follows."""
+Link = tuple[str, str]
+"""The attribute that a link stands in, and the link or how it begins."""
 
+_TAG: Final = re.compile(r"""<([a-zA-Z][^\s/>"']*)((?:[^>"']|"[^"]*"|'[^']*')*)>""")
+_ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
+_REFRESH: Final = re.compile(r"[^;,]*[;,]\s*(?:url\s*=\s*)?['\"]?(.*)", re.DOTALL | re.IGNORECASE)
+
+_CSS_ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
+_CSS_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
+_CSS_LINK: Final = re.compile(r"(?:url|src|image|image-set)\(\s*['\"]?([^'\")]*)", re.IGNORECASE)
+
+_WRITES: Final = re.compile(r"\{\{|\{%-?\s*(?:echo|cycle)\b")
 _DATA: Final = "\0"
 """Stands for Liquid while attributes are looked for, because Liquid may hold quotes."""
 
@@ -32,33 +51,95 @@ _DECIDES: Final = re.compile(r"[:/?#]")
 _IGNORED: Final = re.compile(r"[\x00-\x20\x7f-\xa0]+")
 """Blanks and control characters, which clients leave out before they look for a scheme."""
 
+_CODE: Final = re.compile(r"<(mj-style|style|script)\b[^>]*>(.*?)</\1", re.DOTALL | re.IGNORECASE)
 
-def written_links(source: str) -> frozenset[str] | None:
+
+def check_places(source: str, *, file: str) -> None:
+    """Refuse a template that puts data where no merge can tell what it would mean, and name the line."""
+    masked = LIQUID.sub(_same_length, source)
+    for code in _CODE.finditer(masked):
+        if _DATA in code[2]:
+            raise _misplaced(source, code.start(2) + code[2].index(_DATA), f"in <{code[1]}>", file=file)
+    for tag in _TAG.finditer(masked):
+        for found in _ATTRIBUTE.finditer(masked, tag.start(2), tag.end(2)):
+            name, where = found[1].lower(), f"in <{tag[1]}>, outside of quotes"
+            if _DATA in found[1] or _DATA in (found[4] or ""):
+                raise _misplaced(source, found.start(), where, file=file)
+            is_code = name.startswith("on") or name in ("srcdoc", "http-equiv")
+            if is_code and _DATA in found[0]:
+                raise _misplaced(source, found.start(), f"in the attribute {name}", file=file)
+
+
+def written_links(source: str) -> frozenset[Link] | None:
     """Give how the links begin that the template wrote itself, or None where none is left to the data."""
-    begins: set[str] = set()
-    from_data = False
-    for value in _links(LIQUID.sub(_DATA, source)):
+    begins: set[Link] = set()
+    masked = LIQUID.sub(_DATA, source)
+    from_data = any(_has_loose_data(tag) for tag in _TAG.finditer(masked))
+    for attribute, value in _links(masked):
         begin, liquid, _ = value.partition(_DATA)
         if liquid and not _DECIDES.search(begin):
             from_data = True
         elif begin:
-            begins.add(begin)
+            begins.add((attribute, begin))
     return frozenset(begins) if from_data else None
 
 
-def has_wrong_link(html: str, written: frozenset[str]) -> bool:
-    """Tell whether merged HTML has a link that the template did not write, by a scheme that data may not choose."""
-    return not all(_is_right(link, tuple(written)) for link in _links(html))
+def find_wrong_link(html: str, written: frozenset[Link]) -> str | None:
+    """Name the attribute of a link in merged HTML that data wrote, by a scheme that it may not choose."""
+    return next((name for name, link in _links(html) if not _is_right(name, link, written)), None)
 
 
-def _is_right(link: str, written: tuple[str, ...]) -> bool:
+def _is_right(attribute: str, link: str, written: frozenset[Link]) -> bool:
     """Judge one link. One that is empty, or that names a place in the same mail, leads nowhere else."""
     bare = _IGNORED.sub("", link)
-    return not bare or bare.lower().startswith(("#", *SCHEMES)) or link.startswith(written)
+    if not bare or bare.lower().startswith(("#", *SCHEMES)):
+        return True
+    return any(attribute == name and link.startswith(begin) for name, begin in written)
 
 
-def _links(html: str) -> Iterator[str]:
+def _links(html: str) -> Iterator[Link]:
     """Give the links of some HTML as a client reads them."""
-    for tag in _TAG.findall(html):
-        for groups in _LINK.findall(tag):
-            yield unescape("".join(groups))
+    for tag in _TAG.finditer(html):
+        attributes = [(name.lower(), unescape("".join(values))) for name, *values in _ATTRIBUTE.findall(tag[2])]
+        leads_on = tag[1].lower() == "meta" and any(name == "http-equiv" for name, _ in attributes)
+        for name, value in attributes:
+            if name == "style":
+                yield from ((name, link) for link in _CSS_LINK.findall(_plain_css(value)))
+            elif name == "srcset":
+                yield from ((name, one.split(maxsplit=1)[0]) for one in value.split(",") if one.strip())
+            elif name == "content" and leads_on:
+                yield from ((name, found[1]) for found in [_REFRESH.match(value)] if found)
+            elif name in LINKS:
+                yield name, value
+
+
+def _has_loose_data(tag: re.Match[str]) -> bool:
+    """Tell whether data may write links of its own into a tag: outside of quotes, or in a style."""
+    return any(
+        _DATA in name or _DATA in bare or (name.lower() == "style" and _DATA in quoted + single)
+        for name, quoted, single, bare in _ATTRIBUTE.findall(tag[2])
+    )
+
+
+def _plain_css(style: str) -> str:
+    """Give a style without what hides its words: escapes and comments."""
+
+    def plain(found: re.Match[str]) -> str:
+        number = int(found[1], 16) if found[1] else 0
+        return found[2] or (chr(number) if 0 < number <= 0x10FFFF else "")
+
+    return _CSS_ESCAPE.sub(plain, _CSS_COMMENT.sub("", style))
+
+
+def _same_length(liquid: re.Match[str]) -> str:
+    """Put data, or blanks for Liquid that writes nothing, in the place of a piece of Liquid."""
+    return (_DATA if _WRITES.match(liquid[0]) else " ") * len(liquid[0])
+
+
+def _misplaced(source: str, position: int, where: str, *, file: str) -> InvalidInput:
+    line = source.count("\n", 0, position) + 1
+    return InvalidInput(
+        f"line {line}: data {where} could mean anything, and cannot be judged",
+        field=file,
+        hint='put it into the quotes of another attribute, as in title="{{ name }}", or between the elements',
+    )

@@ -1,6 +1,5 @@
 """What becomes of a merged part: whether it can be sent as it is, and the content that a channel's parts make. Pure."""
 
-import re
 from typing import Final, assert_never
 
 from clarion.domain.content import (
@@ -12,13 +11,12 @@ from clarion.domain.content import (
     SmsContent,
     without_overrides,
 )
+from clarion.domain.header import SUBJECT_CHARS_MAX, check_header
 from clarion.domain.identity import Channel
-from clarion.errors import RenderFailed
+from clarion.errors import InvalidInput, RenderFailed
 
 ONE_LINE: Final = frozenset({"subject", "title"})
 """Parts that become a header or a heading: a line break in one is an attack or a mistake (X-16)."""
-
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 NOT_EMPTY: Final = frozenset({"subject", "title", "text"})
 
@@ -33,12 +31,13 @@ def checked(channel: Channel, name: str, text: str) -> str:
                 part=name,
                 hint="take the line break out of the template or of the data",
             )
-    if name == "subject" and _CONTROL.search(text):
-        raise RenderFailed(
-            f"{channel} {name}: it holds a control character",
-            part=name,
-            hint="take it out of the template or of the data: no mail server takes it",
-        )
+    if name == "subject":
+        try:
+            check_header(text, field=name, chars_max=SUBJECT_CHARS_MAX)
+        except InvalidInput as error:
+            raise RenderFailed(
+                f"{channel} {name}: {error.message}", part=name, hint=f"{error.hint}, in the template or in the data"
+            ) from None
     if name in NOT_EMPTY and not text:
         raise RenderFailed(f"{channel} {name}: nothing is left of it", part=name, hint="give the template some text")
     return text

@@ -13,9 +13,10 @@ import msgspec
 from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.compiling import parse_part
-from clarion.adapters.renderers.links import written_links
+from clarion.adapters.renderers.links import Link, written_links
 from clarion.adapters.renderers.outcome import NOT_EMPTY, ONE_LINE
 from clarion.adapters.renderers.variables import LIQUID, Needs, needs_of
+from clarion.domain.header import SUBJECT_CHARS_MAX
 from clarion.domain.identity import Channel
 from clarion.domain.locale import choose
 from clarion.errors import RenderFailed
@@ -37,9 +38,10 @@ class Part(msgspec.Struct, frozen=True):
 
     tree: BoundTemplate
     needs: Needs
-    written_links: frozenset[str] | None
+    written_links: frozenset[Link] | None
     is_one_line: bool
     has_links: bool
+    chars: int
 
     def is_certain(self, name: str, size: int, *, has_break: bool) -> bool:
         """Tell without a merge that none can fail with complete data of a size, and with a line break in it or none."""
@@ -50,6 +52,7 @@ class Part(msgspec.Struct, frozen=True):
             and (name not in ONE_LINE or (self.is_one_line and not has_break))
             and (self.needs.has_text or name not in NOT_EMPTY)
             and self.needs.outputs * size <= CERTAIN_MAX
+            and (name != "subject" or self.chars + self.needs.outputs * size <= SUBJECT_CHARS_MAX)
         )
 
 
@@ -144,4 +147,5 @@ def _part(name: str, source: str, links: Collection[str]) -> Part:
         written_links(source) if name == "html" else None,
         is_one_line=len(source.strip().splitlines()) == 1,
         has_links=not needs.names.isdisjoint(links),
+        chars=len(source),
     )

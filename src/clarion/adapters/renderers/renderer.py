@@ -24,7 +24,7 @@ from liquid.exceptions import ResourceLimitError
 from clarion.adapters.renderers.compiling import compile_files, file_of
 from clarion.adapters.renderers.formats import writing_for, writing_of
 from clarion.adapters.renderers.given import check_names, given, given_at_the_door, sample_of
-from clarion.adapters.renderers.limit import LOOK_STEPS_MAX, Budget, check_data, has_line_break
+from clarion.adapters.renderers.limit import LOOK_STEPS_MAX, Budget, check_data, has_header_sign
 from clarion.adapters.renderers.merging import LacksVariable, merge_part
 from clarion.adapters.renderers.outcome import checked, content_of
 from clarion.adapters.renderers.parts import PartCache
@@ -83,7 +83,7 @@ class LiquidRenderer:
         size = self.check_data(data) + self.check_data(entity)
         if briefly and not self.is_parsed_soon(bundle):
             return False
-        absent, has_break = _absent(bundle, data, entity), has_line_break(data) or has_line_break(entity)
+        absent, has_break = _absent(bundle, data, entity), has_header_sign(data) or has_header_sign(entity)
         failures: list[RenderFailed] = []
         budget = Budget(LOOK_STEPS_MAX)
         for channel, parts in self._cache.tried(bundle):
@@ -125,7 +125,7 @@ class LiquidRenderer:
         """Tell without any merge that `merge` will take the data; the bundle is parsed where it is not yet."""
         check_names(bundle, data)
         size = self.check_data(data) + self.check_data(entity)
-        has_break = has_line_break(data) or has_line_break(entity)
+        has_break = has_header_sign(data) or has_header_sign(entity)
         return not _absent(bundle, data, entity) and all(
             part.needs.depends or part.is_certain(name, size, has_break=has_break)
             for _, parts in self._cache.tried(bundle)
