@@ -9,17 +9,19 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, Refused, Replay, Unknown
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration
 from clarion.sandbox import null
 from clarion.sandbox.fault import NUMBERS, Fault, Options
 from clarion.sandbox.ledger import PAGE_MAX, Ledger
 from clarion.sandbox.provider import OneThread, Outbox, SandboxProvider, open_outbox, open_provider
-from clarion.sandbox.view import CSP, as_page
+from clarion.sandbox.view import CSP, as_page, told_besides
 from clarion.testing.clock import START_AT, ManualClock
 from clarion.testing.contracts.provider import call_to
 
@@ -74,6 +76,37 @@ async def test_every_channel_is_kept_as_it_was_given(
     assert (message.called_at, message.attempt, message.correlation_id) == (START_AT, 3, "correlation-1")
     assert (message.tenant_id, message.idempotency_key) == ("school", "key")
     assert await outbox.find(message.id) == message
+
+
+async def test_headers_and_hints_are_kept_as_they_were_given(provider: SandboxProvider, outbox: Outbox) -> None:
+    headers, hints = {"List-Unsubscribe": "<https://a.example/u/1>"}, Hints(tags=("a", "b"), unicode=False, from_="me")
+    await provider.send(msgspec.structs.replace(to("ann"), headers=headers, hints=hints))
+    await provider.send(to("kim"))
+    plain, rich = (await outbox.page()).messages
+    assert (rich.headers, rich.hints) == (headers, hints)
+    assert list(told_besides(rich)) == [
+        ("List-Unsubscribe", "<https://a.example/u/1>"),
+        ("Hint tags", "a, b"),
+        ("Hint unicode", "False"),
+        ("Hint from", "me"),
+    ]
+    assert (plain.headers, plain.hints, list(told_besides(plain))) == ({}, None, [])
+
+
+async def test_a_file_of_an_earlier_program_is_read_and_written(url: str, clock: ManualClock) -> None:
+    """One from before calls had headers and hints."""
+    first = await open_provider(url, clock=clock)
+    await first.send(to("ann"))
+    await first.close()
+    with closing(sqlite3.connect(url.removeprefix("sandbox://"))) as file:
+        file.executescript("alter table call drop column headers; alter table call drop column hints;")
+    second = await open_provider(url, clock=clock)
+    await second.send(msgspec.structs.replace(to("kim"), hints=Hints(region="eu")))
+    outbox = open_outbox(url)
+    kim, ann = (await outbox.page()).messages
+    assert (kim.hints, ann.destination, ann.hints) == (Hints(region="eu"), "ann", None)
+    await outbox.close()
+    await second.close()
 
 
 async def test_the_outbox_shows_the_newest_first_page_by_page(provider: SandboxProvider, outbox: Outbox) -> None:

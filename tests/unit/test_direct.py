@@ -1,6 +1,7 @@
 """The door for direct notifications: what is refused there, whoever calls."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
@@ -16,6 +17,7 @@ from clarion.client.wire import Entity, Recipient, SendRequest
 from clarion.domain.definition import Definition
 from clarion.domain.ensured import Ensured
 from clarion.domain.guard import JobEntry
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.errors import Conflict, Forbidden, InvalidInput, TooManyAtOnce
@@ -59,6 +61,45 @@ async def test_a_year_ahead_and_any_time_that_has_passed_are_accepted(line: Line
     assert await line.store.find_job_timeline(TENANT, sent.job_id) is not None
 
 
+@pytest.mark.parametrize(
+    "given, field, says",
+    [
+        (
+            {"channels": (Channel.EMAIL, Channel.PUSH)},
+            "channels[1]",
+            "'welcome' is not sent by push: it is sent by email, inbox: name some of these, or leave channels out",
+        ),
+        ({"channels": (Channel.EMAIL, Channel.EMAIL)}, "channels[1]", "email is named twice: name each channel once"),
+        (
+            {"channels": (Channel.INBOX,)},
+            "to[0]",
+            "it is an address for email, and channels names only inbox: give an address for inbox, or add email to",
+        ),
+        ({"locale": "klingon"}, "locale", "'klingon' is no locale: write a language, and a region if it matters: de"),
+        ({"locale": "de-AT-1996"}, "locale", "'de-AT-1996' is no locale"),
+        ({"ttl_seconds": 0}, "ttl_seconds", "it is too small: use 1 or more"),
+        ({"ttl_seconds": 2592001}, "ttl_seconds", "it is too large: use 2592000 or less"),
+        ({"hints": Hints(region="x" * 201)}, "hints.region", "it is too long: use 200 characters or less"),
+        ({"hints": Hints(tags=("t",) * 11)}, "hints.tags", "it has too many entries: use 10 or less"),
+        ({"hints": Hints(tags=("t", "a\r\nBcc: b@example.com"))}, "hints.tags[1]", "holds a control character"),
+        ({"hints": Hints(from_="a\u2028b")}, "hints.from", "holds a control character"),
+    ],
+    ids=str,
+)
+async def test_what_holds_for_one_send_is_refused_by_name_where_it_makes_no_sense(
+    line: Line, given: dict[str, Any], field: str, says: str
+) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(says)) as refused:
+        await line.send(**given)
+    assert refused.value.field == field
+    assert not await line.store.rows(TENANT, NotificationScheduler)
+
+
+async def test_hints_that_say_nothing_are_no_hints(line: Line) -> None:
+    await line.send(key="k")
+    assert (await line.send(key="k", hints=Hints())).repeated
+
+
 FAR_EAST = timezone(timedelta(hours=14))
 PASSED_AT = (datetime(1, 1, 1, tzinfo=FAR_EAST), START_AT - timedelta(days=1), START_AT)
 
@@ -95,6 +136,13 @@ async def test_a_repeat_after_its_time_has_come_is_the_same_notification(line: L
         ({"to": "kim@example.com"}, "recipients"),
         ({"entity": Entity(type="staff", guid=UUID(int=1))}, "entity"),
         ({"type_": "newsletter"}, "type"),
+        ({"ttl_seconds": 61}, "ttl_seconds"),
+        ({"ttl_seconds": None}, "ttl_seconds"),
+        ({"locale": "de"}, "locale"),
+        ({"channels": ()}, "channels"),
+        ({"business_unit": UUID(int=3)}, "business_unit"),
+        ({"hints": None}, "hints"),
+        ({"hints": Hints(region="us", from_="office")}, "hints.from, hints.region"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -105,8 +153,15 @@ async def test_a_conflict_says_in_what_the_two_differ(line: Line, change: dict[s
         "not_before_at": START_AT + timedelta(hours=1),
         "entity": Entity(type="child", guid=UUID(int=1)),
         "data": {"name": "Sam", "month": "May", "items": []},
+        "ttl_seconds": 60,
+        "locale": "de-AT",
+        "channels": (Channel.EMAIL,),
+        "business_unit": UUID(int=2),
+        "hints": Hints(region="eu"),
     }
     await line.send(**given)
+    again = await line.send(**given | {"locale": "DE_at"})
+    assert again.repeated, "another spelling of a locale is no other request"
     with pytest.raises(Conflict) as refused:
         await line.send(**given | change)
     assert refused.value.message == f"the key was used before for something else (it differs in {says})"

@@ -125,6 +125,33 @@ async def test_a_life_ends_after_a_time_that_was_put_off(line: Line) -> None:
     assert [row.status for row in (await line.timeline(sent)).outgoing] == [OutgoingStatus.EXPIRED]
 
 
+@pytest.mark.parametrize(
+    "asked, waits, status",
+    [
+        (60, 61, OutgoingStatus.EXPIRED),  # shorter than the type's five minutes
+        (600, 301, OutgoingStatus.SENT_TO_PROVIDER),  # longer
+        (600, 601, OutgoingStatus.EXPIRED),
+    ],
+)
+async def test_a_send_may_say_how_long_it_lives(line: Line, asked: int, waits: int, status: OutgoingStatus) -> None:
+    sent = await line.send("one-time-code", "+447700900001", data={"code": "123456"}, ttl_seconds=asked)
+    await line.wait(waits)
+    assert [row.status for row in (await line.timeline(sent)).outgoing] == [status]
+
+
+@pytest.mark.parametrize(
+    "asked, channels, inbox",
+    [((), [Channel.EMAIL], 1), ((Channel.EMAIL,), [Channel.EMAIL], 0), ((Channel.INBOX,), [], 1)],
+)
+async def test_a_send_may_take_only_some_of_the_channels(
+    line: Line, asked: tuple[Channel, ...], channels: list[Channel], inbox: int
+) -> None:
+    sent = await line.send(to=Recipient(user="1"), channels=asked)
+    await line.drain()
+    timeline = await line.timeline(sent)
+    assert ([row.channel for row in timeline.outgoing], len(timeline.inbox)) == (channels, inbox)
+
+
 async def test_a_life_does_not_begin_in_a_time_that_was_taken_back(line: Line) -> None:
     """The store's clock was a month ahead when the code was accepted, and was set right before its row was made."""
     asked = SendRequest(type="one-time-code", to=(Recipient(address="+447700900001"),), data={"code": "123456"})

@@ -23,7 +23,8 @@ from clarion.dispatch.message import messaging_job
 from clarion.dispatch.occurrence import automation_job, automation_scheduler
 from clarion.dispatch.request import FromEvent, JobRequest, ThresholdTrigger
 from clarion.domain.automation import INPUT_FIELDS, TIMING_FIELDS
-from clarion.domain.identity import Identity, Lane
+from clarion.domain.hint import Hints
+from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
 from clarion.domain.recipient import Target
 from clarion.domain.seal import TenantKeys
@@ -138,6 +139,28 @@ def test_the_hash_of_a_direct_send_is_that_of_all_that_was_asked_for() -> None:
     assert payload_hash(request) == keyed(text)
 
 
+def test_the_hash_of_a_direct_send_covers_what_holds_for_it_alone() -> None:
+    request = direct(
+        ttl_seconds=600,
+        locale="de-AT",
+        channels=(Channel.SMS, Channel.EMAIL),
+        business_unit=DRAFT,
+        hints=Hints(region="eu", tags=("a", "b"), unicode=False, from_="office"),
+    )
+    text = (
+        f'{{"business_unit":"{DRAFT}","channels":["sms","email"],"data":{{"name":"Sam"}},"event_type":"welcome",'
+        '"hints":{"from":"office","region":"eu","tags":["a","b"],"unicode":false},"locale":"de-AT",'
+        '"to":[{"identity":{"domain":"user","id":"7"}}],"ttl_seconds":600}'
+    )
+    assert payload_hash(request) == keyed(text)
+
+
+def test_the_hash_of_a_send_that_asks_for_nothing_special_is_that_of_an_earlier_program() -> None:
+    """A caller that repeats a send after an upgrade must not be told that it differs."""
+    text = '{"data":{"name":"Sam"},"event_type":"welcome","to":[{"identity":{"domain":"user","id":"7"}}]}'
+    assert payload_hash(direct()) == keyed(text)
+
+
 def test_the_hash_of_what_a_producer_of_ours_makes_leaves_out_what_it_reads_anew() -> None:
     request = direct(origin=FromEvent(event_type="opened", event_guid=DRAFT), entity=("order", ENTITY), lane=Lane.HIGH)
     text = '{"entity":["order","6f1c2c7e-0000-4000-8000-000000000001"],"event_type":"welcome"}'
@@ -153,6 +176,11 @@ CHANGES: dict[str, Any] = {
     "template_version": 3,
     "lane": Lane.HIGH,
     "not_before_at": datetime(2026, 3, 2, tzinfo=UTC),
+    "ttl_seconds": 60,
+    "locale": "de",
+    "channels": (Channel.SMS,),
+    "business_unit": DRAFT,
+    "hints": Hints(region="eu"),
 }
 NOT_COMPARED: dict[str, Any] = {
     "source_at": datetime(2026, 3, 3, tzinfo=UTC),
@@ -164,13 +192,35 @@ NOT_COMPARED: dict[str, Any] = {
 
 
 def test_every_field_of_a_direct_send_is_either_compared_or_not() -> None:
-    others = {"origin", "trace"}  # the key itself, and what ties records to a request
-    assert {*CHANGES, *NOT_COMPARED} | others == set(JobRequest.__struct_fields__)
+    listed = GOLDEN["payload_hash"]
+    assert set(CHANGES) == {*listed["always"], *listed["of_a_direct_send"]}
+    assert {*NOT_COMPARED, "origin", "trace"} == set(listed["never"])  # of these two one is the key itself
+    assert {*CHANGES, *listed["never"]} == set(JobRequest.__struct_fields__)
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_another_payload_has_another_hash(name: str) -> None:
     assert payload_hash(direct(**{name: CHANGES[name]})) != payload_hash(direct())
+
+
+@pytest.mark.parametrize("name", GOLDEN["payload_hash"]["of_a_direct_send"])
+def test_what_a_producer_of_ours_reads_anew_has_no_part_in_the_hash(name: str) -> None:
+    event = FromEvent(event_type="opened", event_guid=DRAFT)
+    made = direct(origin=event, entity=("order", ENTITY))
+    assert payload_hash(msgspec.structs.replace(made, **{name: CHANGES[name]})) == payload_hash(made)
+
+
+def test_another_order_of_channels_has_another_hash() -> None:
+    """They are tried in that order."""
+    one, other = (Channel.SMS, Channel.EMAIL), (Channel.EMAIL, Channel.SMS)
+    assert payload_hash(direct(channels=one)) != payload_hash(direct(channels=other))
+
+
+def test_every_hint_has_a_part_in_the_hash() -> None:
+    values = dict.fromkeys(GOLDEN["payload_hash"]["hints"], "x") | {"tags": ["x"], "unicode": True}
+    assert list(values) == list(Hints.__struct_encode_fields__)
+    given = [msgspec.convert({name: value}, Hints) for name, value in values.items()]
+    assert len({payload_hash(direct(hints=hints)) for hints in given}) == len(values)
 
 
 @pytest.mark.parametrize("name", NOT_COMPARED)

@@ -14,6 +14,7 @@ from clarion.client.wire import Problem
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
 from clarion.sandbox.ledger import OutboxPage, SandboxMessage
+from clarion.sandbox.view import told_besides
 
 PATH: Final = "/sandbox/outbox"
 LINK_PATH: Final = f"{PATH}/link"
@@ -48,6 +49,7 @@ def message_page(message: SandboxMessage) -> str:
         ("Tenant", escape(message.tenant_id)),
         ("Message", f"<code>{message.message_id}</code>"),
         ("Request", f"<code>{escape(message.correlation_id)}</code>"),
+        *((escape(name), escape(value)) for name, value in told_besides(message)),
     ]
     listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
     size, text = "", ""

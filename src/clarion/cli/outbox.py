@@ -17,6 +17,7 @@ from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import InvalidInput
 from clarion.sandbox.ledger import PAGE_MAX, OutboxPage, SandboxMessage
+from clarion.sandbox.view import told_besides
 
 if TYPE_CHECKING:
     from clarion.bootstrap import Settings
@@ -176,6 +177,7 @@ def _show(message: SandboxMessage, *, as_json: bool) -> None:
             ("sent", moment(message.called_at)),
             ("message", message.message_id),
             ("attempt", message.attempt),
+            *((name.lower(), value) for name, value in told_besides(message)),
         ]
     )
     for paragraph in text_of(message.content):

@@ -5,7 +5,7 @@ What is accepted here is sent by whichever `clarion serve` or `clarion work` run
 
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -19,10 +19,12 @@ from clarion.cli import option
 from clarion.cli.output import called_as, harmless, print_json, print_line, print_pairs, print_table, say
 from clarion.cli.session import Session, guid, hint_on_conflict, in_session, job_or_message, known, unknown_type
 from clarion.client import wire
+from clarion.domain.definition import TTL_SECONDS_MAX
 from clarion.domain.depth import check_depth, too_deep
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, IdentityDomain, Lane
-from clarion.domain.misfit import read_json_fault
+from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.domain.notification import PAYLOAD_BYTES_MAX
 from clarion.domain.recipient import NAMED_MAX
 from clarion.domain.strict_json import check_keys
@@ -33,10 +35,19 @@ if TYPE_CHECKING:
 
 TO_HELP = f"Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to {NAMED_MAX}."
 GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
+HINTS = Hints.__struct_encode_fields__
 _NUMBER = re.compile(r"\s*[+(0-9][^a-zA-Z]*$")
 """What may be meant as a phone number."""
 
-OPTIONS = {"data": "--data", "entity[0]": "--entity", "id": "--to", "not_before_at": "--not-before"}
+OPTIONS = {
+    "data": "--data",
+    "entity[0]": "--entity",
+    "id": "--to",
+    "not_before_at": "--not-before",
+    "ttl_seconds": "--ttl",
+    "locale": "--locale",
+    "channels": "--channel",
+}
 """What the fields of a send are called here; those of a recipient are named by its place."""
 
 
@@ -64,6 +75,30 @@ def send(
             help="Send no earlier than this, a year ahead at most, such as 2027-01-31T08:00:00+01:00.", metavar="TIME"
         ),
     ] = None,
+    ttl: Annotated[
+        int | None,
+        typer.Option(
+            help="After so long it is not sent any more, instead of the type's own time.",
+            metavar="SECONDS",
+            min=1,
+            max=TTL_SECONDS_MAX,
+        ),
+    ] = None,
+    locale: Annotated[
+        str | None,
+        typer.Option(help="The language that it is written in, such as de-AT, instead of the recipient's own."),
+    ] = None,
+    channel: Annotated[
+        list[Channel] | None,
+        typer.Option(help="Only this of the type's channels; several are tried in the order given."),
+    ] = None,
+    business_unit: Annotated[str | None, typer.Option(help="On whose behalf it is sent.", metavar="GUID")] = None,
+    hint: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"For the provider: {', '.join(HINTS)}. Several tags are several hints.", metavar="NAME=VALUE"
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show who would get what, and store and send nothing.")
     ] = False,
@@ -85,6 +120,11 @@ def send(
         entity=None if entity is None else read_entity(entity),
         lane=lane,
         not_before_at=None if not_before is None else read_time(not_before, field="--not-before"),
+        ttl_seconds=ttl,
+        locale=locale,
+        channels=tuple(channel or ()),
+        business_unit=None if business_unit is None else guid(business_unit, field="--business-unit", hint=GUID_HINT),
+        hints=read_hints(hint or []),
     )
     if dry_run:
         _show_preview(
@@ -169,7 +209,8 @@ def _show_preview(found: "Preview", *, as_json: bool) -> None:
         say(f"warning: {warning}")
     if not found.enabled:
         say(f"but it would be skipped: the type {found.type} is switched off (`clarion types enable {found.type}`)")
-    print_pairs([("type", f"{found.type}, version {found.version}"), ("lane", found.lane)])
+    pairs = [("type", f"{found.type}, version {found.version}"), ("lane", found.lane)]
+    print_pairs([*pairs, ("lives", f"{found.ttl_seconds} s")] if found.ttl_seconds else pairs)
     typer.echo("")
     print_table(
         ("recipient", "channel", "to", ""),
@@ -187,8 +228,10 @@ def _show_preview(found: "Preview", *, as_json: bool) -> None:
 
 def as_typed(error: InvalidInput) -> InvalidInput:
     """Name the option that an error is about, instead of the field that it became."""
-    place = re.match(r"to\[(\d+)\]", error.field)
-    field = f"--to ({int(place[1]) + 1})" if place else OPTIONS.get(error.field, error.field)
+    place = re.match(r"(to|channels)\[(\d+)\]", error.field)
+    field = OPTIONS.get(error.field, error.field)
+    if place:
+        field = f"{OPTIONS.get(place[1], '--to')} ({int(place[2]) + 1})"
     return type(error)(error.message, field=field, hint=error.hint)
 
 
@@ -273,6 +316,30 @@ def read_time(text: str, *, field: str) -> datetime:
             f"{text!r} is no time with a zone", field=field, hint="write it as 2027-01-31T08:00:00+01:00"
         )
     return at
+
+
+def read_hints(given: Sequence[str]) -> Hints | None:
+    """Read hints for the provider; `tags` may be given several times, any other once."""
+    values: dict[str, object] = {}
+    tags: list[str] = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name not in HINTS:
+            raise InvalidInput(
+                f"{text[:60]!r} is no hint", field="--hint", hint=f"write NAME=VALUE; the names are {', '.join(HINTS)}"
+            )
+        if name in values:
+            raise InvalidInput("it is given twice", field=f"--hint {name}", hint="give it once")
+        if name == "tags":
+            tags.append(value)
+        else:
+            values[name] = {"true": True, "false": False}.get(value, value) if name == "unicode" else value
+    try:
+        return msgspec.convert(values | ({"tags": tags} if tags else {}), Hints) if given else None
+    except msgspec.ValidationError as error:
+        misfit = read_misfit(str(error))
+        name = misfit.field.partition("[")[0]
+        raise InvalidInput(misfit.what, field=f"--hint {name}", hint="correct it and send again") from None
 
 
 def _read_text(text: str) -> bytes:

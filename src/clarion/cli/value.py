@@ -2,14 +2,15 @@
 
 typer would have pydantic read them. Loading it takes longer than loading everything else that a refused command needs,
 and its errors speak of types in a program ("Input should be a valid integer"). Knows the kinds of values that our
-commands take: text, whole numbers, flags, one of several words, paths, and lists of text.
+commands take: text, whole numbers, flags, one of several words, paths, and lists of these.
 """
 
 import re
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 from clarion.errors import InvalidInput
 
@@ -31,12 +32,15 @@ def _process(parameter: Any, context: Any, value: Any) -> Any:  # noqa: ANN401  
             raise InvalidInput("it is missing", field=name, hint=f"`{context.command_path} --help` explains it")
     elif isinstance(value, str):
         value = _read(value, parameter, name=name)
+    elif isinstance(value, list):
+        value = [_read(one, parameter, name=name) for one in value]
     return value if parameter.callback is None else parameter.callback(context, parameter, value)
 
 
 def _read(text: str, parameter: Any, *, name: str) -> object:  # noqa: ANN401  (as above)
     """Read a text as the kind of value that the parameter is."""
     kind = parameter.type_descriptor.annotation
+    kind = next((one for one in get_args(kind) if one is not NoneType), kind)  # of a list, what each of it is
     if kind is str:
         return text
     if kind is int:

@@ -22,7 +22,8 @@ from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import ConnectError, PyreqwestError
 
 from clarion.client import wire, wire_status, wire_support
-from clarion.domain.identity import Lane
+from clarion.domain.hint import Hints
+from clarion.domain.identity import Channel, Lane
 from clarion.domain.result import Result
 
 TIMEOUT: Final = timedelta(seconds=10)
@@ -120,6 +121,11 @@ class Client:
         entity: wire.Entity | None = None,
         lane: Lane | None = None,
         not_before_at: datetime | None = None,
+        ttl_seconds: int | None = None,
+        locale: str | None = None,
+        channels: Sequence[Channel] = (),
+        business_unit: UUID | None = None,
+        hints: Hints | None = None,
     ) -> wire.SendAnswer:
         """Send a notification; with a key it is sent once, however often it is asked for."""
         if not _is_finite(data):
@@ -131,6 +137,11 @@ class Client:
             entity=entity,
             lane=lane,
             not_before_at=not_before_at,
+            ttl_seconds=ttl_seconds,
+            locale=locale,
+            channels=tuple(channels),
+            business_unit=business_unit,
+            hints=hints,
         )
         headers = {} if key is None else {"idempotency-key": key}
         return await self._ask(

@@ -11,7 +11,10 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain import result as domain
+from clarion.domain.definition import TTL_SECONDS_MAX
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
+from clarion.domain.locale import SIZE_MAX
 from clarion.domain.part import UNSEEN
 from clarion.domain.recipient import NAMED_MAX
 
@@ -116,6 +119,37 @@ class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         | None
     ) = None
     not_before_at: Annotated[datetime, msgspec.Meta(tz=True, description="send no earlier than this")] | None = None
+    ttl_seconds: (
+        Annotated[
+            int,
+            msgspec.Meta(
+                ge=1, le=TTL_SECONDS_MAX, description="after so long it is not sent any more, instead of the type's own"
+            ),
+        ]
+        | None
+    ) = None
+    locale: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                min_length=2,
+                max_length=SIZE_MAX,
+                description="the language that it is written in, instead of the recipient's own",
+                examples=["de-AT"],
+            ),
+        ]
+        | None
+    ) = None
+    channels: Annotated[
+        tuple[Channel, ...],
+        msgspec.Meta(
+            max_length=len(Channel),
+            description="only these of the type's channels, each once, in the order in which they are tried; all of "
+            "them where it is empty",
+        ),
+    ] = ()
+    business_unit: Annotated[UUID, msgspec.Meta(description="on whose behalf it is sent")] | None = None
+    hints: Hints | None = None
 
 
 class SendAnswer(msgspec.Struct, frozen=True, kw_only=True):

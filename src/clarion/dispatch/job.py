@@ -4,13 +4,14 @@ The recipients are left empty here: `generate` decides about them. Pure; nonces 
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 from uuid import UUID
 
 import msgspec
 
 from clarion.dispatch.occurrence import scheduler_key
 from clarion.dispatch.request import (
+    PER_SEND,
     Direct,
     FromAutomation,
     FromCampaign,
@@ -25,6 +26,7 @@ from clarion.domain import derived_id, key
 from clarion.domain.comparison import differing_names
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
+from clarion.domain.hint import Hints
 from clarion.domain.identity import IdentityDomain
 from clarion.domain.instant import require_storable
 from clarion.domain.notification import PAYLOAD_BYTES_MAX, ArtifactType, NotificationJob, NotificationScheduler
@@ -47,7 +49,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         due_at = None  # a time that has passed means now, even one that no engine could store
     if due_at is not None:
         require_storable(due_at, field="not_before_at")
-    payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=due_at))
+    payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=due_at, **_per_send(request)))
     direct = isinstance(request.origin, Direct)
     # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source
     # may have changed since: the first reading stands, and that is no conflict.
@@ -101,13 +103,20 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
 
 
 def differing_payload(request: JobRequest, stored: bytes) -> list[str]:
-    """Name what a request has otherwise than a stored payload: its recipients, and the fields of its data.
+    """Name what a request has otherwise than a stored payload: recipients, fields of its data, what holds per send.
 
     Lane and time are not compared, because the payload does not say what was asked for.
     """
     found = msgspec.json.decode(stored, type=Payload)
-    differing = differing_names(request.data, found.data, path="data")
-    return ["recipients", *differing] if request.to != found.to else differing
+    differing = ["recipients"] if request.to != found.to else []
+    differing += differing_names(request.data, found.data, path="data")
+    for name in PER_SEND:
+        mine, theirs = getattr(request, name), getattr(found, name)
+        if isinstance(mine, Hints) and isinstance(theirs, Hints):
+            differing += differing_names(msgspec.to_builtins(mine), msgspec.to_builtins(theirs), path=name)
+        elif mine != theirs:
+            differing.append(name)
+    return differing
 
 
 def guard_key_hash(keys: TenantKeys, operation: str, idempotency_key: str) -> str:
@@ -143,7 +152,13 @@ def _asked(request: JobRequest) -> dict[str, object]:
         "lane": request.lane,
         # Microseconds, in text: every instant that a caller can write has them, whichever its zone.
         "not_before_at": not_before_at and str((not_before_at - EPOCH_AT) // MICROSECOND),
+        # What was not given is left out, so that a send without any of these has the hash that it always had.
+        **{name: msgspec.to_builtins(value) for name, value in _per_send(request).items() if value},
     }
+
+
+def _per_send(request: JobRequest) -> dict[str, Any]:  # Any: fields of several types
+    return {name: getattr(request, name) for name in PER_SEND}
 
 
 def _operation(request: JobRequest) -> str:

@@ -12,10 +12,13 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.definition import TTL_SECONDS_MAX
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.instant import EXPIRY_YEARS, YEARS, require_storable
 from clarion.domain.key import FiringPolicy
+from clarion.domain.locale import SIZE_MAX
 from clarion.domain.misfit import read_misfit
 from clarion.domain.notification import NotificationJob
 from clarion.domain.part import plain
@@ -28,6 +31,11 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 """A serial, version or number of a re-run: more than anybody reaches, and within every engine's integer."""
+
+TimeToLive = Annotated[int, msgspec.Meta(ge=1, le=TTL_SECONDS_MAX)]
+Locale = Annotated[str, msgspec.Meta(min_length=2, max_length=SIZE_MAX)]
+Channels = Annotated[tuple[Channel, ...], msgspec.Meta(max_length=len(Channel))]
+"""In the order in which they are to be tried; empty where nothing was asked for."""
 
 Entity = tuple[Name, UUID]
 """The type and guid of the thing that a notification is about."""
@@ -127,8 +135,8 @@ class FromEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A notification event: what to tell, to whom, about what, and where it comes from.
 
-    `lane`, `not_before_at` and `template_version` are as the caller gave them, absent where it gave none, and of a
-    direct send they are compared so. `resolved_…` is what holds where nothing was given.
+    `lane`, `not_before_at`, `template_version` and the fields of `PER_SEND` are as the caller gave them, absent where
+    it gave none, and of a direct send they are compared so. `resolved_…` is what holds where nothing was given.
     """
 
     origin: Direct | FromAutomation | FromCampaign | FromEvent
@@ -143,17 +151,32 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     lane: Lane | None = None
     resolved_lane: Lane = Lane.NORMAL
     not_before_at: Instant | None = None
+    ttl_seconds: TimeToLive | None = None
+    locale: Locale | None = None
+    channels: Channels = ()
+    business_unit: UUID | None = None
+    hints: Hints | None = None
     scheduled: bool = True
     actor: Name | None = None
     trace: Trace
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is sealed in a job's row: recipients, merge data, and when it was to begin if not at once."""
+    """What is sealed in a job's row: recipients, merge data, when it was to begin if not at once, and `PER_SEND`."""
 
     to: tuple[Target, ...]
     data: Mapping[str, object]
     due_at: datetime | None = None
+    ttl_seconds: int | None = None
+    locale: str | None = None
+    channels: tuple[Channel, ...] = ()
+    business_unit: UUID | None = None
+    hints: Hints | None = None
+
+
+PER_SEND: Final = ("ttl_seconds", "locale", "channels", "business_unit", "hints")
+"""What a caller may ask for instead of what the type, the person or the installation says: the same fields of a
+request and of the payload that is stored."""
 
 
 class CampaignContent(msgspec.Struct, frozen=True, kw_only=True, tag="campaign"):

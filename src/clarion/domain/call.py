@@ -5,6 +5,7 @@ by a connection that never stood; *unknown* is everything that may have been acc
 left. Adapters translate, the pipeline decides. Pure values.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -12,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.content import Content
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 
@@ -20,7 +22,10 @@ REASON_CHARS_MAX: Final = 300
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One message for one destination, ready to go; `idempotency_key` is the same for every attempt of its row."""
+    """One message for one destination, ready to go; `idempotency_key` is the same for every attempt of its row.
+
+    `headers` are for a mail's head. `hints` are as the sender gave them; a provider uses those that it knows.
+    """
 
     idempotency_key: str
     message_id: UUID
@@ -28,6 +33,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     destination: str
     content: Content
+    headers: Mapping[str, str] = {}
+    hints: Hints | None = None
     attempt: int
     correlation_id: str
     traceparent: str | None = None

@@ -3,7 +3,7 @@
 A notification is named by its job's id or by that of one of its messages, everywhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from uuid import UUID
 
@@ -13,8 +13,10 @@ from clarion.bootstrap import Platform
 from clarion.client import wire, wire_support
 from clarion.dispatch.request import Direct, JobRequest, Trace
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
 from clarion.domain.key import event_job_pk, manual_job_pk
+from clarion.domain.locale import normal
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
 from clarion.domain.result import overall, standing_of
@@ -63,7 +65,7 @@ class Notifications:
         answer = answer_of(await self._sends.send(tenant_id, request, published, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
-        warnings = await self._status.warnings(_channels(request.to, published))
+        warnings = await self._status.warnings(_channels(request, published))
         return msgspec.structs.replace(answer, warnings=warnings) if warnings else answer
 
     async def is_known(self, tenant_id: str, key: str | None) -> bool:
@@ -177,6 +179,11 @@ def read_request(
         data=asked.data,
         lane=asked.lane,
         not_before_at=asked.not_before_at,
+        ttl_seconds=asked.ttl_seconds,
+        locale=None if asked.locale is None else _locale(asked.locale),
+        channels=asked.channels,
+        business_unit=asked.business_unit,
+        hints=None if asked.hints == Hints() else asked.hints,  # none is what an empty object says too
         actor=actor,
         trace=trace,
     )
@@ -193,13 +200,25 @@ def answer_of(accepted: Ensured[NotificationJob]) -> wire.SendAnswer:
     )
 
 
-def _channels(to: Sequence[Target], published: Published) -> Iterator[Channel]:
-    """Name the channels that a notification may take: an address's own, and for people those of its type."""
-    for target in to:
+def _channels(request: JobRequest, published: Published) -> Iterator[Channel]:
+    """Name the channels that a notification may take: an address's own, for people those asked for or its type's."""
+    for target in request.to:
         if target.channel is not None:
             yield target.channel
         elif published.bundle is not None:
-            yield from published.bundle.definition.channels
+            yield from request.channels or published.bundle.definition.channels
+
+
+def _locale(text: str) -> str:
+    """Give a locale in its one spelling, so that a repeat that spells it otherwise is still the same request."""
+    spelled = normal(text)
+    if spelled is None:
+        raise InvalidInput(
+            f"{text[:40]!r} is no locale",
+            field="locale",
+            hint="write a language, and a region if it matters: de or de-AT",
+        )
+    return spelled
 
 
 def _target(one: wire.Recipient, *, field: str) -> Target:

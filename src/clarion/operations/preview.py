@@ -44,6 +44,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     version: int | None
     lane: Lane | None
+    ttl_seconds: int | None = None
     enabled: bool
     repeated: bool
     """The same was sent under its key before, so that nothing would be sent now."""
@@ -66,12 +67,14 @@ async def preview(
             type=asked.type, version=None, lane=None, enabled=not off, repeated=True, messages=(), contents={}
         )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
-    messages = await _messages(platform, tenant_id, request, bundle.definition.channels)
-    used = [channel for channel in bundle.definition.channels if any(_goes(one, channel) for one in messages)]
+    channels = request.channels or bundle.definition.channels
+    messages = await _messages(platform, tenant_id, request, channels)
+    used = [channel for channel in channels if any(_goes(one, channel) for one in messages)]
     return Preview(
         type=asked.type,
         version=published.version,
         lane=asked.lane or bundle.definition.lane,
+        ttl_seconds=asked.ttl_seconds or bundle.definition.ttl_seconds,
         enabled=not off,
         repeated=False,
         warnings=await Status(platform.store, clock=platform.clock).warnings(used),

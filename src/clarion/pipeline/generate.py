@@ -239,7 +239,10 @@ class Generate:
         known = Known(people=people, members=members, addresses=addresses)
         return {
             plan.job_id: decide(
-                plan.payload.to, channels=plan.bundle.definition.channels, known=known, hash_of=keys.hash_of
+                plan.payload.to,
+                channels=plan.payload.channels or plan.bundle.definition.channels,
+                known=known,
+                hash_of=keys.hash_of,
             )
             for plan in plans
         }
@@ -328,7 +331,7 @@ def _outgoing(
 ) -> list[OutgoingItem]:
     """Make the outgoing rows of a job from its frozen set."""
     claim, definition = plan.claim, plan.bundle.definition
-    ttl = definition.ttl_seconds
+    ttl = plan.payload.ttl_seconds or definition.ttl_seconds
     starts_at = max(claim.job.source_at, plan.payload.due_at or claim.job.source_at)
     if claim.scheduler.lease_until is not None:
         # A job that was accepted in a time that was taken back since lives from now on, not from then.

@@ -105,7 +105,7 @@ class DirectSends:
         """Refuse what does not go with the type as it is now."""
         if not may_raise:
             _check_lane(request, bundle)
-        _check_channels(request.to, bundle)
+        _check_channels(request, bundle)
         await self._merge_checks.check(tenant_id, bundle, request.data)
 
     async def _look_up(self, _: None, wanted: Sequence[tuple[str, str]]) -> list[Published]:
@@ -207,13 +207,28 @@ def _check_lane(request: JobRequest, bundle: Bundle) -> None:
         )
 
 
-def _check_channels(to: tuple[Target, ...], bundle: Bundle) -> None:
-    """Refuse an address on a channel that the notification type does not use."""
-    channels = bundle.definition.channels
-    for place, target in enumerate(to):
+def _check_channels(request: JobRequest, bundle: Bundle) -> None:
+    """Refuse a channel, or an address on one, that the notification type does not use or that was not asked for."""
+    channels, asked = bundle.definition.channels, request.channels
+    for place, channel in enumerate(asked):
+        if channel not in channels:
+            raise InvalidInput(
+                f"the notification type {bundle.definition.key!r} is not sent by {channel}",
+                field=f"channels[{place}]",
+                hint=f"it is sent by {', '.join(channels)}: name some of these, or leave channels out",
+            )
+        if channel in asked[:place]:
+            raise InvalidInput(f"{channel} is named twice", field=f"channels[{place}]", hint="name each channel once")
+    for place, target in enumerate(request.to):
         if target.channel is not None and target.channel not in channels:
             raise InvalidInput(
                 f"the notification type {bundle.definition.key!r} is not sent by {target.channel}",
                 field=f"to[{place}]",
                 hint=f"it is sent by {', '.join(channels)}; give such an address, or add the channel to the definition",
+            )
+        if target.channel is not None and asked and target.channel not in asked:
+            raise InvalidInput(
+                f"it is an address for {target.channel}, and channels names only {', '.join(asked)}",
+                field=f"to[{place}]",
+                hint=f"give an address for {' or '.join(asked)}, or add {target.channel} to channels",
             )

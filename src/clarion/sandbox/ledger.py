@@ -24,6 +24,7 @@ import msgspec
 
 from clarion.domain.call import Call
 from clarion.domain.content import Content
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import BadConfiguration
@@ -51,7 +52,9 @@ create table if not exists call (
     content         text    not null,
     attempt         integer not null,
     correlation_id  text    not null,
-    traceparent     text
+    traceparent     text,
+    headers         text,
+    hints           text
 ) strict;
 create index if not exists call_key on call (idempotency_key, outcome);
 create table if not exists receipt (
@@ -70,11 +73,14 @@ create table if not exists identity (
 ) strict;
 """
 
+_LATER_COLUMNS: Final = frozenset({"headers", "hints"})
+"""Of `call`: a file that an earlier program made gets them when it is opened."""
+
 _INSERT: Final = """
 insert into call (called_at, outcome, idempotency_key, tenant_id, message_id, channel, destination, content, attempt,
-                  correlation_id, traceparent)
+                  correlation_id, traceparent, headers, hints)
 values (:called_at, :outcome, :idempotency_key, :tenant_id, :message_id, :channel, :destination, :content, :attempt,
-        :correlation_id, :traceparent)
+        :correlation_id, :traceparent, :headers, :hints)
 returning id
 """
 
@@ -87,7 +93,7 @@ order by id limit 1
 
 _PAGE: Final = """
 select id, called_at, outcome, idempotency_key, tenant_id, message_id, channel, destination, content, attempt,
-       correlation_id
+       correlation_id, headers, hints
 from call
 where outcome = 'accepted' and id < :before
   and (:tenant_id is null or tenant_id = :tenant_id) and (:channel is null or channel = :channel)
@@ -165,6 +171,8 @@ class SandboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     content: Content
     attempt: int
     correlation_id: str
+    headers: dict[str, str] = {}
+    hints: Hints | None = None
 
 
 class OutboxPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -325,6 +333,8 @@ class Ledger:
                 "attempt": call.attempt,
                 "correlation_id": call.correlation_id,
                 "traceparent": call.traceparent,
+                "headers": msgspec.json.encode(call.headers).decode() if call.headers else None,
+                "hints": None if call.hints is None else msgspec.json.encode(call.hints).decode(),
             },
         ).fetchone()
         if entry.receipt is not None and ending is Ending.ACCEPTED:
@@ -354,6 +364,9 @@ def _connect(path: Path, busy_timeout: timedelta) -> sqlite3.Connection:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
         connection.executescript(_SCHEMA + link.SCHEMA)
+        for name in _LATER_COLUMNS - {str(row[1]) for row in connection.execute("pragma table_info(call)")}:
+            with suppress(sqlite3.OperationalError):  # another process has just added it
+                connection.execute(f"alter table call add column {name} text")
     except sqlite3.Error:
         connection.close()
         raise
@@ -378,4 +391,6 @@ def _message(row: tuple[object, ...]) -> SandboxMessage:
     fields = dict(zip(names, row, strict=True))
     fields["called_at"] = _EPOCH + timedelta(microseconds=int(str(fields["called_at"])))
     fields["content"] = msgspec.json.decode(str(fields["content"]))
+    for name, absent in (("headers", "{}"), ("hints", "null")):
+        fields[name] = msgspec.json.decode(str(fields[name] or absent))
     return msgspec.convert(fields, SandboxMessage)

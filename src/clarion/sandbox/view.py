@@ -5,10 +5,14 @@ template with somebody's data, so whoever serves it sends `CSP` with it: no scri
 and the page belongs to no origin (X-17). Pure.
 """
 
+from collections.abc import Iterator
 from html import escape
 from typing import Final, assert_never
 
+import msgspec
+
 from clarion.domain.content import ChatContent, EmailContent, InboxContent, PushContent, SmsContent
+from clarion.domain.hint import Hints
 from clarion.sandbox.ledger import SandboxMessage
 
 CSP: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
@@ -31,6 +35,13 @@ footer {{ margin: .6rem .3rem; font-size: .8rem; color: #5b6b66; }}
 <body><main><article>{body}</article><footer>{footer}</footer></main></body>
 </html>
 """
+
+
+def told_besides(message: SandboxMessage) -> Iterator[tuple[str, str]]:
+    """Name what came with a message besides its content: headers of a mail, and hints for the provider."""
+    yield from message.headers.items()
+    for name, value in msgspec.to_builtins(message.hints or Hints()).items():
+        yield f"Hint {name}", ", ".join(value) if isinstance(value, list | tuple) else str(value)
 
 
 def as_page(message: SandboxMessage) -> str:
