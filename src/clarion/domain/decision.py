@@ -1,16 +1,23 @@
 """Who gets what on which channel, and why not: the decision about the recipients of one job.
 
 `decide` is made once for a job, by `generate`, and its answer is frozen in the job's row (`domain.recipient`). Every
-channel that leads nowhere is in the answer with its reason, so the same function sends and explains. Pure: what is
-known about the recipients is an argument.
+channel that leads nowhere is in the answer with its reason, so the same function sends and explains.
+
+The channel policy of the notification says on which of the channels that lead to a person it goes: on all, or on the
+first of them in the order given. With `cascade` the others are kept for falling back to them, with their addresses, so
+that falling back needs no second look at the directory (I-06). An address that a caller names is a channel by itself,
+and no policy leaves it out.
+
+Pure: what is known about the recipients is an argument.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import assert_never
 from uuid import UUID
 
 import msgspec
 
+from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
@@ -25,19 +32,27 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(
-    targets: Sequence[Target], *, channels: Sequence[Channel], known: Known, hash_of: Callable[[Identity], str]
+    targets: Sequence[Target],
+    *,
+    channels: Sequence[Channel],
+    policy: ChannelPolicy = ChannelPolicy.ALL,
+    known: Known,
+    hash_of: Callable[[Identity], str],
 ) -> tuple[FrozenRecipient, ...]:
-    """Decide where the channels of a notification lead for its recipients, each once however often it is named."""
+    """Decide where the channels of a notification lead for its recipients, each once however often it is named.
+
+    The channels are in the order in which they are tried: that of the send or, where it gives none, the definition's.
+    """
     frozen: dict[str, FrozenRecipient] = {}
     for target in targets:
         identity = target.identity
         match identity.domain:
             case IdentityDomain.GROUP:
                 for member in known.members.get(UUID(identity.id), ()):
-                    frozen.setdefault(member, _person(member, known.people.get(member), channels))
+                    frozen.setdefault(member, _person(member, known.people.get(member), channels, policy))
             case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
                 hashed = hash_of(identity)
-                frozen[hashed] = _person(hashed, known.people.get(hashed), channels, identity)
+                frozen[hashed] = _person(hashed, known.people.get(hashed), channels, policy, identity)
             case IdentityDomain.ADDRESS:
                 hashed = hash_of(identity)
                 decision = _bare_address(target, channels, known)
@@ -63,7 +78,11 @@ def summary(recipients: Sequence[FrozenRecipient]) -> str:
 
 
 def _person(
-    recipient_id_hash: str, person: Person | None, channels: Sequence[Channel], named: Identity | None = None
+    recipient_id_hash: str,
+    person: Person | None,
+    channels: Sequence[Channel],
+    policy: ChannelPolicy,
+    named: Identity | None = None,
 ) -> FrozenRecipient:
     """Decide for a person: the inbox, and every address on a channel of the notification; a stranger gets nothing."""
     identity = person.identity if person else named
@@ -81,8 +100,21 @@ def _person(
         recipient_id_hash=recipient_id_hash,
         domain=identity.domain if identity else IdentityDomain.USER,
         person_id=identity.id if identity else None,
-        decisions=tuple(decisions),
+        decisions=tuple(dict.fromkeys(_chosen(decisions, policy))),  # a reason once, however many addresses it is for
     )
+
+
+def _chosen(decisions: Sequence[Decision], policy: ChannelPolicy) -> Iterator[Decision]:
+    """Leave the channels out that the policy does not take: those after the first that leads to the person."""
+    first = next((one.channel for one in decisions if one.skipped is None), None)
+    for one in decisions:
+        if policy is ChannelPolicy.ALL or one.skipped is not None or one.channel is first:
+            yield one
+        elif policy is ChannelPolicy.FIRST:
+            yield Decision(channel=one.channel, skipped=f"not needed: it goes by {first}")
+        else:
+            waits = f"waits as the fallback of {first}"
+            yield Decision(channel=one.channel, address_id=one.address_id, skipped=waits)
 
 
 def _bare_address(target: Target, channels: Sequence[Channel], known: Known) -> Decision:

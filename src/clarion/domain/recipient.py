@@ -32,7 +32,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One channel of one recipient: the address version that it goes to, or why it goes nowhere."""
+    """One channel of one recipient: the address version that it goes to, or why it goes nowhere.
+
+    With both, it goes there only if the channels before it fail (`cascade`).
+    """
 
     channel: Channel
     address_id: int | None = None

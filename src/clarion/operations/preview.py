@@ -15,6 +15,7 @@ from clarion.client import wire
 from clarion.dispatch.request import JobRequest, Trace
 from clarion.domain.content import Content
 from clarion.domain.decision import Known, decide
+from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
@@ -68,7 +69,7 @@ async def preview(
         )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
     channels = request.channels or bundle.definition.channels
-    messages = await _messages(platform, tenant_id, request, channels)
+    messages = await _messages(platform, tenant_id, request, channels, bundle.definition.channel_policy)
     used = [channel for channel in channels if any(_goes(one, channel) for one in messages)]
     return Preview(
         type=asked.type,
@@ -111,7 +112,7 @@ def _goes(message: PreviewedMessage, channel: Channel) -> bool:
 
 
 async def _messages(
-    platform: Platform, tenant_id: str, request: JobRequest, channels: Sequence[Channel]
+    platform: Platform, tenant_id: str, request: JobRequest, channels: Sequence[Channel], policy: ChannelPolicy
 ) -> list[PreviewedMessage]:
     """Decide about the recipients as `generate` would; a bare address has no stored version yet, and needs none."""
     keys = await platform.keyring.get(tenant_id)
@@ -124,6 +125,7 @@ async def _messages(
     frozen = decide(
         request.to,
         channels=channels,
+        policy=policy,
         known=msgspec.structs.replace(known, addresses=bare),
         hash_of=keys.hash_of,
     )

@@ -241,6 +241,7 @@ class Generate:
             plan.job_id: decide(
                 plan.payload.to,
                 channels=plan.payload.channels or plan.bundle.definition.channels,
+                policy=plan.bundle.definition.channel_policy,
                 known=known,
                 hash_of=keys.hash_of,
             )
@@ -351,7 +352,7 @@ def _outgoing(
         )
         for one in recipients
         for decision in one.decisions
-        if decision.address_id is not None
+        if decision.address_id is not None and decision.skipped is None
     ]
 
 
