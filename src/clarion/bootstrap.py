@@ -13,13 +13,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, Protocol, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 
 from clarion.adapters.host import HostClock, HostIds, random_bytes
 from clarion.catalog.library import Library
 from clarion.dispatch import DeliveryDispatcher
+from clarion.domain import account
 from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, SchemaOutdated
 from clarion.ports.blobs import Blobs
@@ -34,11 +35,6 @@ from clarion.sealing.keyring import Keyring
 
 DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""
-
-
-ACCOUNT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,252}")
-"""What an operator may call an account; the names that we make up ourselves fit too, so that an operator can keep one
-when the account's URL changes. It stands in the address of its receipts, in timelines and in metrics."""
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}")
 
@@ -143,7 +139,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings; without any, everything lies in the folder `clarion-data` where the program is started."""
     home = Path(environ.get("CLARION_HOME") or DEFAULT_HOME).absolute()
     places = {name: environ.get(f"CLARION_{name.upper()}") for name in ("store", "blobs", "vault")}
-    providers, names = _providers(environ.get("CLARION_PROVIDERS") or f"*=sandbox://{quote(str(home))}/sandbox.db")
+    providers, names = account.read(environ.get("CLARION_PROVIDERS") or f"*=sandbox://{quote(str(home))}/sandbox.db")
     return Settings(
         store=places["store"] or f"sqlite:///{home}/clarion.db",
         blobs=places["blobs"] or f"file://{quote(str(home))}/blobs",
@@ -307,74 +303,24 @@ async def _open_providers(
         url = settings.providers.get(entry)
         if channel is Channel.INBOX or url is None:
             continue
-        name = settings.account_names.get(entry) or _account_name(url)
+        name = settings.account_names.get(entry) or account.name_of(url)
         if name not in providers:
             opener = cast(ProviderOpener, _adapter("providers", url, setting="CLARION_PROVIDERS"))
             urls[name], providers[name] = url, await opener(url, clock=clock)
             closing.push_async_callback(providers[name].close)
         if urls[name] != url:
-            raise _unusable(f"two accounts are called {name!r}", hint="give one another name with the option name=")
+            raise account.unusable(
+                f"two accounts are called {name!r}", hint="give one another name with the option name="
+            )
         provider = providers[name]
         if channel in provider.channels:
             accounts[channel] = name
         elif entry == channel:
-            raise _unusable(
+            raise account.unusable(
                 f"the account {name!r} cannot carry {channel}",
                 hint=f"let it serve {', '.join(sorted(provider.channels))}, and name another account for {channel}",
             )
     return accounts, providers
-
-
-def _account_name(url: str) -> str:
-    """Name an account after its URL alone: rows that are pinned to it find it even if it serves other channels now."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise _unusable("a provider's URL is not well-formed", hint="write scheme://host or scheme:///path") from None
-    return f"{parts.scheme}-{parts.hostname}" if parts.hostname else parts.scheme
-
-
-def _providers(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Read `channel=url` pairs, separated by commas, and the names that URLs give their accounts."""
-    pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
-    known = {*Channel, "*"} - {Channel.INBOX}
-    urls: dict[str, str] = {}
-    names: dict[str, str] = {}
-    for channel, _, url in pairs:
-        if channel not in known or not url:
-            # A URL without its channel would be repeated with its password.
-            named = repr(channel) if channel in known or (url and channel.isalpha()) else "an entry"
-            raise _unusable(
-                f"{named} does not name a channel and its provider",
-                hint=f"write channel=url, separated by commas; the channels are {', '.join(sorted(known))}",
-            )
-        urls[channel], name = _take_name(url)
-        if name is not None:
-            names[channel] = name
-    if not urls:
-        raise _unusable("it names no provider", hint="write channel=url, or leave it empty for the sandbox")
-    return urls, names
-
-
-def _take_name(url: str) -> tuple[str, str | None]:
-    """Take the option `name` off a URL: it is ours, and no adapter knows it."""
-    place, _, query = url.partition("?")
-    options = query.split("&") if query else []
-    names = [option.removeprefix("name=") for option in options if option.startswith("name=")]
-    if not names:
-        return url, None
-    if len(names) > 1 or not ACCOUNT_NAME.fullmatch(names[0]):
-        raise _unusable(
-            "the option name of a provider's URL cannot be used",
-            hint="give it once, as 1 to 63 letters, digits, dashes, dots, colons and plus signs",
-        )
-    rest = "&".join(option for option in options if not option.startswith("name="))
-    return f"{place}?{rest}" if rest else place, names[0]
-
-
-def _unusable(what: str, *, hint: str) -> InvalidInput:
-    """Make the error for providers that cannot be used; it repeats no URL, which may hold a password."""
-    return InvalidInput(what, field="CLARION_PROVIDERS", hint=hint)
 
 
 def _engine(settings: Settings) -> StoreEngine:
