@@ -22,6 +22,7 @@ from clarion.catalog.library import Library
 from clarion.dispatch import DeliveryDispatcher
 from clarion.domain import account
 from clarion.domain.identity import Channel
+from clarion.domain.public_url import public_url
 from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, SchemaOutdated
 from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
@@ -61,6 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     vault: str
     providers: Mapping[str, str]  # channel → URL; `*` for every channel that is not named
     account_names: Mapping[str, str] = {}  # channel or `*` → what its URL calls its account, where it does
+    public_url: str | None = None  # what every link that leaves begins with
     tenant: str | None = None  # of commands that name none
     home: Path | None = None  # made by `prepare` where anything lies in it by default
 
@@ -140,12 +142,14 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     home = Path(environ.get("CLARION_HOME") or DEFAULT_HOME).absolute()
     places = {name: environ.get(f"CLARION_{name.upper()}") for name in ("store", "blobs", "vault")}
     providers, names = account.read(environ.get("CLARION_PROVIDERS") or f"*=sandbox://{quote(str(home))}/sandbox.db")
+    url = environ.get("CLARION_PUBLIC_URL")
     return Settings(
         store=places["store"] or f"sqlite:///{home}/clarion.db",
         blobs=places["blobs"] or f"file://{quote(str(home))}/blobs",
         vault=places["vault"] or f"file://{quote(str(home))}/master.key",
         providers=providers,
         account_names=names,
+        public_url=public_url(url, field="CLARION_PUBLIC_URL") if url else None,
         tenant=environ.get("CLARION_TENANT") or None,
         home=None if all(places.values()) else home,
     )

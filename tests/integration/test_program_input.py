@@ -381,6 +381,20 @@ def test_workers_without_any_channel_are_refused(home: Path, command: tuple[str,
     assert "CLARION_PROVIDERS: " in said
 
 
+@pytest.mark.parametrize(
+    "url, says",
+    [
+        (
+            "clarion.example.com",
+            "CLARION_PUBLIC_URL: it is no URL that a path can be put behind: write https://clarion",
+        ),
+        ("http://clarion.example.com", "CLARION_PUBLIC_URL: it is not encrypted"),
+    ],
+)
+def test_a_public_url_that_mail_must_not_lead_to_is_refused(home: Path, url: str, says: str) -> None:
+    assert says in refused(clarion("check", home=home, CLARION_PUBLIC_URL=url), code=2)
+
+
 def test_a_store_that_is_down_is_said(home: Path) -> None:
     said = refused(clarion(*WELCOME, "--store", "postgresql://nobody@127.0.0.1:1/db", home=home), code=1)
     assert "127.0.0.1" in said

@@ -8,6 +8,7 @@ from datetime import timedelta
 from email.message import EmailMessage
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from clarion.adapters.providers.mail import HEADERS, message_id
@@ -86,6 +87,24 @@ async def test_a_mail_arrives_as_it_was_written(script: Script, providers: Open)
     assert (text.get_content_type(), html.get_content_type()) == ("text/plain", "text/html")
     assert text.get_content() == "Hello Ann\r\n.\r\nBye"
     assert html.get_content() == CONTENT.html
+
+
+async def test_headers_of_a_call_arrive(script: Script, providers: Open) -> None:
+    link = "<https://clarion.example.com/u/AbC-_123>"
+    given = {"List-Unsubscribe": link, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    async with smtp_server(script) as port:
+        outcome = await providers(port).send(msgspec.structs.replace(call_to("ann@example.com"), headers=given))
+    assert isinstance(outcome, Accepted)
+    mail = script.received[0].mail
+    assert {name: mail[name] for name in given} == given
+
+
+async def test_a_header_that_would_be_two_is_never_sent(script: Script, providers: Open) -> None:
+    call = msgspec.structs.replace(call_to("ann@example.com"), headers={"X-Tag": "a\r\nBcc: evil@example.com"})
+    async with smtp_server(script) as port:
+        outcome = await providers(port).send(call)
+    assert isinstance(outcome, Refused)
+    assert not script.received
 
 
 async def test_a_mail_that_is_sent_twice_has_one_message_id(script: Script, providers: Open) -> None:

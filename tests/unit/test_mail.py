@@ -133,3 +133,65 @@ def test_whatever_the_text_the_head_has_our_headers_only(subject: str, name: str
 def test_a_long_subject_is_refused() -> None:
     with pytest.raises(InvalidInput, match="subject: it has 401 characters"):
         build(mail_with(subject="x" * 401))
+
+
+LINK = "<https://clarion.example.com/u/AbC-_123>"
+
+
+def test_headers_that_are_given_stand_behind_ours_as_they_are() -> None:
+    given_headers = {"List-Unsubscribe": LINK, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    content = build(mail_with(headers=given_headers))
+    head = head_of(content)
+    assert head.keys() == [*HEADERS, *given_headers]
+    assert {name: head[name] for name in given_headers} == given_headers
+    assert f"\r\nList-Unsubscribe: {LINK}\r\n".encode() in content, "a link is never folded"
+
+
+def test_the_longest_link_stands_in_one_line() -> None:
+    value = f"<https://{'a' * 890}>"
+    line = next(
+        line for line in build(mail_with(headers={"List-Unsubscribe": value})).split(b"\r\n") if b"<https" in line
+    )
+    assert (line, len(line) + 2 <= 998) == (f"List-Unsubscribe: {value}".encode(), True)
+
+
+@pytest.mark.parametrize("value", [*hostile_values(), "ä", "x" * 901])
+def test_no_value_of_a_given_header_can_become_another(value: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        build(mail_with(headers={"List-Unsubscribe": value}))
+    assert "evil" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bcc",
+        "Subject",
+        "bcc",
+        "Content-Type",
+        "",
+        "X-",
+        "List-Unsubscribe: a\r\nBcc",
+        "X-a b",
+        "X-a:",
+        "X-ä",
+        "X-" + "a" * 61,
+    ],
+)
+def test_only_headers_without_a_meaning_of_their_own_may_be_given(name: str) -> None:
+    with pytest.raises(InvalidInput, match="it is no header that may be given"):
+        build(mail_with(headers={name: "evil@example.com"}))
+
+
+def test_no_more_than_ten_headers_may_be_given() -> None:
+    with pytest.raises(InvalidInput, match="give at most 10"):
+        build(mail_with(headers={f"X-{number}": "a" for number in range(11)}))
+
+
+@given(name=st.text(max_size=20), value=st.text(max_size=60))
+def test_whatever_is_given_the_head_has_our_headers_and_that_one_at_most(name: str, value: str) -> None:
+    try:
+        content = build(mail_with(headers={name: value}))
+    except InvalidInput:
+        return
+    assert head_of(content).keys() == [*HEADERS, name]

@@ -11,7 +11,7 @@ Pure: the date and the id come in. Where the bytes go is `smtp`'s business.
 
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from email.utils import format_datetime
 from hashlib import sha256
@@ -26,7 +26,15 @@ HEADERS: Final = (
     *("From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version"),
     "Content-Type",
 )
-"""What every mail's head has, in this order, and nothing else."""
+"""What every mail's head has, in this order; what is given besides stands behind them, and nothing else does."""
+
+HEADER_NAME: Final = re.compile(r"(List|X)-[A-Za-z0-9-]{1,60}", re.ASCII)
+"""What may be given besides. Others have a meaning of their own, such as Bcc, and are no business of a caller."""
+
+HEADERS_MAX: Final = 10
+
+HEADER_CHARS_MAX: Final = 900
+"""A link cannot be folded, and a line has at most 998 characters with its name and end."""
 
 NAME_CHARS_MAX: Final = 100
 
@@ -61,6 +69,7 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     html: str
     message_id: str
     sent_at: datetime
+    headers: Mapping[str, str] = {}
 
 
 def message_id(idempotency_key: str, *, domain: str) -> str:
@@ -82,8 +91,12 @@ def build(mail: Mail) -> bytes:
         "1.0",
         f'multipart/alternative;\r\n boundary="{boundary}"',
     )
-    head = "".join(f"{name}: {value}\r\n" for name, value in zip(HEADERS, values, strict=True))
-    _check_head(head)
+    if len(mail.headers) > HEADERS_MAX:
+        raise InvalidInput(f"there are {len(mail.headers)}", field="headers", hint=f"give at most {HEADERS_MAX}")
+    given = {name: _given_header(name, value) for name, value in mail.headers.items()}
+    lines = [*zip(HEADERS, values, strict=True), *given.items()]
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines)
+    _check_head(head, tuple(name for name, _ in lines))
     # The richest part last: a client shows the last one that it understands.
     parts = "".join(
         f"--{boundary}\r\nContent-Type: text/{kind}; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n"
@@ -91,6 +104,19 @@ def build(mail: Mail) -> bytes:
         for kind, text in (("plain", mail.text), ("html", mail.html))
     )
     return f"{head}\r\n{parts}--{boundary}--\r\n".encode()
+
+
+def _given_header(name: str, value: str) -> str:
+    """Return a value that a caller gives, in ASCII and as it is: a link must not be folded or encoded."""
+    if not HEADER_NAME.fullmatch(name):
+        raise InvalidInput(
+            "it is no header that may be given", field="headers", hint="use names that begin with List- or X-"
+        )
+    if not value.isascii() or len(value) > HEADER_CHARS_MAX:
+        raise InvalidInput(
+            "it is no ASCII, or too long", field=name, hint=f"use at most {HEADER_CHARS_MAX} ASCII characters"
+        )
+    return _check_address(value, field=name)
 
 
 def _check_address(text: str, *, field: str) -> str:
@@ -163,8 +189,8 @@ def _base64(text: str) -> str:
     return "\r\n".join(encoded[start : start + _LINE_MAX] for start in range(0, len(encoded), _LINE_MAX))
 
 
-def _check_head(head: str) -> None:
-    """Read the finished head as a stranger would: exactly our headers, whatever went in."""
+def _check_head(head: str, wanted: tuple[str, ...]) -> None:
+    """Read the finished head as a stranger would: exactly these headers, whatever went in."""
     names = [line.partition(":")[0] for line in re.split(r"\r\n|\r|\n", head) if line and line[0] not in " \t"]
-    if tuple(names) != HEADERS:
+    if tuple(names) != wanted:
         raise InvalidInput("its values would change the head of the mail", field="mail", hint="write plain text")

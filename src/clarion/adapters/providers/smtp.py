@@ -153,6 +153,7 @@ class SmtpProvider:
                     html=call.content.html,
                     message_id=ident,
                     sent_at=self._clock.now(),
+                    headers=call.headers,
                 )
             )
         except InvalidInput as error:
