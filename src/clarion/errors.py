@@ -145,7 +145,7 @@ class Conflict(CallerError):
 
 
 class Gone(CallerError):
-    """The key was used and its record has since been removed by retention, so it cannot be used again."""
+    """What is asked for was removed: the record of a key by retention, or the data of a one-time code."""
 
     code = "gone"
 

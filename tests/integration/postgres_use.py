@@ -24,7 +24,7 @@ from clarion.domain.quota import Amount, Limits
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportStatus
 from clarion.domain.worker import Heartbeat
-from clarion.errors import InvalidInput
+from clarion.errors import Gone, InvalidInput
 from clarion.ports.catalog import ApiKey, Role, Used
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
@@ -211,6 +211,7 @@ async def use_queue(store: PostgresStore, connection: Connection, start: int) ->
     assert await store.retry_outgoing(TENANT, failed["id"], version=failed["version"], actor="sam", reason="again")
     await use_track(store, [answer.record for answer in answers[:20]])
     await use_cancels(store, connection, broadcast)
+    await use_codes(store, start)
 
 
 async def claim_all(store: PostgresStore, *, token: int, lease: timedelta = LEASE) -> list[ClaimedMessage]:
@@ -270,6 +271,19 @@ async def use_cancels(store: PostgresStore, connection: Connection, broadcast: s
         assert await store.cancel_job(TENANT, job, actor="sam")
     await store.set_gate(TENANT, broadcast, Gate.CANCELED, actor="sam")
     await store.sweep_canceled(limit=100)
+
+
+async def use_codes(store: PostgresStore, start: int) -> None:
+    """Erase the data of a one-time code, and be refused to work on it again."""
+    job = make.notification_job(start + 5000, payload=b"sealed", one_time_code=True)
+    pending = msgspec.structs.replace(make.scheduler_of(job), lane=Lane.CRITICAL)
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=job, scheduler=pending)])
+    claims = await store.claim_stage(Stage.SCHEDULE, lanes=[Lane.CRITICAL], limit=1000, lease=LEASE)
+    mine = [one for one in claims if one.job.guid == job.guid]
+    await store.finish_stage([one.ended(NotificationStatus.FAILED, stage=Stage.SCHEDULE) for one in mine])
+    assert (await store.erase_codes(after=0, limit=100)).erased >= 1
+    with pytest.raises(Gone):
+        await store.retry_job(TENANT, job.guid, actor="sam", reason="again")
 
 
 async def use_catalog(store: PostgresStore) -> None:

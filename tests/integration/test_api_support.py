@@ -51,6 +51,19 @@ async def test_an_uncertain_message_is_listed_and_sent_again_on_a_persons_word(a
     assert (entry["actor"], entry["reason"]) == ("support of school", asked["reason"])
 
 
+async def test_a_one_time_code_that_is_over_is_not_sent_again(api: ApiHarness) -> None:
+    api.provider.answers = [Refused(reason="no such number")]
+    sent = await api.sent(type="one-time-code", to=[{"address": "+447700900001"}], data={"code": "407 112"})
+    await api.line.drain()
+    async with api.client(Role.SUPPORT) as client:
+        (message,) = (await client.get(f"/v1/notifications/{sent['job_id']}")).json()["messages"]
+        asked = {"version": message["version"], "reason": "the number was mended"}
+        answer = await client.post(f"/v1/outgoing/{message['id']}/retry", json=asked)
+    said = problem(answer)
+    assert (answer.status_code, said["code"]) == (410, "gone")
+    assert said["detail"] == "it was a one-time code, and its data was erased when it was over: send a new code"
+
+
 async def test_uncertain_messages_are_listed_page_by_page(api: ApiHarness) -> None:
     api.provider.answers = [Unknown(reason="no reply within 20 s")] * 3
     for number in range(3):

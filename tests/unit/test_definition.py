@@ -41,7 +41,7 @@ def test_every_field_is_read() -> None:
         title = "Code"
         description = "A code."
         category = "security"
-        channels = ["sms", "inbox"]
+        channels = ["sms", "email"]
         lane = "critical"
         uncertain_policy = "prefer_duplicate"
         ttl_seconds = 300
@@ -63,7 +63,7 @@ def test_every_field_is_read() -> None:
         title="Code",
         description="A code.",
         category="security",
-        channels=(Channel.SMS, Channel.INBOX),
+        channels=(Channel.SMS, Channel.EMAIL),
         lane=Lane.CRITICAL,
         uncertain_policy=UncertainPolicy.PREFER_DUPLICATE,
         ttl_seconds=300,

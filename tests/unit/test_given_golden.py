@@ -186,6 +186,7 @@ NOT_COMPARED: dict[str, Any] = {
     "source_at": datetime(2026, 3, 3, tzinfo=UTC),
     "resolved_template_version": 4,
     "resolved_lane": Lane.HIGH,
+    "resolved_one_time_code": True,
     "scheduled": False,
     "actor": "sam",
 }

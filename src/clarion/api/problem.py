@@ -43,7 +43,7 @@ KINDS: Final[dict[type[ClarionError], Kind]] = {
     errors.QuotaExceeded: Kind(status=HTTPStatus.TOO_MANY_REQUESTS, title="A quota is used up"),
     errors.TooManyAtOnce: Kind(status=HTTPStatus.TOO_MANY_REQUESTS, title="Too many at once", retry_after=1),
     errors.Conflict: Kind(status=HTTPStatus.CONFLICT, title="It contradicts what is stored"),
-    errors.Gone: Kind(status=HTTPStatus.GONE, title="The key was used up"),
+    errors.Gone: Kind(status=HTTPStatus.GONE, title="It was removed"),
     errors.SignatureRefused: Kind(status=HTTPStatus.UNAUTHORIZED, title="The signature does not hold"),
     errors.CallerError: Kind(status=HTTPStatus.BAD_REQUEST, title="The request cannot be served"),
     errors.StoreBusy: Kind(

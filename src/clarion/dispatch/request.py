@@ -150,6 +150,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     resolved_template_version: Count | None = None
     lane: Lane | None = None
     resolved_lane: Lane = Lane.NORMAL
+    resolved_one_time_code: bool = False
     not_before_at: Instant | None = None
     ttl_seconds: TimeToLive | None = None
     locale: Locale | None = None

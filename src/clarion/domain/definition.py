@@ -25,6 +25,9 @@ ATTEMPTS_MAX: Final = 20
 LOCALES_MAX: Final = 50
 """Languages of one notification: each is compiled and stored whole."""
 
+CATEGORY_CHARS_MAX: Final = 60
+"""It stands in the token of an unsubscribe link, which must fit into one line of a mail."""
+
 LINKS_MAX: Final = 50
 LINK_CHARS_MAX: Final = 2000
 """As much of a URL as every browser takes."""
@@ -189,6 +192,10 @@ def _basic(definition: Definition) -> Iterator[Complaint]:
         yield Complaint("attempts_max", f"use 1 to {ATTEMPTS_MAX}, or leave it out")
     if definition.one_time_code and ttl is None:
         yield Complaint("one_time_code", "add ttl_seconds, a few minutes: no code is good for ever")
+    if definition.one_time_code and Channel.INBOX in definition.channels:
+        yield Complaint("one_time_code", "take inbox out of channels: a line in an inbox stays there")
+    if not 1 <= len(definition.category) <= CATEGORY_CHARS_MAX or not definition.category.isprintable():
+        yield Complaint("category", f"use one line of 1 to {CATEGORY_CHARS_MAX} characters")
 
 
 def _channels(definition: Definition) -> Iterator[Complaint]:

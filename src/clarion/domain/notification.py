@@ -79,6 +79,7 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
 
     `message_id` is in the answer to a direct send to one recipient. With several recipients, or a group, each message
     has its own id, on its row, and the job has none. It is not compared, because it derives from what is.
+    The payload of a `one_time_code` is erased when it is over.
     """
 
     GIVEN: ClassVar[tuple[str, ...]] = (
@@ -109,6 +110,7 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     template_version: int | None = None
     payload_hash: Fingerprint
     payload: bytes | None = None
+    one_time_code: bool = False
     recipients: str | None = None
     source_at: datetime
     bucket: int

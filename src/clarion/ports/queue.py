@@ -24,6 +24,7 @@ from clarion.domain.claim import (
 )
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
+from clarion.domain.one_time_code import Erasure
 from clarion.domain.worker import Heartbeat
 
 
@@ -110,6 +111,10 @@ class QueueStore(Protocol):
         """End waiting rows of canceled broadcasts, and waiting rows with `cancel_at`, in chunks."""
         ...
 
+    async def erase_codes(self, *, after: int, limit: int) -> Erasure:
+        """Erase the data of one-time codes that are over, as `is_spent` rules; look at so many jobs behind an id."""
+        ...
+
     async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
         """Cancel a direct job: its scheduler row unless finished, and `cancel_at` on every row that is not final.
 
@@ -121,14 +126,16 @@ class QueueStore(Protocol):
     async def retry_job(self, tenant_id: str, job_guid: UUID, *, actor: str, reason: str) -> bool:
         """Return a `Failed` job to `Ready` at the stage where it failed, on a person's word; False if it is not Failed.
 
-        Audited with the reason; what it was rescued and retried before is forgiven.
+        Audited with the reason; what it was rescued and retried before is forgiven. Raises Gone where its data was
+        erased.
         """
         ...
 
     async def retry_outgoing(self, tenant_id: str, outgoing_id: int, *, version: int, actor: str, reason: str) -> bool:
         """Return a `FailedFinal` or `Uncertain` row to `RetryReady` on a person's word.
 
-        False if it has moved on, was canceled (I-07) or is out of time: the claim would not let it out.
+        False if it has moved on, was canceled (I-07) or is out of time: the claim would not let it out. Raises Gone
+        where its job's data was erased.
 
         Audited with the reason, which stands on the transition line too.
         """

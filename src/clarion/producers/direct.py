@@ -39,6 +39,8 @@ HORIZON: Final = timedelta(days=366)
 LANE_OR_TIME: Final = "lane or not_before_at"
 """What is left where neither recipients nor data differ: of these two only a hash is kept."""
 
+ERASED: Final = "what was erased since: it was a one-time code"
+
 NAMES_MAX: Final = 10
 """Differing fields that an error names; there may be thousands."""
 
@@ -81,7 +83,10 @@ class DirectSends:
             if key is None or not await self._dispatcher.is_key_known(tenant_id, OPERATION, key):
                 raise
         resolved = msgspec.structs.replace(
-            request, resolved_template_version=published.version, resolved_lane=bundle.definition.lane
+            request,
+            resolved_template_version=published.version,
+            resolved_lane=bundle.definition.lane,
+            resolved_one_time_code=bundle.definition.one_time_code,
         )
         answer = await self._dispatcher.accept_notification_job(tenant_id, resolved)
         match answer.outcome:
@@ -114,7 +119,8 @@ class DirectSends:
     async def _conflict(self, tenant_id: str, request: JobRequest, answer: Ensured[NotificationJob]) -> Conflict:
         """Say in what a request differs from the first one under its key: the names of what differs, never a value."""
         if set(answer.differing) <= {"payload_hash"}:  # it can be told what of it differs
-            names = await self._dispatcher.differing_payload(tenant_id, request, answer.record) or [LANE_OR_TIME]
+            names = await self._dispatcher.differing_payload(tenant_id, request, answer.record)
+            names = names or [LANE_OR_TIME if answer.record.payload else ERASED]
         else:
             names = differing_in_words(answer.differing)
         said = ", ".join(names[:NAMES_MAX]) + (f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else "")

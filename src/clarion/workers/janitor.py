@@ -1,7 +1,8 @@
-"""The janitor: brings back what a dead worker left behind, and clears away what was canceled.
+"""The janitor: brings back what a dead worker left behind, clears away what was canceled, and erases one-time codes.
 
 An expired claim of a stage is ready again; an expired claim of a message may have been sent, so it becomes `Uncertain`
-and is settled from there. Every rescue is conditional on what was read, so two janitors do no harm.
+and is settled from there. Every rescue is conditional on what was read, so two janitors do no harm. Codes that are
+not over yet may be many: it looks at so many of them each time and goes on behind them the next time.
 """
 
 from typing import Final
@@ -19,9 +20,13 @@ class Janitor:
     def __init__(self, *, queue: QueueStore) -> None:
         """Work on this queue."""
         self._queue = queue
+        self._codes_after = 0
 
     async def step(self) -> int:
-        """Rescue and sweep a bounded number of rows; return how many."""
+        """Rescue, sweep and erase a bounded number of rows; return how many."""
         rescued = await self._queue.rescue_stages(limit=BATCH, rescues_max=RESCUES_MAX)
         rescued += await self._queue.rescue_outgoing(limit=BATCH)
-        return rescued + await self._queue.sweep_canceled(limit=BATCH)
+        rescued += await self._queue.sweep_canceled(limit=BATCH)
+        codes = await self._queue.erase_codes(after=self._codes_after, limit=BATCH)
+        self._codes_after = codes.next_after
+        return rescued + codes.erased

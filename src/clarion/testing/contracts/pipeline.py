@@ -16,6 +16,7 @@ from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.late_replies import LateReplyContract
 from clarion.testing.contracts.latest import LatestContract
+from clarion.testing.contracts.one_time_code import OneTimeCodeContract
 from clarion.testing.contracts.ordering import OrderContract
 from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
@@ -42,6 +43,7 @@ class PipelineContract(
     RetryContract,
     GateContract,
     CancelContract,
+    OneTimeCodeContract,
     ReceiptContract,
     TemplateContract,
     AuditPageContract,

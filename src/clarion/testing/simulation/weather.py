@@ -28,6 +28,7 @@ POLLS: Final = frozenset(
         "apply_events",
         "claim_stage",
         "discover_flows",
+        "erase_codes",
         "find_uncertain",
         "note_heartbeat",
         "rescue_outgoing",

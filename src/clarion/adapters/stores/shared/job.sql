@@ -34,15 +34,15 @@ WHERE tenant_id = :tenant_id AND operation = :operation AND key_hash IN {key_has
 -- The look-up by row key (unique per tenant by itself), the order and ON CONFLICT as in every insert of an ensure.
 INSERT INTO notification_job (
   tenant_id, created_at, partition_key, row_key, guid, message_id, event_type, operation, source_type, source,
-  automation_key, run_key, template_key, asked_template_version, template_version, payload_hash, payload, recipients,
-  source_at, bucket, key_version, actor, correlation_id, traceparent
+  automation_key, run_key, template_key, asked_template_version, template_version, payload_hash, payload,
+  one_time_code, recipients, source_at, bucket, key_version, actor, correlation_id, traceparent
 )
 SELECT :tenant_id, now(), g.*
 FROM {
   items: partition_key text, row_key text, guid guid, message_id guid, event_type text, operation text,
   source_type text, source text, automation_key text, run_key text, template_key text, asked_template_version whole,
-  template_version whole, payload_hash text, payload bytes, recipients text, source_at instant, bucket whole,
-  key_version whole, actor text, correlation_id text, traceparent text
+  template_version whole, payload_hash text, payload bytes, one_time_code truth, recipients text, source_at instant,
+  bucket whole, key_version whole, actor text, correlation_id text, traceparent text
 } AS g
 WHERE (SELECT j.id FROM notification_job AS j WHERE j.tenant_id = :tenant_id AND j.row_key = g.row_key) IS NULL
 ORDER BY g.row_key

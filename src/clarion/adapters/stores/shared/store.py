@@ -23,7 +23,7 @@ from clarion.adapters.stores.shared import (
     usage,
     worker,
 )
-from clarion.adapters.stores.shared.queue import cancel, result, stage, uncertain
+from clarion.adapters.stores.shared.queue import cancel, one_time_code, result, stage, uncertain
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.support import SupportCase
 from clarion.ports.ensure import bounded
@@ -156,6 +156,7 @@ class SharedStore(ABC):
     retry_outgoing = _writes(Urgency.SOON, uncertain.retry_outgoing)
     set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
     sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
+    erase_codes = _writes(Urgency.LATER, one_time_code.erase_codes)
     cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
     note_heartbeat = _writes(Urgency.SOON, worker.note_heartbeat)
     end_worker = _writes(Urgency.SOON, worker.end_worker)

@@ -12,6 +12,7 @@ import msgspec
 
 from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.queue.cancel import find_job
+from clarion.adapters.stores.shared.queue.one_time_code import require_data
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases_of_tenants
 from clarion.adapters.stores.shared.transaction import Row, Transaction
@@ -97,6 +98,7 @@ async def retry_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *,
         reason=f"retried by {actor}",
     ):
         return False
+    await require_data(transaction, tenant_id, job.row_key)
     await append_audit(transaction, tenant_id, done)
     return True
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.queue.ledger import Located, lock_rows, write_rulings
+from clarion.adapters.stores.shared.queue.one_time_code import require_data
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain import act
@@ -50,6 +51,8 @@ async def retry_outgoing(
     ruled = [(row, at_retry(row, version=version, reason=reason)) for row in rows]
     if not any(ruling.steps for _, ruling in ruled):
         return False
+    for row in rows:
+        await require_data(transaction, tenant_id, row.pk)
     await write_rulings(transaction, ruled, actor=actor)
     await append_audit(transaction, tenant_id, done)
     return True
