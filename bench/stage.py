@@ -16,6 +16,7 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.recipient import Target
+from clarion.ports.catalog import NewTemplate
 from clarion.testing.postgres import postgres_server
 
 TENANT = "bench"
@@ -47,13 +48,10 @@ async def publish(
     definition = Definition(key=key, title=key, channels=(channel,), required=required)
     mine = {name: text for name, text in files.items() if name.startswith(channel)}
     bundle = platform.renderer.compile(definition, mine)
-    answer = await platform.store.publish_template(
-        TENANT,
-        template_key=key,
-        content_hash=bundle.content_hash,
-        bundle=msgspec.json.encode(bundle).decode(),
-        actor="bench",
+    template = NewTemplate(
+        template_key=key, content_hash=bundle.content_hash, bundle=msgspec.json.encode(bundle).decode()
     )
+    (answer,) = await platform.store.publish_templates(TENANT, [template], actor="bench")
     await platform.templates.load([(TENANT, key, answer.record.version)])
     return answer.record.version
 

@@ -7,6 +7,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
     ClarionError
         CallerError
             InvalidInput
+                InvalidDefinition
                 InvalidKey
                 InvalidAddress
                 UnknownVersion
@@ -44,7 +45,7 @@ and may change. Messages never hold an address, a secret or a key.
 This module reads and writes nothing. The mappings to HTTP statuses and to exit codes live in `api` and `cli`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -95,6 +96,23 @@ class InvalidInput(CallerError):
     def __str__(self) -> str:
         """Put the field first, so that a list of such lines can be read by field."""
         return f"{self.field}: {super().__str__()}"
+
+
+class InvalidDefinition(InvalidInput):
+    """Files of notifications cannot be published; `mistakes` has every one with its file, its line and what to do."""
+
+    code = "invalid-definition"
+
+    def __init__(self, mistakes: Sequence[InvalidInput]) -> None:
+        """Stand for all of the mistakes, of which there is one at least, and speak of the first."""
+        first = mistakes[0]
+        super().__init__(first.message, field=first.field, hint=first.hint)
+        self.mistakes = tuple(mistakes)
+
+    def __str__(self) -> str:
+        """Say the first mistake on one line, and how many more there are."""
+        more = len(self.mistakes) - 1
+        return super().__str__() + (f" (and {more} more)" if more else "")
 
 
 class InvalidKey(InvalidInput):

@@ -143,7 +143,7 @@ BUGS = [
     (JOBS, "claim_stage", backwards),
     (JOBS, "rescue_stages", nothing),
     (ENSURES, "ensure_outgoing_messages", given_backwards),
-    (KNOWN, "publish_template", by_another),
+    (KNOWN, "publish_templates", by_another),
     (KNOWN, "list_api_keys", backwards),
 ]
 

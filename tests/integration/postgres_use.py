@@ -25,7 +25,7 @@ from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportStatus
 from clarion.domain.worker import Heartbeat
 from clarion.errors import Gone, InvalidInput
-from clarion.ports.catalog import ApiKey, Role, Used
+from clarion.ports.catalog import ApiKey, NewTemplate, Role, Used
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from tests.integration.watched_connection import Connection
@@ -303,7 +303,8 @@ async def use_catalog(store: PostgresStore) -> None:
     assert (await store.now()).tzinfo
     assert await store.find_disabled_types([(TENANT, "welcome")])
     for content in ("h1:1", "h1:2"):  # of which one is new, whatever was published before
-        await store.publish_template(TENANT, template_key="welcome", content_hash=content, bundle="{}", actor="sam")
+        template = NewTemplate(template_key="welcome", content_hash=content, bundle="{}")
+        await store.publish_templates(TENANT, [template], actor="sam")
     assert await store.find_templates([(TENANT, "welcome", None)])
     assert (await store.find_latest_versions([(TENANT, "welcome")])).versions
     assert await store.list_templates(TENANT)

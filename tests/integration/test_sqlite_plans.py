@@ -18,7 +18,7 @@ from clarion.adapters.stores.sqlite.session import OUTGOING_KEY
 from clarion.domain.call import Unknown
 from clarion.domain.claim import Gate
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.ports.catalog import ApiKey, Role
+from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories
 from clarion.testing.clock import START_AT, ManualClock
@@ -219,9 +219,8 @@ async def fill_catalog(store: SqliteStore) -> None:
     for n in NUMBERS:
         members = [address.recipient_id_hash for address in known[: n % 10]]
         await store.put_group(TENANT, guid=factories.guid(n, "group"), name=f"group {n}", members=members)
-        await store.publish_template(
-            TENANT, template_key=f"type-{n % 50}", content_hash=f"h1:{n}", bundle="{}", actor="sam"
-        )
+        template = NewTemplate(template_key=f"type-{n % 50}", content_hash=f"h1:{n}", bundle="{}")
+        await store.publish_templates(TENANT, [template], actor="sam")
         await store.set_type_enabled(TENANT, f"type-{n}", enabled=bool(n % 2), actor="sam")
         key = ApiKey(key_id=f"key-{n:04}", tenant_id=TENANT, secret_hash=HASH, actor=f"app-{n}", role=Role.SENDER)
         await store.put_api_key(key, actor="sam")

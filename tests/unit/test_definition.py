@@ -1,4 +1,4 @@
-"""Reading notifications from folders: the demo's own, and every way to get one wrong."""
+"""Definitions: every field, every way to get one wrong, and the demo's own."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,9 @@ import msgspec
 import pytest
 
 from clarion.adapters.renderers import open_renderer
-from clarion.catalog.definition import FILE_BYTES_MAX, load_definition, load_definitions, parse_definition
+from clarion.catalog.definition import parse_definition
+from clarion.catalog.folder import read_folder
+from clarion.catalog.publish import compile_folder
 from clarion.domain.content import EmailContent, SmsContent
 from clarion.domain.definition import ChannelPolicy, Definition
 from clarion.domain.identity import Channel, Lane
@@ -18,20 +20,6 @@ from clarion.ports.renderer import Bundle, Merge
 DEMO = Path(__file__).parents[2] / "src/clarion/cli/definitions"
 CASCADE = 'key = "a"\ntitle = "A"\nchannels = ["sms", "email"]\nchannel_policy = "cascade"\n'
 MINIMAL = 'key = "a"\ntitle = "A"\nchannels = ["sms"]\n'
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A notification that can be read."""
-    (tmp_path / "definition.toml").write_text(MINIMAL, encoding="utf-8")
-    (tmp_path / "sms.liquid").write_text("Hi {{ name }}\r\n", encoding="utf-8")
-    return tmp_path
-
-
-def test_a_folder_is_a_definition_and_its_files(folder: Path) -> None:
-    definition, files = load_definition(folder)
-    assert definition == Definition(key="a", title="A", channels=(Channel.SMS,))
-    assert files == {"sms.liquid": "Hi {{ name }}\n"}
 
 
 def test_every_field_is_read() -> None:
@@ -184,64 +172,12 @@ def test_a_change_of_a_newer_field_changes_the_content_hash(changed: dict[str, A
     assert len(hashes) == 2
 
 
-def test_a_channel_without_its_file_is_refused(folder: Path) -> None:
-    (folder / "definition.toml").write_text(MINIMAL.replace('"sms"', '"sms", "email"'), encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"/email.subject.liquid: the definition lists the channel email"):
-        load_definition(folder)
-
-
-def test_a_file_of_a_channel_that_is_not_listed_is_refused(folder: Path) -> None:
-    (folder / "inbox.liquid").write_text("Hi", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"/inbox.liquid: the definition does not list the channel inbox"):
-        load_definition(folder)
-
-
-def test_a_template_of_an_unknown_name_is_refused_and_other_files_are_left_alone(folder: Path) -> None:
-    (folder / "README.md").write_text("Notes.", encoding="utf-8")
-    load_definition(folder)
-    (folder / "SMS.liquid").write_text("Hi", encoding="utf-8")
-    with pytest.raises(
-        InvalidInput, match=r"/SMS.liquid: no channel has a file of this name: the names are chat.liquid"
-    ):
-        load_definition(folder)
-
-
-def test_a_folder_without_a_definition_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"/definition.toml: there is no such file"):
-        load_definition(tmp_path)
-    with pytest.raises(InvalidInput, match=r"no folder in it has a definition.toml"):
-        load_definitions(tmp_path)
-    with pytest.raises(InvalidInput, match=r"/absent: it cannot be read \(No such file or directory\)"):
-        load_definitions(tmp_path / "absent")
-
-
-def test_files_that_cannot_be_text_are_refused(folder: Path) -> None:
-    (folder / "sms.liquid").write_bytes(b"Hi \xff")
-    with pytest.raises(InvalidInput, match=r"/sms.liquid: byte 3 is no UTF-8"):
-        load_definition(folder)
-    (folder / "sms.liquid").write_bytes(b"x" * (FILE_BYTES_MAX + 1))
-    with pytest.raises(InvalidInput, match=r"/sms.liquid: it has over 65536 bytes"):
-        load_definition(folder)
-    (folder / "sms.liquid").unlink()
-    (folder / "sms.liquid").mkdir()
-    with pytest.raises(InvalidInput, match=r"/sms.liquid: it cannot be read"):
-        load_definition(folder)
-
-
-def test_two_notifications_cannot_have_one_key(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "definition.toml").write_text(MINIMAL, encoding="utf-8")
-        (tmp_path / name / "sms.liquid").write_text("Hi", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"/b/definition.toml: the key 'a' is already that of .*/a/definition.toml"):
-        load_definitions(tmp_path)
-
-
 # The demo's own.
 
 
 def test_the_demo_has_these_notifications() -> None:
-    definitions = {definition.key: definition for _, definition, _ in load_definitions(DEMO)}
+    written, _ = read_folder(DEMO)
+    definitions = {one.source.definition.key: one.source.definition for one in written}
     assert {key: one.channels for key, one in definitions.items()} == {
         "welcome": (Channel.EMAIL, Channel.INBOX),
         "invoice-due": (Channel.EMAIL, Channel.SMS, Channel.INBOX),
@@ -262,8 +198,8 @@ def test_the_demo_has_these_notifications() -> None:
 @pytest.mark.parametrize("key", ["welcome", "invoice-due", "one-time-code", "incident", "newsletter"])
 def test_every_notification_of_the_demo_compiles_and_renders_its_sample(key: str) -> None:
     renderer = open_renderer()
-    definition, files = load_definition(DEMO / key)
-    bundle = renderer.compile(definition, files)
+    (bundle,) = compile_folder(DEMO / key, renderer)
+    definition = bundle.definition
     for channel in definition.channels:
         content = renderer.merge(bundle, channel, Merge(definition.sample))
         assert "{{" not in repr(content)
@@ -274,7 +210,6 @@ def test_every_notification_of_the_demo_compiles_and_renders_its_sample(key: str
 
 
 def test_the_welcome_needs_a_name_and_nothing_else() -> None:
-    definition, files = load_definition(DEMO / "welcome")
-    bundle = open_renderer().compile(definition, files)
+    (bundle,) = compile_folder(DEMO / "welcome", open_renderer())
     assert open_renderer().missing(bundle, {"name": "you"}) == ()
     assert open_renderer().missing(bundle, {}) == ("name",)

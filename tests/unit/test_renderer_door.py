@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clarion.adapters.renderers import open_renderer
-from clarion.catalog.definition import load_definition
+from clarion.catalog.publish import compile_folder
 from clarion.domain.content import EmailContent
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
@@ -110,10 +110,9 @@ def test_a_plain_part_fails_for_no_value(name: str, value: object) -> None:
 
 @pytest.mark.parametrize("key", ["welcome", "invoice-due", "one-time-code", "incident", "newsletter"])
 def test_the_samples_of_the_demo_are_checked_at_once(key: str) -> None:
-    definition, files = load_definition(Path(__file__).parents[2] / "src/clarion/cli/definitions" / key)
     renderer = open_renderer()
-    bundle = renderer.compile(definition, files)
-    assert renderer.check(bundle, definition.sample, briefly=True)
+    (bundle,) = compile_folder(Path(__file__).parents[2] / "src/clarion/cli/definitions" / key, renderer)
+    assert renderer.check(bundle, bundle.definition.sample, briefly=True)
 
 
 # Where links lead.

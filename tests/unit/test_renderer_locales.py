@@ -120,7 +120,10 @@ def test_every_file_of_every_locale_is_looked_at_in_one_run() -> None:
         ("", "email.mjml.liquid", 3),
         ("fr", "email.text.liquid", 3),
     ]
-    assert mistakes_of(MAIL, good, de={"email.subject.liquid": "x"}) == [("de", "email.mjml.liquid", 0)]
+    assert mistakes_of(MAIL, good, de={"email.subject.liquid": "x"}) == [
+        ("de", "email.mjml.liquid", 0),
+        ("de", "email.text.liquid", 0),
+    ]
 
 
 def test_the_sample_is_merged_in_every_locale() -> None:

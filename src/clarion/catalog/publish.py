@@ -1,8 +1,8 @@
-"""Publishing: from folders of files to stored versions of notifications.
+"""Publishing: from notifications as their authors wrote them to stored versions.
 
-Reads the files through `definition`, has the renderer compile them, and stores each bundle as a version of its own
-unless the latest one has the same content. Everything is compiled before anything is stored,
-so one broken template keeps the whole set from being published.
+Reads folders through `folder`, has the renderer compile what they hold, and stores each bundle as a version of its own
+unless the latest one has the same content. Everything is compiled before anything is stored, and stored in one
+transaction, so that one mistake keeps the whole set from being published. All mistakes are told at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,13 +10,19 @@ from pathlib import Path
 
 import msgspec
 
-from clarion.catalog.definition import DEFINITION, load_definition, load_definitions
-from clarion.domain.definition import Definition
+from clarion.catalog.change import Change
+from clarion.catalog.definition import DEFINITION
+from clarion.catalog.folder import read_folder
+from clarion.catalog.source import Written, compile_source
+from clarion.domain.definition import Definition, unlike_in_category
 from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput
-from clarion.ports.catalog import CatalogStore
+from clarion.errors import InvalidDefinition, InvalidInput
+from clarion.ports.catalog import CatalogStore, NewTemplate
 from clarion.ports.renderer import Bundle, Renderer
+
+Progress = Callable[[str], None]
+"""Hears the key of each notification before it is compiled."""
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +35,44 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     channels: tuple[Channel, ...]
 
 
+def _silent(_key: str) -> None:
+    """Tell nobody."""
+
+
+def compile_folder(folder: Path, renderer: Renderer, *, progress: Progress = _silent) -> list[Bundle]:
+    """Compile every notification of a folder, or raise InvalidDefinition with all mistakes; needs no store."""
+    written, mistakes = read_folder(folder)
+    return compile_written(written, renderer, mistakes=mistakes, progress=progress)
+
+
+def compile_written(
+    written: Sequence[Written],
+    renderer: Renderer,
+    *,
+    mistakes: Sequence[InvalidInput] = (),
+    published: Sequence[Definition] = (),
+    progress: Progress = _silent,
+) -> list[Bundle]:
+    """Compile notifications beside those that are published, or raise InvalidDefinition with all mistakes."""
+    bundles, found = [], list(mistakes)
+    unread = {one.field for one in mistakes}  # a file that cannot be read is not missing too
+    own = {one.source.definition.key: one.source.definition for one in written}
+    beside = [*own.values(), *(one for one in published if one.key not in own)]
+    for source, place_of in written:
+        progress(source.definition.key)
+        wrong: list[InvalidInput] = []
+        bundle = compile_source(renderer, source, wrong)
+        if bundle is not None:
+            bundles.append(bundle)
+        if (other := unlike_in_category(source.definition, beside)) is not None:
+            wrong.append(_unlike(source.definition, other))
+        placed = [InvalidInput(one.message, field=place_of(one.field), hint=one.hint) for one in wrong]
+        found += [one for one in placed if one.field not in unread]
+    if found:
+        raise InvalidDefinition(found)
+    return bundles
+
+
 class Publisher:
     """Publishes notifications to tenants."""
 
@@ -38,53 +82,60 @@ class Publisher:
         self._renderer = renderer
 
     async def publish(
-        self, tenant_id: str, *, folder: Path, actor: str, progress: Callable[[str], None] = lambda _: None
+        self, tenant_id: str, *, folder: Path, actor: str, progress: Progress = _silent
     ) -> list[Published]:
-        """Publish the notification in a folder, or every one in its subfolders; `progress` hears each key before it."""
-        bundles = []
-        for place, definition, files in _load(folder):
-            progress(definition.key)
-            bundles.append(self._compile(place, definition, files))
-        return await self._store(tenant_id, bundles, actor=actor)
+        """Publish the notification in a folder, or every one in its subfolders."""
+        return await self.store(tenant_id, await self.compare(tenant_id, folder, progress=progress), actor=actor)
 
-    def _compile(self, place: Path, definition: Definition, files: dict[str, str]) -> Bundle:
-        """Compile one notification; an error names the file that it is in."""
-        try:
-            return self._renderer.compile(definition, files)
-        except InvalidInput as error:
-            file = error.field if error.field in files else DEFINITION
-            raise InvalidInput(error.message, field=str(place / file), hint=error.hint) from None
+    async def compare(self, tenant_id: str, folder: Path, *, progress: Progress = _silent) -> list[Change]:
+        """Say what publishing a folder would change, or raise InvalidDefinition with all mistakes; stores nothing."""
+        written, mistakes = read_folder(folder)
+        return await self.compare_written(tenant_id, written, mistakes=mistakes, progress=progress)
 
-    async def _store(self, tenant_id: str, bundles: Sequence[Bundle], *, actor: str) -> list[Published]:
-        """Store what is new, and say what stands."""
-        published = []
-        for bundle in bundles:
-            definition = bundle.definition
-            answer = await self._catalog.publish_template(
-                tenant_id,
-                template_key=definition.key,
-                content_hash=bundle.content_hash,
-                bundle=msgspec.json.encode(bundle).decode(),
-                actor=actor,
+    async def compare_written(
+        self,
+        tenant_id: str,
+        written: Sequence[Written],
+        *,
+        mistakes: Sequence[InvalidInput] = (),
+        progress: Progress = _silent,
+    ) -> list[Change]:
+        """Do the same for notifications that were read already, with the mistakes that were found then."""
+        rows = await self._catalog.list_templates(tenant_id)
+        stored = {row.template_key: (row.version, msgspec.json.decode(row.bundle, type=Bundle)) for row in rows}
+        published = [bundle.definition for _, bundle in stored.values()]
+        bundles = compile_written(written, self._renderer, mistakes=mistakes, published=published, progress=progress)
+        return [Change.of(stored.get(one.definition.key), one) for one in bundles]
+
+    async def store(self, tenant_id: str, changes: Sequence[Change], *, actor: str) -> list[Published]:
+        """Store what is new, all of it or nothing, and say what stands."""
+        bundles = [one.bundle for one in changes]
+        new = [
+            NewTemplate(
+                template_key=one.definition.key,
+                content_hash=one.content_hash,
+                bundle=msgspec.json.encode(one).decode(),
             )
-            published.append(
-                Published(
-                    key=definition.key,
-                    title=definition.title,
-                    version=answer.record.version,
-                    is_new=answer.outcome is Outcome.CREATED,
-                    channels=definition.channels,
-                )
+            for one in bundles
+        ]
+        answers = await self._catalog.publish_templates(tenant_id, new, actor=actor)
+        return [
+            Published(
+                key=bundle.definition.key,
+                title=bundle.definition.title,
+                version=answer.record.version,
+                is_new=answer.outcome is Outcome.CREATED,
+                channels=bundle.definition.channels,
             )
-        return published
+            for bundle, answer in zip(bundles, answers, strict=True)
+        ]
 
 
-def _load(folder: Path) -> list[tuple[Path, Definition, dict[str, str]]]:
-    """Read one notification or a folder of them, each with its own folder."""
-    if not folder.is_dir():
-        raise InvalidInput(
-            "there is no such folder", field=str(folder), hint="name the folder of a notification, or of several"
-        )
-    if (folder / DEFINITION).exists():
-        return [(folder, *load_definition(folder))]
-    return load_definitions(folder)
+def _unlike(definition: Definition, other: Definition) -> InvalidInput:
+    may = {True: "may", False: "may not"}
+    return InvalidInput(
+        f"people {may[definition.may_unsubscribe]} unsubscribe from it, and {may[other.may_unsubscribe]} from "
+        f"{other.key!r}, which has the same category {definition.category!r}",
+        field=DEFINITION,
+        hint="say the same of may_unsubscribe in both, or give one of them another category",
+    )

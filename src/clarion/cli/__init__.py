@@ -23,7 +23,7 @@ import sys
 import typer
 
 from clarion.cli.program import program
-from clarion.errors import CallerError, ClarionError, InvalidInput
+from clarion.errors import CallerError, ClarionError, InvalidDefinition, InvalidInput
 
 INTERRUPTED = 130
 """The exit code that shells use for a program that Ctrl-C ended."""
@@ -35,6 +35,10 @@ def main() -> None:
         _check_text(sys.argv[1:])
         code = program(prog_name="clarion", standalone_mode=False)
         sys.stdout.flush()  # here, so that a full disk is reported like every error
+    except InvalidDefinition as error:
+        for mistake in error.mistakes[:-1]:
+            sys.stderr.write(f"clarion: {mistake}\n")
+        _leave(str(error.mistakes[-1]), code=2)
     except ClarionError as error:
         _leave(str(error), code=2 if isinstance(error, CallerError) else 1)
     except typer.Abort:

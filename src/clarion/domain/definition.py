@@ -6,7 +6,7 @@ added needs a default: definitions are stored in published versions, and those n
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Final
@@ -149,6 +149,17 @@ def complaints_about(definition: Definition) -> list[Complaint]:
         *_links(definition),
         *_data(definition),
     ]
+
+
+def unlike_in_category(definition: Definition, others: Iterable[Definition]) -> Definition | None:
+    """Return another type of the same category that says otherwise whether people may unsubscribe from it.
+
+    People unsubscribe from a category as a whole, so it cannot be both.
+    """
+    for other in others:
+        if other.category == definition.category and other.may_unsubscribe != definition.may_unsubscribe:
+            return other
+    return None
 
 
 def hashed_form(definition: Definition) -> dict[str, object]:

@@ -60,6 +60,14 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
 
 
+class NewTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification's templates, to be a version of their own."""
+
+    template_key: str
+    content_hash: str
+    bundle: str
+
+
 class CatalogStore(Protocol):
     """Changes to what is known.
 
@@ -68,10 +76,13 @@ class CatalogStore(Protocol):
     refused. The same holds for the acts of people in `QueueStore`.
     """
 
-    async def publish_template(
-        self, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
-    ) -> Ensured[TemplateRow]:
-        """Store a new version, audited, unless the latest one has this content; answer with the version that stands."""
+    async def publish_templates(
+        self, tenant_id: str, templates: Sequence[NewTemplate], *, actor: str
+    ) -> Sequence[Ensured[TemplateRow]]:
+        """Store a new version of each, audited, unless its latest one has this content: all of them, or none.
+
+        Answers with the versions that stand, in the order given.
+        """
         ...
 
     async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:

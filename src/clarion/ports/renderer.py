@@ -5,7 +5,7 @@ happens per recipient, in memory, within limits of time, size and depth. A bundl
 version, so that a frozen version renders the same bytes for ever.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -51,11 +51,14 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 class TemplateMistake(InvalidInput):
     """A template cannot be used, because of `what` stands on a `line` of the file that `field` names."""
 
-    def __init__(self, what: str, *, field: str, line: int, hint: str = "correct the template") -> None:
-        """Say what is wrong and where."""
+    def __init__(
+        self, what: str, *, field: str, line: int, position: int | None = None, hint: str = "correct the template"
+    ) -> None:
+        """Say what is wrong and where; the position in the file's text says it more exactly, where it is known."""
         super().__init__(f"line {line}: {what}", field=field, hint=hint)
         self.what = what
         self.line = line
+        self.position = position
 
 
 class NotCompiled(InvalidInput):
@@ -180,30 +183,26 @@ async def render_one(
             return merged
 
 
-def check_files(definition: Definition, files: Collection[str]) -> None:
-    """Refuse a channel that lacks a file, and a file that belongs to no channel of the definition."""
-    wanted = {file: channel for channel in definition.channels for file in FILES_OF[channel]}
-    for file, channel in wanted.items():
-        if file not in files:
-            raise InvalidInput(
-                f"the definition lists the channel {channel}, and its file is missing",
-                field=file,
-                hint="add the file, or take the channel out of the definition",
-            )
+def wrong_files(definition: Definition, files: Collection[str]) -> Iterator[InvalidInput]:
+    """Name every file that a channel lacks, and every file that belongs to no channel of the definition."""
+    for channel in definition.channels:
+        for file in FILES_OF[channel]:
+            if file not in files:
+                yield InvalidInput(
+                    f"the definition lists the channel {channel}, and its file is missing",
+                    field=file,
+                    hint="add the file, or take the channel out of the definition",
+                )
     owners = {
         file: channel
         for names_of in (FILES_OF, OPTIONAL_FILES_OF)
         for channel, names in names_of.items()
         for file in names
     }
-    allowed = {file for file, channel in owners.items() if channel in definition.channels}
-    for file in sorted(set(files) - allowed):
-        if file in owners:
-            raise InvalidInput(
-                f"the definition does not list the channel {owners[file]}",
-                field=file,
-                hint="list it, or remove the file",
-            )
-        raise InvalidInput(
-            "no channel has a file of this name", field=file, hint=f"the names are {', '.join(sorted(owners))}"
-        )
+    for file in sorted(files):
+        if file not in owners:
+            names = ", ".join(sorted(owners))
+            yield InvalidInput("no channel has a file of this name", field=file, hint=f"the names are {names}")
+        elif owners[file] not in definition.channels:
+            what = f"the definition does not list the channel {owners[file]}"
+            yield InvalidInput(what, field=file, hint="list it, or remove the file")

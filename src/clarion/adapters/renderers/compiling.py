@@ -22,7 +22,7 @@ from clarion.domain.definition import Definition, hashed_form
 from clarion.domain.hashing import digest
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import FILES_OF, Bundle, TemplateMistake, check_files
+from clarion.ports.renderer import FILES_OF, Bundle, TemplateMistake, wrong_files
 
 Sources = dict[Channel, dict[str, str]]
 """The Liquid of each part of each channel."""
@@ -52,14 +52,10 @@ def compile_files(
     needed: dict[Channel, set[str]] = {channel: {*definition.required} for channel in definition.channels}
     names: dict[Channel, set[str]] = {channel: set() for channel in definition.channels}
     for locale, given in {"": files, **locales}.items():
-        try:
-            check_files(definition, given)
-        except InvalidInput as error:
-            found.append((locale, error))
-            continue
+        found += [(locale, error) for error in wrong_files(definition, given)]
         sources[locale] = {channel: {} for channel in definition.channels}
         for channel in definition.channels:
-            for file in FILES_OF[channel]:
+            for file in [one for one in FILES_OF[channel] if one in given]:
                 try:
                     for part, source in _parts(file, given, locale):
                         sources[locale][channel][part] = source

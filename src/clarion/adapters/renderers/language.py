@@ -299,4 +299,4 @@ def _dotted(path: list[object]) -> str:
 
 def _wrong(file: str, source: str, position: int, what: str) -> TemplateMistake:
     """Make the error for a template that cannot be used."""
-    return TemplateMistake(what, field=file, line=line_of(source, position))
+    return TemplateMistake(what, field=file, line=line_of(source, position), position=position)

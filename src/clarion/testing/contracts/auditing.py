@@ -18,7 +18,7 @@ from clarion.domain.claim import Gate
 from clarion.domain.ensured import Outcome
 from clarion.domain.seal import Purpose
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import AuditEntry
+from clarion.ports.catalog import AuditEntry, NewTemplate
 from clarion.ports.insights import PAGE_MAX
 from clarion.ports.store import Store
 from clarion.testing.contracts.catalog import api_key
@@ -60,9 +60,8 @@ async def publishing(harness: StoreHarness) -> Deed:
 
 def _publish(harness: StoreHarness) -> Do:
     async def do(store: Store, actor: str) -> bool:
-        answer = await store.publish_template(
-            harness.tenant_id, template_key="welcome", content_hash="h1:a", bundle="{}", actor=actor
-        )
+        template = NewTemplate(template_key="welcome", content_hash="h1:a", bundle="{}")
+        (answer,) = await store.publish_templates(harness.tenant_id, [template], actor=actor)
         return answer.outcome is Outcome.CREATED
 
     return do

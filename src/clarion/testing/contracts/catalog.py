@@ -7,13 +7,14 @@ from typing import Final
 import msgspec
 import pytest
 
-from clarion.domain.ensured import Outcome
+from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
 from clarion.domain.person import Person
 from clarion.domain.support import SupportStatus
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import ApiKey, Role
+from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.facts import TemplateRow
+from clarion.ports.store import Store
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.pump import near
@@ -46,6 +47,13 @@ async def acts(harness: StoreHarness) -> list[tuple[str, str]]:
     return [(entry.actor, entry.subject) for entry in await harness.store.list_audit(harness.tenant_id)]
 
 
+async def _publish(store: Store, tenant_id: str, key: str, content_hash: str, *, bundle: str) -> Ensured[TemplateRow]:
+    """Publish one template."""
+    template = NewTemplate(template_key=key, content_hash=content_hash, bundle=bundle)
+    (answer,) = await store.publish_templates(tenant_id, [template], actor="sam")
+    return answer
+
+
 class AuditPageContract:
     """The audit log as people read it."""
 
@@ -66,13 +74,7 @@ class TemplateContract:
     async def test_the_same_content_is_the_same_version_and_other_content_the_next(self, harness: StoreHarness) -> None:
         """Content that comes back after another is a new version: a version never changes."""
         published = [
-            await harness.store.publish_template(
-                harness.tenant_id,
-                template_key="welcome",
-                content_hash=f"h1:{content}",
-                bundle=f'{{"{content}": 1}}',
-                actor="sam",
-            )
+            await _publish(harness.store, harness.tenant_id, "welcome", f"h1:{content}", bundle=f'{{"{content}": 1}}')
             for content in ("a", "a", "b", "b", "a")
         ]
         assert [answer.record.version for answer in published] == [1, 1, 2, 2, 3]
@@ -83,15 +85,40 @@ class TemplateContract:
             template_key="welcome", version=2, content_hash="h1:b", bundle='{"b": 1}'
         )
 
+    async def test_a_set_is_answered_in_its_order_and_makes_versions_of_what_is_new(
+        self, harness: StoreHarness
+    ) -> None:
+        """Whatever the order of its keys."""
+        await _publish(harness.store, harness.tenant_id, "b", "h1:b1", bundle="{}")
+        templates = [
+            NewTemplate(template_key=key, content_hash=content, bundle=f"of {content}")
+            for key, content in (("c", "h1:c1"), ("b", "h1:b1"), ("a", "h1:a1"))
+        ]
+        answers = await harness.store.publish_templates(harness.tenant_id, templates, actor="sam")
+        made = [(answer.record.template_key, answer.record.version) for answer in answers]
+        assert made == [("c", 1), ("b", 1), ("a", 1)]
+        assert [answer.outcome is Outcome.CREATED for answer in answers] == [True, False, True]
+        assert [answer.record.bundle for answer in answers] == ["of h1:c1", "{}", "of h1:a1"]
+        assert await harness.store.publish_templates(harness.tenant_id, [], actor="sam") == []
+
+    async def test_two_who_publish_sets_in_another_order_both_come_to_an_end(self, harness: StoreHarness) -> None:
+        """Each row of the one may have to wait for the other."""
+        keys = [f"type-{n}" for n in range(8)]
+        sets = [
+            [NewTemplate(template_key=key, content_hash=f"h1:{n}", bundle="{}") for key in order]
+            for n, order in enumerate((keys, keys[::-1], keys, keys[::-1]))
+        ]
+        answers = await asyncio.gather(
+            *(harness.store.publish_templates(harness.tenant_id, one, actor="sam") for one in sets)
+        )
+        versions = [{one.record.template_key: one.record.version for one in answer} for answer in answers]
+        assert all(len(set(made.values())) == 1 for made in versions)  # each set as a whole before or after another
+        assert sorted(made["type-0"] for made in versions) == [1, 2, 3, 4]
+
     async def test_two_publishers_at_once_make_one_version(self, harness: StoreHarness) -> None:
         """Nobody gets an error."""
         answers = await asyncio.gather(
-            *(
-                harness.store.publish_template(
-                    harness.tenant_id, template_key="welcome", content_hash="h1:a", bundle="{}", actor="sam"
-                )
-                for _ in range(4)
-            )
+            *(_publish(harness.store, harness.tenant_id, "welcome", "h1:a", bundle="{}") for _ in range(4))
         )
         assert {answer.record.version for answer in answers} == {1}
         assert [answer.outcome for answer in answers].count(Outcome.CREATED) == 1
@@ -99,9 +126,7 @@ class TemplateContract:
     async def test_templates_are_listed_by_key_in_their_latest_version(self, harness: StoreHarness) -> None:
         """A tenant's own."""
         for key, content in (("b", "1"), ("a", "1"), ("b", "2"), ("c", "1")):
-            await harness.store.publish_template(
-                harness.tenant_id, template_key=key, content_hash=content, bundle=TEXT, actor="sam"
-            )
+            await _publish(harness.store, harness.tenant_id, key, content, bundle=TEXT)
         listed = await harness.store.list_templates(harness.tenant_id)
         assert [(row.template_key, row.version, row.content_hash) for row in listed] == [
             ("a", 1, "1"),
@@ -115,9 +140,7 @@ class TemplateContract:
         """In one set over several tenants; what does not exist is left out."""
         mine, theirs = harness.tenant_id, f"{harness.tenant_id}-2"
         for tenant_id, content in ((mine, "1"), (mine, "2"), (theirs, "3")):
-            await harness.store.publish_template(
-                tenant_id, template_key="welcome", content_hash=content, bundle=f"of {content}", actor="sam"
-            )
+            await _publish(harness.store, tenant_id, "welcome", content, bundle=f"of {content}")
         wanted: list[tuple[str, str, int | None]] = [
             (mine, "welcome", None),
             (mine, "welcome", 1),

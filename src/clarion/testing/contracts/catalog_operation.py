@@ -14,7 +14,7 @@ from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportStatus
-from clarion.ports.catalog import ApiKey, Role
+from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.insights import PAGE_MAX, UncertainLine
 from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
@@ -41,20 +41,17 @@ class MakeTenant(msgspec.Struct, frozen=True):
 
 
 class Publish(msgspec.Struct, frozen=True):
-    """Publish a template."""
+    """Publish a set of templates: (key, content)."""
 
-    key: str
-    content: int
+    templates: tuple[tuple[str, int], ...]
 
     async def run(self, side: Side) -> object:
-        """Publish it."""
-        return await side.store.publish_template(
-            side.tenant_id,
-            template_key=self.key,
-            content_hash=f"h1:{self.content}",
-            bundle=f'{{"content": {self.content}}}',
-            actor="sam",
-        )
+        """Publish them."""
+        templates = [
+            NewTemplate(template_key=key, content_hash=f"h1:{content}", bundle=f'{{"content": {content}}}')
+            for key, content in self.templates
+        ]
+        return await side.store.publish_templates(side.tenant_id, templates, actor="sam")
 
 
 class PutPeople(msgspec.Struct, frozen=True):
@@ -222,7 +219,15 @@ async def _pages(side: Side) -> AsyncIterator[UncertainLine]:
 _N: Final = st.integers(1, len(PEOPLE))
 _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
     (1, st.builds(MakeTenant, key=st.sampled_from((b"1", b"2")), actor=st.sampled_from((None, "sam")))),
-    (4, st.builds(Publish, key=st.sampled_from(KEYS), content=st.integers(1, 2))),
+    (
+        4,
+        st.builds(
+            Publish,
+            templates=st.dictionaries(st.sampled_from(KEYS), st.integers(1, 2), max_size=3).map(
+                lambda drawn: tuple(drawn.items())
+            ),
+        ),
+    ),
     (
         4,
         st.builds(

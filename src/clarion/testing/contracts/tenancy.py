@@ -16,7 +16,7 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import AuditEntry
+from clarion.ports.catalog import AuditEntry, NewTemplate
 from clarion.ports.store import Store
 from clarion.testing import factories as make
 from clarion.testing.contracts.harness import RECORDS, StoreHarness, by_key
@@ -97,9 +97,8 @@ class TenancyContract:
         for tenant_id, versions in ((mine, 3), (theirs, 2)):
             await fill(harness, tenant_id)
             for n in range(2, versions + 1):
-                await harness.store.publish_template(
-                    tenant_id, template_key="welcome", content_hash=f"h1:{n}", bundle="{}", **BY
-                )
+                edition = NewTemplate(template_key="welcome", content_hash=f"h1:{n}", bundle="{}")
+                await harness.store.publish_templates(tenant_id, [edition], **BY)
             (row,) = [
                 one
                 for one in await harness.rows(tenant_id, NotificationScheduler)

@@ -18,7 +18,7 @@ from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits, Usage
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportKind, SupportStatus
-from clarion.ports.catalog import ApiKey, Role, Used
+from clarion.ports.catalog import ApiKey, NewTemplate, Role, Used
 from clarion.ports.store import Store
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
@@ -40,7 +40,7 @@ JOB: Final = make.notification_job(1)
 FAILED_JOB: Final = make.notification_job(5, payload=b"sealed")
 HASH: Final = make.address_version(1).recipient_id_hash
 HASHED: Final = f"sha256:{'0' * 64}"
-BUNDLE: Final = {"template_key": "welcome", "content_hash": "h1:00", "bundle": "{}"}
+BUNDLE: Final = NewTemplate(template_key="welcome", content_hash="h1:00", bundle="{}")
 BY: Final = {"actor": "sam"}
 LATER: Final = datetime(2100, 1, 1, tzinfo=UTC)
 """When a row is due that is to wait."""
@@ -63,7 +63,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     key = ApiKey(key_id=f"key-{tenant_id}", tenant_id=tenant_id, secret_hash=HASHED, actor="sam", role=Role.SENDER)
     await store.put_api_key(key, actor="sam")
     await store.count_usage([Used(tenant_id=tenant_id, key_id="", amount=Amount(requests=1))])
-    await store.publish_template(tenant_id, **BUNDLE, actor="sam")
+    await store.publish_templates(tenant_id, [BUNDLE], actor="sam")
     await store.set_type_enabled(tenant_id, "welcome", enabled=False, actor="sam")
     await store.ensure_automation_schedulers(tenant_id, [make.automation_scheduler()])
     await store.ensure_automation_jobs(tenant_id, [make.automation_job()])
@@ -201,8 +201,8 @@ MAKES: Final[dict[str, Ask]] = {
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.PAUSED, **BY),
     "set_quota": lambda store, tenant, _: store.set_quota(tenant, "", Limits(requests=1), **BY),
     "open_support_cases": lambda store, tenant, _: store.open_support_cases(tenant, [CASE]),
-    "publish_template": lambda store, tenant, _: store.publish_template(
-        tenant, template_key="welcome", content_hash="h1:01", bundle="[]", **BY
+    "publish_templates": lambda store, tenant, _: store.publish_templates(
+        tenant, [NewTemplate(template_key="welcome", content_hash="h1:01", bundle="[]")], **BY
     ),
     "put_group": lambda store, tenant, _: store.put_group(tenant, guid=GROUP, name="none", members=["0" * 32]),
     "put_business_unit": lambda store, tenant, _: store.put_business_unit(

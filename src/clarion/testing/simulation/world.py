@@ -21,7 +21,7 @@ from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
 from clarion.errors import ClarionError
 from clarion.ports.blobs import Blobs
-from clarion.ports.catalog import AuditEntry
+from clarion.ports.catalog import AuditEntry, NewTemplate
 from clarion.ports.provider import Provider
 from clarion.ports.store import Store
 from clarion.ports.track import ProviderEvent
@@ -148,13 +148,8 @@ class World:
     ) -> None:
         """Publish every type in one edition; `published` hears of each and of the version that stands."""
         for row in content.templates(edition):
-            answer = await store.publish_template(
-                content.TENANT,
-                template_key=row.template_key,
-                content_hash=row.content_hash,
-                bundle=row.bundle,
-                actor="person",
-            )
+            new = NewTemplate(template_key=row.template_key, content_hash=row.content_hash, bundle=row.bundle)
+            (answer,) = await store.publish_templates(content.TENANT, [new], actor="person")
             published(row.template_key, answer.record.version)
 
     def now(self) -> datetime:

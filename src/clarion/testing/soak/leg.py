@@ -20,7 +20,7 @@ from clarion.catalog.access import SECRET_BYTES, Access, mint
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.domain.timeline import JobTimeline
-from clarion.ports.catalog import Role
+from clarion.ports.catalog import NewTemplate, Role
 from clarion.sandbox.ledger import Ledger
 from clarion.testing.postgres import PostgresServer
 from clarion.testing.soak.client import TYPE, Clients, Moment, Promise
@@ -261,13 +261,10 @@ async def _set_up(settings: Settings) -> str:
             "email.text.liquid": "{{ text }}",
         }
         bundle = platform.renderer.compile(definition, files)
-        await platform.store.publish_template(
-            TENANT,
-            template_key=TYPE,
-            content_hash=bundle.content_hash,
-            bundle=msgspec.json.encode(bundle).decode(),
-            actor="soak",
+        template = NewTemplate(
+            template_key=TYPE, content_hash=bundle.content_hash, bundle=msgspec.json.encode(bundle).decode()
         )
+        await platform.store.publish_templates(TENANT, [template], actor="soak")
         minted = mint(
             tenant_id=TENANT,
             actor="soak",

@@ -18,7 +18,7 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.machine import Cause
 from clarion.domain.person import BusinessUnit, LocalForm, Person
 from clarion.domain.support import SUPPORT_CASE
-from clarion.ports.catalog import ApiKey
+from clarion.ports.catalog import ApiKey, NewTemplate
 from clarion.ports.ensure import bounded, unknown_address, unknown_profile
 from clarion.ports.facts import TemplateRow
 
@@ -35,20 +35,36 @@ class _Contact(msgspec.Struct, frozen=True):
     address_id: int
 
 
-async def publish_template(
-    transaction: Transaction, tenant_id: str, *, template_key: str, content_hash: str, bundle: str, actor: str
+async def publish_templates(
+    transaction: Transaction, tenant_id: str, templates: Sequence[NewTemplate], *, actor: str
+) -> list[Ensured[TemplateRow]]:
+    """Store a new version of each, audited, unless its latest one has this content; answer with what stands.
+
+    By key, so that of two who publish the same set at once one waits for the other.
+    """
+    answers = {
+        one.template_key: await _publish(transaction, tenant_id, one, actor=actor)
+        for one in sorted(bounded(templates), key=lambda one: one.template_key)
+    }
+    return [answers[one.template_key] for one in templates]
+
+
+async def _publish(
+    transaction: Transaction, tenant_id: str, template: NewTemplate, *, actor: str
 ) -> Ensured[TemplateRow]:
-    """Store a new version, audited, unless the latest one has this content; answer with the version that stands."""
-    name = {"tenant_id": tenant_id, "template_key": template_key}
-    latest = first(await transaction.fetch(TemplateRow, _SQL["read_latest_template"], **name))
+    key, content_hash = template.template_key, template.content_hash
+    latest = first(
+        await transaction.fetch(TemplateRow, _SQL["read_latest_template"], tenant_id=tenant_id, template_key=key)
+    )
     if latest is not None and latest.content_hash == content_hash:
         return Ensured(outcome=Outcome.FOUND, record=latest)
     version = latest.version + 1 if latest else 1
-    row = TemplateRow(template_key=template_key, version=version, content_hash=content_hash, bundle=bundle)
+    row = TemplateRow(template_key=key, version=version, content_hash=content_hash, bundle=template.bundle)
     if not await transaction.execute(_SQL["insert_template"], tenant_id=tenant_id, **msgspec.structs.asdict(row)):
         raise Overtaken  # somebody else took the number that we would have given
-    done = act.publish(template_key, version=version, content_hash=content_hash, actor=actor)
-    await append_audit(transaction, tenant_id, done)
+    await append_audit(
+        transaction, tenant_id, act.publish(key, version=version, content_hash=content_hash, actor=actor)
+    )
     return Ensured(outcome=Outcome.CREATED, record=row)
 
 

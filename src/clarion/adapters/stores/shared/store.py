@@ -111,7 +111,7 @@ class SharedStore(ABC):
     find_templates = _reads(facts.find_templates)
     find_latest_versions = _reads(facts.find_latest_versions)
 
-    publish_template = _writes(Urgency.SOON, catalog.publish_template)
+    publish_templates = _writes(Urgency.SOON, catalog.publish_templates)
     list_templates = _reads(catalog.list_templates)
     put_people = _writes(Urgency.LATER, catalog.put_people)
     put_business_unit = _writes(Urgency.LATER, catalog.put_business_unit)

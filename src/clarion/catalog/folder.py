@@ -1,0 +1,181 @@
+"""Reading notifications from folders: a definition and template files for each type, layouts and texts beside them.
+
+    definitions/
+      layouts/school.mjml.liquid, school.text.liquid    around the mails that name the layout `school`
+      layouts/_signature.mjml.liquid                    a partial
+      locales/en.toml, de.toml                          texts, by type
+      incident/definition.toml, email.subject.liquid, … a type
+
+Every mistake that can be found is found in one run, each with its file. Files are read through `open_folder`, which
+follows no link. Writes nothing.
+"""
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from clarion.catalog import definition as form
+from clarion.catalog.definition import DEFINITION, parse_toml
+from clarion.catalog.open_folder import OpenFolder, open_folder
+from clarion.catalog.source import Source, Written
+from clarion.catalog.toml_line import line_of
+from clarion.domain.definition import Definition
+from clarion.domain.expansion import NAME, Text
+from clarion.domain.locale import normal
+from clarion.errors import InvalidDefinition, InvalidInput
+
+LAYOUTS: Final = "layouts"
+LOCALES: Final = "locales"
+SHARED: Final = "shared"
+"""The table of texts for all types."""
+
+_LAYOUT: Final = re.compile(r"_?[a-z0-9][a-z0-9-]{0,62}\.(mjml|text)\.liquid", re.ASCII)
+
+Texts = dict[str, dict[str, dict[str, Text]]]
+"""By language, by table, by name."""
+
+
+def read_folder(folder: Path) -> tuple[list[Written], list[InvalidInput]]:
+    """Read one notification, or all in the subfolders of a folder; give what can be used, and every mistake."""
+    with open_folder(folder) as given:
+        if given.has(DEFINITION):
+            with open_folder(folder.parent if folder.name not in ("", "..") else folder / "..") as above:
+                reader = _Reader(above)
+            reader.notification(given)
+            return reader.found, reader.mistakes
+        names = [name for name in given.names() if given.has(name, DEFINITION)]
+        if not names:
+            hint = "name the folder that holds the notifications"
+            raise InvalidInput(f"no folder in it has a {DEFINITION}", field=str(folder), hint=hint)
+        reader = _Reader(given)
+        for name in names:
+            try:
+                with given.folder(name) as place:
+                    reader.notification(place)
+            except InvalidInput as error:
+                reader.mistakes.append(error)
+        reader.check_tables()
+        return reader.found, reader.mistakes
+
+
+class _Reader:
+    """Reads files, and keeps every mistake."""
+
+    def __init__(self, root: OpenFolder) -> None:
+        self.mistakes: list[InvalidInput] = []
+        self.found: list[Written] = []
+        self._root = root.path
+        self._places: dict[str, Path] = {}
+        self._layouts: dict[str, str] = {}
+        self._texts: Texts = {}
+        for name, read in ((LAYOUTS, self._read_layouts), (LOCALES, self._read_texts)):
+            if root.has(name):
+                try:
+                    with root.folder(name) as folder:
+                        read(folder)
+                except InvalidInput as error:
+                    self.mistakes.append(error)
+
+    def notification(self, folder: OpenFolder) -> None:
+        """Read one notification; where its definition cannot be used, its files are only looked at."""
+        definition = self._definition(folder)
+        names = [name for name in folder.names() if name.endswith(".liquid")]
+        files = {name: text for name in names if (text := self._read(folder, name)) is not None}
+        if definition is not None:
+            key = definition.key
+            texts = {one: tables.get(SHARED, {}) | tables.get(key, {}) for one, tables in self._texts.items()}
+            source = Source(definition=definition, files=files, layouts=self._layouts, texts=texts)
+            self.found.append(Written(source, partial(self._place_of, folder.path)))
+
+    def check_tables(self) -> None:
+        """Refuse texts of a type that there is not: nobody would ever read them."""
+        if self.mistakes:
+            return  # of a definition that cannot be read nobody knows the key
+        for locale, tables in self._texts.items():
+            for table, texts in tables.items():
+                if table not in {SHARED, *self._places}:
+                    line = min((text.line for text in texts.values()), default=1)
+                    what = f"line {line}: there is no type {table!r}"
+                    self._wrong(self._root / LOCALES / f"{locale}.toml", what, f"name a type, or {SHARED} for all")
+
+    def _place_of(self, folder: Path, file: str) -> str:
+        """Say where a file lies that a mistake speaks of."""
+        return str((self._root if file.startswith((f"{LAYOUTS}/", f"{LOCALES}/")) else folder) / file)
+
+    def _read_layouts(self, folder: OpenFolder) -> None:
+        for name in [one for one in folder.names() if one.endswith(".liquid")]:
+            if not _LAYOUT.fullmatch(name):
+                hint = "call it school.mjml.liquid, or _signature.text.liquid"
+                self._wrong(folder.path / name, "no layout has such a name", hint)
+            elif (text := self._read(folder, name)) is not None:
+                self._layouts[name] = text
+
+    def _read_texts(self, folder: OpenFolder) -> None:
+        for name in [one for one in folder.names() if one.endswith(".toml")]:
+            locale = name.removesuffix(".toml")
+            if normal(locale) != locale:
+                hint = "call it de.toml, pt-BR.toml or zh-Hant.toml"
+                self._wrong(folder.path / name, "no language has such a name", hint)
+            elif (text := self._read(folder, name)) is not None:
+                self._texts[locale] = self._tables(folder.path / name, text)
+
+    def _tables(self, path: Path, text: str) -> dict[str, dict[str, Text]]:
+        """Read the texts of one language, each with its line."""
+        try:
+            read = parse_toml(text, file=str(path))
+        except InvalidDefinition as error:
+            self.mistakes += error.mistakes
+            return {}
+        tables: dict[str, dict[str, Text]] = {}
+        for table, texts in read.items():
+            if not isinstance(texts, dict):
+                line = line_of(text, table)
+                self._wrong(path, f"line {line}: {table!r} stands in no table", f"put it below [{SHARED}] or [TYPE]")
+                continue
+            tables[table] = {}
+            for name, value in texts.items():
+                line = line_of(text, f"{table}.{name}")
+                if (wrong := _wrong_text(name, value)) is not None:
+                    self._wrong(path, f"line {line}: {name!r} {wrong[0]}", wrong[1])
+                else:
+                    tables[table][name] = Text(value, f"{LOCALES}/{path.name}", line)
+        return tables
+
+    def _definition(self, folder: OpenFolder) -> Definition | None:
+        path = folder.path / DEFINITION
+        text = self._read(folder, DEFINITION)
+        if text is None:
+            return None
+        try:
+            definition = form.parse_definition(text, file=str(path))
+        except InvalidDefinition as error:
+            self.mistakes += error.mistakes
+            return None
+        taken = self._places.setdefault(definition.key, path)
+        if taken is not path:
+            what = f"the key {definition.key!r} is already that of {taken}"
+            self._wrong(path, what, "give each notification a key of its own")
+        return definition
+
+    def _read(self, folder: OpenFolder, name: str) -> str | None:
+        """Read a file, or note why not."""
+        try:
+            return folder.read(name)
+        except InvalidInput as error:
+            self.mistakes.append(error)
+            return None
+
+    def _wrong(self, path: Path, what: str, hint: str) -> None:
+        self.mistakes.append(InvalidInput(what, field=str(path), hint=hint))
+
+
+def _wrong_text(name: str, value: object) -> tuple[str, str] | None:
+    """Say what is wrong with a text, and what to do."""
+    if not isinstance(value, str):
+        return "is no text", "put it between quotes"
+    if not NAME.fullmatch(name):
+        return "cannot be a name", "use letters, digits, - and _"
+    if "{%" in value:
+        return "holds a tag, and texts hold only variables", "put the tag into the template, with a text in each branch"
+    return None
