@@ -196,6 +196,11 @@ def require_home(settings: Settings) -> None:
         )
 
 
+def load_renderer() -> Renderer:
+    """Make a renderer, which needs nothing else of an installation."""
+    return cast(Callable[[], Renderer], _adapter("renderers", "liquid", setting="renderer"))()
+
+
 @asynccontextmanager
 async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
     """Open store, blobs, vault and providers, and close them again."""
@@ -203,7 +208,7 @@ async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
     clock, ids = HostClock(), HostIds()
     engine, vault_kind = _engine(settings), _vault(settings)
     open_blobs = cast(BlobOpener, _adapter("blobs", settings.blobs, setting="CLARION_BLOBS"))
-    renderer = cast(Callable[[], Renderer], _adapter("renderers", "liquid", setting="renderer"))()
+    renderer = load_renderer()
     vault, blobs = vault_kind.open_vault(settings.vault, randomness=random_bytes), open_blobs(settings.blobs)
     async with AsyncExitStack() as closing:
         store = await engine.open_store(settings.store, clock=clock)

@@ -65,7 +65,9 @@ keys list --nope
 keys revoke
 list --limit 0
 migrate --nope
+new
 outbox --channel pigeon
+preview
 publish
 quota
 send

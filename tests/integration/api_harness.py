@@ -165,7 +165,7 @@ def problem(answer: httpx.Response) -> dict[str, Any]:
     assert said["title"]
     assert said["detail"]
     assert said["correlation_id"] == answer.headers["x-correlation-id"]
-    assert set(said) <= {"type", "title", "status", "detail", "code", "correlation_id", "field"}
+    assert set(said) <= {"type", "title", "status", "detail", "code", "correlation_id", "field", "mistakes"}
     return said
 
 

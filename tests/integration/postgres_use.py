@@ -308,6 +308,7 @@ async def use_catalog(store: PostgresStore) -> None:
     assert await store.find_templates([(TENANT, "welcome", None)])
     assert (await store.find_latest_versions([(TENANT, "welcome")])).versions
     assert await store.list_templates(TENANT)
+    assert await store.list_template_versions(TENANT, "welcome", limit=5)
     key = ApiKey(key_id="key-id-of-sam", tenant_id=TENANT, secret_hash="h1:1", actor="sam", role=Role.ADMIN)  # noqa: S106  no secret
     await store.put_api_key(key, actor="sam")
     assert await store.find_api_key(key.key_id)

@@ -80,6 +80,7 @@ WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
     *("clock show", "clock set", "audit verify"),
     *("keys create", "keys list", "keys revoke", "quota list", "quota set"),
+    "preview",  # in the shape of the API too: tests/integration/test_program_files.py
     *("types enable", "types disable"),  # the API answers them without a body
 }
 

@@ -179,7 +179,7 @@ def test_the_answers_that_pages_show_have_every_field_that_the_api_answers_with(
         block = re.search(r"```json\n(.*?)```", (docs.ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
         assert block is not None
         answer = msgspec.json.decode(block[1])
-        assert set(answer) == set(shape.__struct_fields__), name
+        assert set(answer) == set(shape.__struct_fields__) - {"mistakes"}, name  # an answer has them only sometimes
         msgspec.convert(answer, shape)
 
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire, wire_status, wire_support
+from clarion.client import wire, wire_status, wire_support, wire_types
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
@@ -110,6 +111,37 @@ TYPES: Final = wire.TypeList(
             variables=("amount", "due", "name"),
         ),
     )
+)
+_WELCOME: Final = Definition(
+    key="welcome", title="Welcome", channels=(Channel.SMS,), locales=("en", "de"), sample={"name": "Maya"}
+)
+TYPE_REQUEST: Final = wire_types.TypeRequest(
+    definition=_WELCOME,
+    files={"sms.liquid": "{% t hello %}"},
+    locales={"en": {"hello": "Welcome, {{ name }}"}, "de": {"hello": "Willkommen, {{ name }}"}},
+)
+TYPE_CHANGE: Final = wire_types.TypeChange(
+    type="welcome",
+    version=3,
+    created=True,
+    fields=(wire_types.FieldChange(field="lane", before="high", after="normal"),),
+    parts=(
+        wire_types.PartChange(
+            locale="de", channel=Channel.SMS, part="text", lines=("-Hallo, {{ name }}", "+Willkommen, {{ name }}")
+        ),
+    ),
+)
+TYPE_DETAILS: Final = wire_types.TypeDetails(
+    type="welcome",
+    version=3,
+    enabled=True,
+    definition=_WELCOME,
+    variables=("name",),
+    versions=(wire_types.TypeVersion(version=3, content_hash="h1:2ef973c4", created_at=_AT),),
+)
+PREVIEW_REQUEST: Final = wire_types.PreviewRequest(data={"name": "Robin"}, locale="de-AT")
+TYPE_PREVIEW: Final = wire_types.TypePreview(
+    type="welcome", version=3, locale="de", contents={Channel.SMS: {"text": "Willkommen, Robin"}}
 )
 DISABLE: Final = wire.EnabledRequest(enabled=False)
 UNCERTAIN: Final = wire_support.UncertainPage(

@@ -14,7 +14,7 @@ import msgspec
 from litestar.exceptions import HTTPException
 
 from clarion import errors
-from clarion.client.wire import Problem
+from clarion.client.wire import Mistake, Problem
 from clarion.errors import ClarionError
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -33,6 +33,9 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
     retry_after: int | None = None
 
+
+MISTAKES_MAX: Final = 100
+"""Mistakes that an answer names: more than anybody mends at once."""
 
 _ASK_OPERATOR: Final = "whoever runs this installation has to repair it; the logs have the details"
 
@@ -194,11 +197,21 @@ def _of_ours(error: ClarionError, correlation_id: str) -> Answer:
         code=error.code,
         correlation_id=correlation_id,
         field=error.field if isinstance(error, errors.InvalidInput) else None,
+        mistakes=_mistakes(error),
     )
     seconds = kind.retry_after
     if isinstance(error, errors.QuotaExceeded):
         seconds = math.ceil(error.retry_after.total_seconds())
     return problem, {} if seconds is None else {"retry-after": str(seconds)}
+
+
+def _mistakes(error: ClarionError) -> tuple[Mistake, ...]:
+    if not isinstance(error, errors.InvalidDefinition):
+        return ()
+    return tuple(
+        Mistake(field=one.field, detail=" ".join(f"{one.message}: {one.hint}".split()))
+        for one in error.mistakes[:MISTAKES_MAX]
+    )
 
 
 def _written(refusal: Refusal, correlation_id: str) -> Answer:

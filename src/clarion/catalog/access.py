@@ -45,6 +45,7 @@ class Grant(StrEnum):
     RAISE = "raise"  # send in a more urgent lane than the type's own
     CANCEL = "cancel"
     SWITCH = "switch"  # notification types on and off
+    PUBLISH = "publish"  # new versions of notification types
     MEND = "mend"  # retry messages, resolve support cases
     AUDIT = "audit"  # read who did what
     WATCH = "watch"  # what runs and what waits, of the whole installation
@@ -53,7 +54,7 @@ class Grant(StrEnum):
 
 GRANTS: Final[Mapping[Role, frozenset[Grant]]] = {
     Role.VIEWER: frozenset({Grant.VIEW}),
-    Role.AUTHOR: frozenset({Grant.VIEW, Grant.SWITCH}),
+    Role.AUTHOR: frozenset({Grant.VIEW, Grant.SWITCH, Grant.PUBLISH}),
     Role.SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.CANCEL}),
     Role.URGENT_SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.RAISE, Grant.CANCEL}),
     Role.SUPPORT: frozenset({Grant.VIEW, Grant.CANCEL, Grant.MEND, Grant.AUDIT, Grant.WATCH, Grant.REVEAL}),

@@ -1,15 +1,19 @@
 """What publishing a notification would change: fields of its definition, and lines of its parts. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from typing import Final
 
 import msgspec
 
+from clarion.domain.identity import Channel
 from clarion.ports.renderer import Bundle
 
 LINES_MAX: Final = 40
 """Changed lines of one part that are shown: enough to see what it is, and no page of HTML."""
+
+
+_Place = tuple[str, Channel, str]
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +28,7 @@ class PartChange(msgspec.Struct, frozen=True, kw_only=True):
     """A part whose text differs, as the lines that go (`-`) and come (`+`); a mail's HTML is as it was compiled."""
 
     locale: str
-    channel: str
+    channel: Channel
     part: str
     lines: tuple[str, ...]
 
@@ -67,16 +71,20 @@ def _fields(before: Bundle, after: Bundle) -> Iterator[FieldChange]:
 def _parts(before: Bundle, after: Bundle) -> Iterator[PartChange]:
     old, new = _texts(before), _texts(after)
     for place in sorted(old.keys() | new.keys()):
-        lines = list(unified_diff(old.get(place, "").splitlines(), new.get(place, "").splitlines(), lineterm="", n=1))[
-            2:
-        ]
+        lines = list(unified_diff(_lines(old, place), _lines(new, place), lineterm="", n=1))[2:]
         if lines:
             more = [f"… {len(lines) - LINES_MAX} more lines"] if len(lines) > LINES_MAX else []
             locale, channel, part = place
             yield PartChange(locale=locale, channel=channel, part=part, lines=(*lines[:LINES_MAX], *more))
 
 
-def _texts(bundle: Bundle) -> dict[tuple[str, str, str], str]:
+def _lines(texts: Mapping[_Place, str], place: _Place) -> list[str]:
+    """Give a part line by line; compiled HTML, which has few lines, element by element."""
+    text = texts.get(place, "")
+    return (text.replace("><", ">\n<") if place[2] == "html" else text).splitlines()
+
+
+def _texts(bundle: Bundle) -> dict[_Place, str]:
     """Give the text of each part by language, channel and name."""
     all_parts = {bundle.definition.locales[0]: bundle.parts, **bundle.locales}
     return {

@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -39,21 +38,12 @@ def parse_definition(text: str, *, file: str = DEFINITION) -> Definition:
     return definition
 
 
-def read_definition(given: Mapping[str, object], *, field: str) -> Definition:
-    """Read a definition that came as an object, or raise InvalidDefinition; `field` is where it stands."""
-    try:
-        definition = msgspec.convert(given, Definition)
-    except msgspec.ValidationError as error:
-        misfit = read_misfit(str(error), Definition)
-        place = f"{field}.{misfit.field}" if misfit.field else field
-        raise InvalidDefinition([InvalidInput(misfit.what, field=place, hint=misfit.hint or "correct it")]) from None
-    mistakes = [
+def check_definition(definition: Definition, *, field: str) -> list[InvalidInput]:
+    """Name all that makes no sense in a definition that came in a request; `field` is where it stands."""
+    return [
         InvalidInput("it cannot be used", field=f"{field}.{one.field}", hint=one.hint)
         for one in complaints_about(definition)
     ]
-    if mistakes:
-        raise InvalidDefinition(mistakes)
-    return definition
 
 
 def parse_toml(text: str, *, file: str) -> dict[str, object]:

@@ -5,7 +5,10 @@ unless the latest one has the same content. Everything is compiled before anythi
 transaction, so that one mistake keeps the whole set from being published. All mistakes are told at once.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -76,10 +79,14 @@ def compile_written(
 class Publisher:
     """Publishes notifications to tenants."""
 
-    def __init__(self, *, catalog: CatalogStore, renderer: Renderer) -> None:
-        """Compile with this renderer and store in this catalog."""
+    def __init__(self, *, catalog: CatalogStore, renderer: Renderer, thread: Executor | None = None) -> None:
+        """Compile with this renderer and store in this catalog.
+
+        In this thread, if one is given: MJML in many languages takes seconds, and others would wait for them.
+        """
         self._catalog = catalog
         self._renderer = renderer
+        self._thread = thread
 
     async def publish(
         self, tenant_id: str, *, folder: Path, actor: str, progress: Progress = _silent
@@ -104,7 +111,13 @@ class Publisher:
         rows = await self._catalog.list_templates(tenant_id)
         stored = {row.template_key: (row.version, msgspec.json.decode(row.bundle, type=Bundle)) for row in rows}
         published = [bundle.definition for _, bundle in stored.values()]
-        bundles = compile_written(written, self._renderer, mistakes=mistakes, published=published, progress=progress)
+        compiling = partial(
+            compile_written, written, self._renderer, mistakes=mistakes, published=published, progress=progress
+        )
+        if self._thread is None:
+            bundles = compiling()
+        else:
+            bundles = await asyncio.get_running_loop().run_in_executor(self._thread, compiling)
         return [Change.of(stored.get(one.definition.key), one) for one in bundles]
 
     async def store(self, tenant_id: str, changes: Sequence[Change], *, actor: str) -> list[Published]:

@@ -1,18 +1,14 @@
-"""`clarion types`, `publish` and `tenants`: what a tenant can send."""
+"""`clarion types` and `tenants`: what a tenant can send."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import print_json, print_line, print_table, progress, say_more
+from clarion.cli.output import print_json, print_line, print_table, say_more
 from clarion.cli.session import Session, acting, in_session, settings_with, unknown_type
 from clarion.domain.identity import require_tenant
-
-if TYPE_CHECKING:
-    from clarion.catalog.publish import Published
 
 types = typer.Typer()
 tenants = typer.Typer(help="Tenants: whose notifications these are.")
@@ -60,34 +56,6 @@ def disable(
 ) -> None:
     """Switch a type off: what is sent of it is skipped, and its timeline says so."""
     _switch(notification, tenant=tenant, store=store, as_json=as_json, enabled=False)
-
-
-def publish(
-    folder: Annotated[
-        Path, typer.Argument(help="A notification's folder, or one that holds several.", metavar="FOLDER")
-    ],
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
-    """Publish notifications from their files; what did not change keeps its version."""
-
-    async def work(session: Session) -> "list[Published]":
-        from clarion.catalog.publish import Publisher
-
-        publisher = Publisher(catalog=session.store, renderer=session.platform.renderer)
-        with progress("publishing") as step:
-            return await publisher.publish(session.tenant_id, folder=folder, actor=session.actor, progress=step)
-
-    published = in_session(work, store=store, tenant=tenant)
-    if as_json:
-        print_json({"items": published})
-        return
-    print_table(
-        ("type", "version", "", "channels"),
-        [(one.key, one.version, "new" if one.is_new else "unchanged", one.channels) for one in published],
-        empty="",
-    )
 
 
 @tenants.command("list")

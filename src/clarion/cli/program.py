@@ -50,9 +50,17 @@ class Program(LazyGroup):
             "clock": Listed("clock:clock", "The store's time: by it things are accepted, due and out of time."),
         },
         "Change": {
+            "new": Listed(
+                "author:new",
+                "Start a notification: a folder with a definition and templates that can be published as they are.",
+            ),
+            "preview": Listed(
+                "author:preview",
+                "Show how a notification reads, and open a mail in the browser; nothing is sent or stored.",
+            ),
             "types": Listed("catalog:types", "The notification types of a tenant: list them, switch them on and off."),
             "publish": Listed(
-                "catalog:publish", "Publish notifications from their files; what did not change keeps its version."
+                "publish:publish", "Publish notifications from their files; what did not change keeps its version."
             ),
             "tenants": Listed("catalog:tenants", "Tenants: whose notifications these are."),
             "keys": Listed("access:keys", "API keys: who may use the API, and as what."),

@@ -21,7 +21,7 @@ from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import ConnectError, PyreqwestError
 
-from clarion.client import wire, wire_status, wire_support
+from clarion.client import wire, wire_status, wire_support, wire_types
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.result import Result
@@ -190,6 +190,20 @@ class Client:
     async def types(self) -> tuple[wire.NotificationType, ...]:
         """List the notification types."""
         return (await self._ask("GET", "/v1/types", wire.TypeList)).items
+
+    async def notification_type(self, notification: str) -> wire_types.TypeDetails:
+        """Show a notification type as it is published now, with its versions."""
+        return await self._ask("GET", f"/v1/types/{quote(notification, safe='')}", wire_types.TypeDetails)
+
+    async def publish(self, request: wire_types.TypeRequest) -> wire_types.TypeChange:
+        """Publish a notification type, or with `dry_run` ask what would change."""
+        path = f"/v1/types/{quote(request.definition.key, safe='')}"
+        return await self._ask("PUT", path, wire_types.TypeChange, body=request, again=True)
+
+    async def preview(self, notification: str, request: wire_types.PreviewRequest) -> wire_types.TypePreview:
+        """Ask how a notification reads; nothing is sent."""
+        path = f"/v1/types/{quote(notification, safe='')}/preview"
+        return await self._ask("POST", path, wire_types.TypePreview, body=request, again=True)
 
     async def switch_type(self, notification: str, *, enabled: bool) -> None:
         """Switch a notification type on or off."""

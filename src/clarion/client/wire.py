@@ -358,6 +358,13 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warning: str | None = None
 
 
+class Mistake(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several things that are wrong in a request."""
+
+    field: Annotated[str, msgspec.Meta(description="that must change", examples=["files.sms.liquid"])]
+    detail: Annotated[str, msgspec.Meta(description="what is wrong, on which line, and what to do")]
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What went wrong and what to do about it, as RFC 9457 has it."""
 
@@ -368,3 +375,6 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: Annotated[str, msgspec.Meta(description="stable; a program may compare it", examples=["invalid-input"])]
     correlation_id: Annotated[str, msgspec.Meta(description="ties this answer to our logs")]
     field: Annotated[str, msgspec.Meta(description="of the request, that must change")] | None = None
+    mistakes: Annotated[
+        tuple[Mistake, ...], msgspec.Meta(description="all of them, where a request can have several")
+    ] = ()

@@ -10,6 +10,7 @@ given, find out who asks, and word refusals for their callers.
 | `notification` | sending, looking up, canceling, retrying, the timeline, the history |
 | `latest` | lists of notifications with their results, and the filters of the latest |
 | `preview` | what a send would come to; for the program only |
+| `publishing` | notification types as their authors see them: publishing, looking at one, trying one |
 | `status` | what runs, what is in trouble and what waits |
 | `support` | uncertain messages, support cases, the audit log |
 | `types` | notification types: which there are, switching them on and off |
@@ -21,6 +22,7 @@ given, find out who asks, and word refusals for their callers.
 
 from clarion.bootstrap import Platform
 from clarion.operations.notification import Notifications
+from clarion.operations.publishing import Publishing
 from clarion.operations.status import Status
 from clarion.operations.support import Support
 from clarion.operations.types import Types
@@ -37,4 +39,5 @@ class Operations:
         self.status = Status(platform.store, clock=platform.clock)
         self.notifications = Notifications(platform, wake=wake, status=self.status)
         self.support = Support(platform.store, wake=wake)
+        self.publishing = Publishing(platform)
         self.types = Types(catalog=platform.store, facts=platform.store)

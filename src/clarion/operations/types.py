@@ -1,10 +1,9 @@
 """Notification types: which there are, what they need, and switching them on and off. Switching is audited."""
 
-from itertools import chain
-
 import msgspec
 
 from clarion.client import wire
+from clarion.operations.publishing import variables_of
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.facts import FactStore
 from clarion.ports.renderer import Bundle
@@ -35,7 +34,7 @@ class Types:
                     channels=definition.channels,
                     lane=definition.lane,
                     enabled=(tenant_id, row.template_key) not in disabled,
-                    variables=tuple(sorted({*definition.required, *chain(*bundle.variables.values())})),
+                    variables=variables_of(bundle),
                 )
             )
         return wire.TypeList(items=tuple(items))

@@ -60,6 +60,15 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
 
 
+class TemplateVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """One published version of a notification's templates, without them."""
+
+    version: int
+    content_hash: str
+    created_at: datetime
+    quarantined_at: datetime | None
+
+
 class NewTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """A notification's templates, to be a version of their own."""
 
@@ -83,6 +92,12 @@ class CatalogStore(Protocol):
 
         Answers with the versions that stand, in the order given.
         """
+        ...
+
+    async def list_template_versions(
+        self, tenant_id: str, template_key: str, *, limit: int
+    ) -> Sequence[TemplateVersion]:
+        """Return the latest versions of one template, newest first."""
         ...
 
     async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:

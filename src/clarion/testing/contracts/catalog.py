@@ -136,6 +136,21 @@ class TemplateContract:
         assert all(row.bundle == TEXT for row in listed)
         assert await harness.store.list_templates(f"{harness.tenant_id}-2") == []
 
+    async def test_versions_of_a_template_are_listed_newest_first(self, harness: StoreHarness) -> None:
+        """As many as asked for, with their times."""
+        before_at = await harness.store.now()
+        for content in ("1", "2", "3"):
+            await _publish(harness.store, harness.tenant_id, "welcome", content, bundle=TEXT)
+        await _publish(harness.store, harness.tenant_id, "goodbye", "4", bundle=TEXT)
+        after_at = await harness.store.now()
+        listed = await harness.store.list_template_versions(harness.tenant_id, "welcome", limit=2)
+        assert [(one.version, one.content_hash, one.quarantined_at) for one in listed] == [
+            (3, "3", None),
+            (2, "2", None),
+        ]
+        assert all(before_at <= one.created_at <= after_at for one in listed)
+        assert await harness.store.list_template_versions(harness.tenant_id, "nothing", limit=2) == []
+
     async def test_templates_are_found_by_version_or_the_latest(self, harness: StoreHarness) -> None:
         """In one set over several tenants; what does not exist is left out."""
         mine, theirs = harness.tenant_id, f"{harness.tenant_id}-2"

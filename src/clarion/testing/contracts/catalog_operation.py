@@ -150,6 +150,10 @@ class Ask(msgspec.Struct, frozen=True):
         return {
             "keys": await store.find_tenant_keys(tenant_id),
             "templates": await store.list_templates(tenant_id),
+            "published": [
+                [(one.version, one.content_hash) for one in await store.list_template_versions(tenant_id, key, limit=9)]
+                for key in KEYS
+            ],
             "versions": [one for _, one in sorted((await store.find_templates(templates)).items(), key=repr)],
             "people": await store.find_recipients(tenant_id, hashes),
             "forms": await store.find_local_forms(tenant_id, [guid(n, "unit") for n in GROUPS]),

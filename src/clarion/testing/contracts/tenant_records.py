@@ -162,6 +162,7 @@ READS: Final[dict[str, Ask]] = {
     "list_support_cases that are open": lambda store, tenant, _: store.list_support_cases(
         tenant, status=SupportStatus.OPEN
     ),
+    "list_template_versions": lambda store, tenant, _: store.list_template_versions(tenant, "welcome", limit=5),
     "list_templates": lambda store, tenant, _: store.list_templates(tenant),
     "list_usage": lambda store, tenant, _: _used(store, tenant),
     "list_uncertain": lambda store, tenant, _: store.list_uncertain(tenant),

@@ -104,7 +104,6 @@ class JobRow(NamedTuple):
     payload_hash: str
     template_version: int | None
     recipients: str | None
-    has_data: int
 
 
 class TransitionRow(NamedTuple):

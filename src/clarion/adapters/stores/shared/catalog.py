@@ -18,7 +18,7 @@ from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.machine import Cause
 from clarion.domain.person import BusinessUnit, LocalForm, Person
 from clarion.domain.support import SUPPORT_CASE
-from clarion.ports.catalog import ApiKey, NewTemplate
+from clarion.ports.catalog import ApiKey, NewTemplate, TemplateVersion
 from clarion.ports.ensure import bounded, unknown_address, unknown_profile
 from clarion.ports.facts import TemplateRow
 
@@ -66,6 +66,15 @@ async def _publish(
         transaction, tenant_id, act.publish(key, version=version, content_hash=content_hash, actor=actor)
     )
     return Ensured(outcome=Outcome.CREATED, record=row)
+
+
+async def list_template_versions(
+    transaction: Transaction, tenant_id: str, template_key: str, *, limit: int
+) -> list[TemplateVersion]:
+    """Return the latest versions of one template, newest first."""
+    return await transaction.fetch(
+        TemplateVersion, _SQL["list_template_versions"], tenant_id=tenant_id, template_key=template_key, limit=limit
+    )
 
 
 async def list_templates(transaction: Transaction, tenant_id: str) -> list[TemplateRow]:

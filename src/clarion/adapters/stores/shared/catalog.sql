@@ -12,6 +12,14 @@ INSERT INTO template (tenant_id, template_key, version, content_hash, bundle, cr
 VALUES (:tenant_id, :template_key, :version, :content_hash, :bundle, now())
 ON CONFLICT DO NOTHING;
 
+-- name: list_template_versions
+-- Without the bundles, which are large and asked for one by one.
+SELECT version, content_hash, created_at, quarantined_at
+FROM template
+WHERE tenant_id = :tenant_id AND template_key = :template_key
+ORDER BY version DESC
+LIMIT :limit;
+
 -- name: list_templates
 -- From key to key along the index, so that old versions are passed over and not read.
 WITH RECURSIVE latest (template_key) AS (

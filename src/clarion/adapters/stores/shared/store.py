@@ -112,6 +112,7 @@ class SharedStore(ABC):
     find_latest_versions = _reads(facts.find_latest_versions)
 
     publish_templates = _writes(Urgency.SOON, catalog.publish_templates)
+    list_template_versions = _reads(catalog.list_template_versions)
     list_templates = _reads(catalog.list_templates)
     put_people = _writes(Urgency.LATER, catalog.put_people)
     put_business_unit = _writes(Urgency.LATER, catalog.put_business_unit)

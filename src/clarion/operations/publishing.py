@@ -1,0 +1,183 @@
+"""Publishing notification types, looking at one, and trying one: from files, and from what a request holds.
+
+Everything is compiled beside the event loop and one set at a time: a notification in fifty languages takes seconds.
+Reads and writes templates through `catalog.publish`, which audits what is new. A preview stores nothing.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+from clarion.bootstrap import Platform
+from clarion.catalog.change import Change
+from clarion.catalog.definition import check_definition
+from clarion.catalog.publish import Publisher
+from clarion.catalog.source import Source, Written
+from clarion.client import wire_types as wire
+from clarion.domain.definition import RESERVED
+from clarion.domain.expansion import Text
+from clarion.domain.locale import choose
+from clarion.errors import InvalidInput, TooManyAtOnce
+from clarion.ports.renderer import Bundle, Merge, Renderer, render_one
+
+WAITING_MAX: Final = 10
+"""Who wait for their turn to publish; each is an open request."""
+
+SECONDS_MAX: Final = 5.0
+"""For one merge of a preview. The door answers after 8 whatever happens."""
+
+VERSIONS_MAX: Final = 100
+
+
+class Publishing:
+    """The notification types of tenants, as their authors see them."""
+
+    def __init__(self, platform: Platform) -> None:
+        """Work on this platform."""
+        self._platform = platform
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="clarion-publish")  # started when it is needed
+        self._publisher = Publisher(catalog=platform.store, renderer=platform.renderer, thread=thread)
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def put(self, tenant_id: str, key: str, asked: wire.TypeRequest, *, actor: str) -> wire.TypeChange:
+        """Publish a type, or with `dry_run` say what that would change; InvalidDefinition has all mistakes."""
+        if asked.definition.key != key:
+            raise InvalidInput(
+                "it is not the one that the path names", field="definition.key", hint="write the same in both"
+            )
+        mistakes = check_definition(asked.definition, field="definition")
+        written = Written(_source(asked), _field_of)
+        if self._waiting >= WAITING_MAX:
+            raise TooManyAtOnce("too many notifications are being published", hint="try again in a moment")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                (change,) = await self._publisher.compare_written(tenant_id, [written], mistakes=mistakes)
+                if not asked.dry_run:
+                    (stored,) = await self._publisher.store(tenant_id, [change], actor=actor)
+                    change = msgspec.structs.replace(change, version=stored.version, is_new=stored.is_new)
+        finally:
+            self._waiting -= 1
+        return change_shape(change)
+
+    async def find(self, tenant_id: str, key: str) -> wire.TypeDetails | None:
+        """Show a type as it is published now, with its versions; None where it is not published."""
+        found = (await self._platform.templates.load([(tenant_id, key, None)])).get((tenant_id, key, None))
+        if found is None:
+            return None
+        version, bundle = found
+        versions = await self._platform.store.list_template_versions(tenant_id, key, limit=VERSIONS_MAX)
+        return wire.TypeDetails(
+            type=key,
+            version=version,
+            enabled=not await self._platform.store.find_disabled_types([(tenant_id, key)]),
+            definition=bundle.definition,
+            variables=variables_of(bundle),
+            versions=tuple(msgspec.convert(one, wire.TypeVersion, from_attributes=True) for one in versions),
+        )
+
+    async def preview(self, tenant_id: str, key: str, asked: wire.PreviewRequest) -> wire.TypePreview | None:
+        """Merge a type's templates with data, or with its sample; None where there is no such type or version."""
+        name = (tenant_id, key, asked.version)
+        found = (await self._platform.templates.load([name])).get(name)
+        if found is None:
+            return None
+        version, bundle = found
+        url = self._platform.settings.public_url or ""
+        return await preview_of(
+            self._platform.renderer, bundle, asked, tenant_id=tenant_id, version=version, public_url=url
+        )
+
+
+async def preview_of(
+    renderer: Renderer, bundle: Bundle, asked: wire.PreviewRequest, *, tenant_id: str, version: int, public_url: str
+) -> wire.TypePreview:
+    """Merge a bundle, published or not, for somebody who wants to see it; raise RenderFailed where it cannot be."""
+    definition = bundle.definition
+    channels: Sequence[str] = definition.channels if asked.channel is None else [asked.channel]
+    if asked.channel is not None and asked.channel not in definition.channels:
+        raise InvalidInput(
+            f"the notification type {definition.key!r} is not sent by {asked.channel}",
+            field="channel",
+            hint=f"it is sent by {', '.join(definition.channels)}",
+        )
+    _check_zone(asked.zone)
+    sample = dict(definition.sample)
+    person, entity = sample.pop("recipient", {}), sample.pop("entity", {})
+    merge = Merge(
+        sample if asked.data is None else asked.data,
+        locale=asked.locale or "",
+        zone=asked.zone,
+        recipient=_given(asked.recipient, person),
+        entity=_given(asked.entity, entity),
+        public_url=public_url,
+    )
+    contents = {
+        channel: await render_one(renderer, bundle, channel, merge, tenant_id=tenant_id, seconds_max=SECONDS_MAX)
+        for channel in definition.channels
+        if channel in channels
+    }
+    return wire.TypePreview(
+        type=definition.key,
+        version=version,
+        locale=choose([asked.locale], definition.locales),
+        contents={channel: msgspec.structs.asdict(content) for channel, content in contents.items()},
+    )
+
+
+def change_shape(change: Change) -> wire.TypeChange:
+    """Write what publishing changes, as it is answered."""
+    return wire.TypeChange(
+        type=change.bundle.definition.key,
+        version=change.version,
+        created=change.is_new,
+        fields=tuple(wire.FieldChange(field=one.field, before=one.before, after=one.after) for one in change.fields),
+        parts=tuple(
+            wire.PartChange(locale=one.locale, channel=one.channel, part=one.part, lines=one.lines)
+            for one in change.parts
+        ),
+    )
+
+
+def variables_of(bundle: Bundle) -> tuple[str, ...]:
+    """Name what the data of a type must have."""
+    paths = {*bundle.definition.required, *chain(*bundle.variables.values())}
+    return tuple(sorted(path for path in paths if path.partition(".")[0] not in RESERVED))
+
+
+def _source(asked: wire.TypeRequest) -> Source:
+    texts = {
+        locale: {name: Text(value, f"locales/{locale}.toml", 1) for name, value in given.items()}
+        for locale, given in asked.locales.items()
+    }
+    return Source(definition=asked.definition, files=asked.files, layouts=asked.layouts, texts=texts)
+
+
+def _field_of(file: str) -> str:
+    """Name the field of a request that a file of a notification stands in."""
+    if file.startswith("locales/"):
+        return f"locales.{file.removeprefix('locales/').removesuffix('.toml')}"
+    if file.startswith("layouts/"):
+        return f"layouts.{file.removeprefix('layouts/')}"
+    return "definition" if file == "definition.toml" else f"files.{file}"
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        hint = "name one such as Europe/Vienna, or leave it out for UTC"
+        raise InvalidInput("there is no such zone", field="zone", hint=hint) from None
+
+
+def _given(asked: Mapping[str, object] | None, sample: object) -> Mapping[str, object]:
+    """Take what was asked for, or the sample's table."""
+    if asked is not None:
+        return asked
+    return sample if isinstance(sample, Mapping) else {}

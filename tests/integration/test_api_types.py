@@ -1,0 +1,197 @@
+"""Notification types over HTTP: publishing one as files are published, looking at it, and seeing how it reads."""
+
+from typing import Any
+
+import pytest
+
+from clarion.ports.catalog import Role
+from tests.integration.api_harness import OTHER, ApiHarness, problem, seeded_api
+from tests.unit.pipeline_line import TENANT
+
+COLUMN = "<mj-section><mj-column>{% content %}</mj-column></mj-section>"
+OUTING: dict[str, Any] = {
+    "definition": {
+        "key": "outing",
+        "title": "Outing",
+        "channels": ["email", "sms"],
+        "locales": ["en", "de"],
+        "layout": "school",
+        "links": {"OUTING_LINK": "https://app.example/outings/{{ entity.guid }}"},
+        "sample": {"place": "the museum", "recipient": {"name": "Maya"}, "entity": {"guid": "g/1"}},
+    },
+    "files": {
+        "email.subject.liquid": "{% t where %}",
+        "email.mjml.liquid": "<mj-text>{% t hello %}</mj-text>",
+        "email.text.liquid": "{% t hello %} {{ OUTING_LINK }}",
+        "email.text.de.liquid": "{% t hello %} Mehr: {{ OUTING_LINK }}",
+        "sms.liquid": "{% t where %}",
+    },
+    "layouts": {"school.mjml.liquid": f"<mjml><mj-body>{COLUMN}</mj-body></mjml>"},
+    "locales": {
+        "en": {"where": "We go to {{ place }}", "hello": "Hello {{ recipient.name | default: 'families' }},"},
+        "de": {"where": "Wir gehen: {{ place }}", "hello": "Hallo {{ recipient.name | default: 'Familien' }},"},
+    },
+}
+
+
+def changed(**parts: Any) -> dict[str, Any]:
+    """Give the outing with some of its parts changed; those of an object are merged."""
+    return OUTING | {
+        name: OUTING[name] | value if isinstance(value, dict) and name in OUTING else value
+        for name, value in parts.items()
+    }
+
+
+@pytest.fixture
+async def api() -> ApiHarness:
+    return await seeded_api()
+
+
+async def test_a_type_is_published_in_versions_and_shown(api: ApiHarness) -> None:
+    async with api.client(Role.AUTHOR) as author:
+        first = (await author.put("/v1/types/outing", json=OUTING)).json()
+        again = (await author.put("/v1/types/outing", json=OUTING)).json()
+        second = (await author.put("/v1/types/outing", json=changed(definition={"lane": "high"}))).json()
+        shown = (await author.get("/v1/types/outing")).json()
+    assert first == {"type": "outing", "version": 1, "created": True, "fields": [], "parts": []}
+    assert again == first | {"created": False}
+    assert second == {
+        "type": "outing",
+        "version": 2,
+        "created": True,
+        "fields": [{"field": "lane", "before": "normal", "after": "high"}],
+        "parts": [],
+    }
+    assert (shown["version"], shown["enabled"], shown["definition"]["lane"]) == (2, True, "high")
+    assert shown["variables"] == ["place"]
+    assert [one["version"] for one in shown["versions"]] == [2, 1]
+    audit = [entry.subject for entry in await api.memory.list_audit(TENANT, limit=100)]
+    assert audit.count("template outing") == 2
+
+
+async def test_a_dry_run_compares_and_stores_nothing(api: ApiHarness) -> None:
+    async with api.client(Role.AUTHOR) as author:
+        await author.put("/v1/types/outing", json=OUTING)
+        body = changed(dry_run=True, locales={"de": OUTING["locales"]["de"] | {"where": "Wir fahren: {{ place }}"}})
+        compared = (await author.put("/v1/types/outing", json=body)).json()
+        shown = (await author.get("/v1/types/outing")).json()
+    assert (compared["version"], compared["created"], compared["fields"]) == (2, True, [])
+    assert compared["parts"] == [
+        {
+            "locale": "de",
+            "channel": channel,
+            "part": part,
+            "lines": ["@@ -1 +1 @@", "-Wir gehen: {{ place }}", "+Wir fahren: {{ place }}"],
+        }
+        for channel, part in (("email", "subject"), ("sms", "text"))
+    ]
+    assert shown["version"] == 1
+
+
+async def test_every_mistake_is_named_by_its_field_and_nothing_is_stored(api: ApiHarness) -> None:
+    body = changed(
+        definition={"ttl_seconds": 0},
+        files={"sms.liquid": "{{ a | nope }}", "push.liquid": "x"},
+        layouts={"school.text.liquid": "no content"},
+        locales={"de": {"where": "{{ place"}},
+    )
+    async with api.client(Role.AUTHOR) as author:
+        said = problem(await author.put("/v1/types/outing", json=body))
+        missing = await author.get("/v1/types/outing")
+    assert (said["status"], said["code"], said["field"]) == (422, "invalid-definition", "definition.ttl_seconds")
+    assert [(one["field"], one["detail"].partition(":")[0]) for one in said["mistakes"]] == [
+        ("definition.ttl_seconds", "it cannot be used"),
+        ("layouts.school.text.liquid", "line 1"),
+        ("locales.de", "there is no text 'hello', which email.mjml.liquid reads on line 1"),
+        ("files.push.liquid", "the definition does not list the channel push"),
+        ("files.sms.liquid", "line 1"),
+        ("locales.de", "line 1"),
+    ]
+    assert missing.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body, field, says",
+    [
+        (
+            changed(definition={"key": "other"}),
+            "definition.key",
+            "it is not the one that the path names",
+        ),
+        (changed(definition={"chanels": []}), "definition.chanels", "there is no such field"),
+        (changed(definition={"channels": ["fax"]}), "definition.channels[0]", "'fax' is not one of its words"),
+        (changed(files={"sms.liquid": 1}), "files[...]", "it is a whole number and must be text"),
+        (changed(extra=1), "extra", "there is no such field"),
+        ({"definition": OUTING["definition"]}, "files", "it is missing"),
+    ],
+)
+async def test_a_body_that_is_no_type_is_refused(api: ApiHarness, body: Any, field: str, says: str) -> None:
+    async with api.client(Role.AUTHOR) as author:
+        said = problem(await author.put("/v1/types/outing", json=body))
+    assert (said["status"], said["field"]) == (422, field)
+    assert says in said["detail"]
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.SENDER, Role.SUPPORT])
+async def test_publishing_needs_its_own_grant(api: ApiHarness, role: Role) -> None:
+    async with api.client(role) as client:
+        assert problem(await client.put("/v1/types/outing", json=OUTING))["status"] == 403
+
+
+async def test_a_type_of_another_tenant_is_not_shown_and_a_category_is_compared_with_ones_own(api: ApiHarness) -> None:
+    async with api.client(Role.AUTHOR) as author, api.client(Role.AUTHOR, tenant_id=OTHER) as stranger:
+        await author.put("/v1/types/outing", json=OUTING)
+        assert (await stranger.get("/v1/types/outing")).status_code == 404
+        assert (await stranger.post("/v1/types/outing/preview", json={})).status_code == 404
+        news = changed(definition={"key": "news", "may_unsubscribe": True})
+        said = problem(await author.put("/v1/types/news", json=news))
+        assert said["field"] == "definition"
+        assert "and may not from" in said["detail"]
+
+
+# How it reads.
+
+
+async def test_a_preview_shows_the_sample_in_the_language_that_is_wanted(api: ApiHarness) -> None:
+    async with api.client(Role.AUTHOR) as author:
+        await author.put("/v1/types/outing", json=OUTING)
+        shown = (await author.post("/v1/types/outing/preview", json={"locale": "de-AT"})).json()
+    assert (shown["type"], shown["version"], shown["locale"]) == ("outing", 1, "de")
+    assert shown["contents"]["sms"] == {"text": "Wir gehen: the museum"}
+    mail = shown["contents"]["email"]
+    assert mail["subject"] == "Wir gehen: the museum"
+    assert mail["text"] == "Hallo Maya, Mehr: https://app.example/outings/g%2F1"
+    assert "Hallo Maya," in mail["html"]
+
+
+async def test_a_preview_takes_data_and_one_channel_of_one_version(api: ApiHarness) -> None:
+    async with api.client(Role.VIEWER) as viewer, api.client(Role.AUTHOR) as author:
+        await author.put("/v1/types/outing", json=OUTING)
+        await author.put("/v1/types/outing", json=changed(files={"sms.liquid": "Later: {{ place }}"}))
+        asked = {"data": {"place": "<b>the zoo</b>"}, "channel": "sms", "version": 1}
+        shown = (await viewer.post("/v1/types/outing/preview", json=asked)).json()
+        latest = (await viewer.post("/v1/types/outing/preview", json=asked | {"version": None})).json()
+        nobody = await viewer.post("/v1/types/outing/preview", json=asked | {"version": 9})
+    assert shown["contents"] == {"sms": {"text": "We go to <b>the zoo</b>"}}
+    assert (latest["version"], latest["contents"]) == (2, {"sms": {"text": "Later: <b>the zoo</b>"}})
+    assert nobody.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "asked, field, says",
+    [
+        ({"channel": "push"}, "channel", "is not sent by push: it is sent by email, sms"),
+        ({"zone": "../../etc/passwd"}, "zone", "there is no such zone"),
+        ({"zone": "Mars/Olympus"}, "zone", "there is no such zone"),
+        ({"data": {}}, None, "there is no place: add it to the data"),
+        ({"data": []}, "data", "it is a list and must be an object or null"),
+    ],
+)
+async def test_a_preview_that_cannot_be_made_says_why(
+    api: ApiHarness, asked: Any, field: str | None, says: str
+) -> None:
+    async with api.client(Role.AUTHOR) as author:
+        await author.put("/v1/types/outing", json=OUTING)
+        said = problem(await author.post("/v1/types/outing/preview", json=asked))
+    assert (said["status"], said.get("field")) == (422, field)
+    assert says in said["detail"]
