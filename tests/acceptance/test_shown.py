@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ DEMO = (
     ("docs/tutorial/demo.md", ""),
 )
 """Pages that are followed while one demo runs, and the section of each that is, if it is not the whole."""
+
+SERVER_TIME_MAX = 60.0
+"""Seconds within which a server has said what is open to whom."""
 
 
 def reader(folder: Path, *, shown_port: str = "", port: str = "") -> Reader:
@@ -80,13 +84,17 @@ def test_what_a_server_says_when_it_starts_is_shown(tmp_path: Path) -> None:
     assert house.run("migrate").returncode == 0
     port = str(closed_port())
     command = [str(BIN / "clarion"), "serve", "--port", port]
+    environment = {**house.environment, "PYTHONUNBUFFERED": ""}  # whoever runs the tests may have set it
     with subprocess.Popen(
-        command, env=house.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
+        stop = threading.Timer(SERVER_TIME_MAX, process.kill)  # ends the wait for lines that do not come
+        stop.start()
         try:
             assert process.stdout is not None
             lines = [process.stdout.readline() for _ in shown.splitlines()]
         finally:
+            stop.cancel()
             process.terminate()
     assert [line.split() for line in lines] == [line.replace("8025", port).split() for line in shown.splitlines()]
     assert process.returncode == 0

@@ -101,8 +101,9 @@ def run(commands: str) -> tuple[list[str], set[str]]:
 
 
 def strangers(loaded: set[str]) -> set[str]:
-    """Packages that are neither ours nor Python's."""
-    return {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - {"__main__", "clarion"}
+    """Packages that are neither ours nor Python's; Debian's Python loads its own `sitecustomize` before everything."""
+    ours = {"__main__", "clarion", "sitecustomize"}
+    return {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - ours
 
 
 @pytest.mark.parametrize("command, code", [("--version", "0"), ("--help", "0"), ("nope", "2"), ("--nope", "2")])

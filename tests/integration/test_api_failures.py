@@ -14,7 +14,7 @@ from clarion.testing.postgres import postgres_server
 from tests.integration.api_harness import WELCOME, ApiHarness, problem
 from tests.integration.sqlite_look import connection_of
 
-LARGE = WELCOME | {"data": {"name": "Sam" * 15_000}}
+LARGE = WELCOME | {"data": {"name": "Sam", "note": "Sam" * 15_000}}
 """Larger than what a full database has left in its last pages."""
 
 KEY = {"idempotency-key": "signup-42"}

@@ -158,6 +158,7 @@ UNKNOWN: dict[str, Callable[[DeliveryDispatcher], Awaitable[Any]]] = {
     ),
     "ensure_messaging_job": lambda to: to.ensure_messaging_job("nobody", [campaign(b"hello")]),
     "ensure_address_versions": lambda to: to.ensure_address_versions("nobody", []),
+    "ensure_person_versions": lambda to: to.ensure_person_versions("nobody", []),
     "ensure_user_messages": lambda to: to.ensure_user_messages("nobody", []),
     "ensure_outgoing_messages": lambda to: to.ensure_outgoing_messages(
         "nobody", [make.outgoing_item(make.notification_job(), make.address_version(id=1))]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clarion.cli.session import user_name
-from tests.integration.test_program_input import clarion, refused
+from tests.integration.program_use import clarion, refused
 
 PEOPLE = ("ada", "ben", "cleo")
 

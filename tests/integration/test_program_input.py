@@ -2,14 +2,12 @@
 
 import os
 import re
-import resource
 import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -19,55 +17,9 @@ from clarion.cli import main
 from clarion.cli.session import user_name
 from clarion.domain.depth import DEPTH_MAX
 from clarion.operations.page import write
+from tests.integration.program_use import PROGRAM, ROOT, WELCOME, clarion, home, model, refused
 
-PROGRAM = Path(sys.executable).with_name("clarion")
-ROOT = Path(__file__).parents[2]
-WELCOME = ("send", "welcome", "--to", "sam@example.com", "--data", '{"name": "Sam"}')
-
-
-def clarion(
-    *arguments: str, home: Path, given: str | None = None, file_bytes_max: int | None = None, **environment: str
-) -> "subprocess.CompletedProcess[str]":
-    def limit() -> None:
-        if file_bytes_max is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max, file_bytes_max))
-
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
-    env = {**kept, "CLARION_HOME": str(home), **environment}
-    return subprocess.run(
-        [PROGRAM, *arguments],
-        env=env,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=ROOT,
-        preexec_fn=limit,
-    )
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation with one tenant and one published type, for making copies of."""
-    home = tmp_path_factory.mktemp("model") / "home"
-    for command in (("migrate",), ("tenants", "create", "school"), ("publish", "src/clarion/cli/definitions/welcome")):
-        done = clarion(*command, home=home)
-        assert done.returncode == 0, done
-    return home
-
-
-@pytest.fixture
-def home(model: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(model, tmp_path / "home"))
-
-
-def refused(done: "subprocess.CompletedProcess[str]", *, code: int) -> str:
-    """Check that a command was refused as every command is, and return what it said."""
-    assert (done.returncode, done.stdout) == (code, ""), done
-    assert done.stderr.startswith("clarion: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr
+__all__ = ["home", "model"]  # fixtures
 
 
 def refused_here(
@@ -393,38 +345,3 @@ def test_workers_without_any_channel_are_refused(home: Path, command: tuple[str,
 )
 def test_a_public_url_that_mail_must_not_lead_to_is_refused(home: Path, url: str, says: str) -> None:
     assert says in refused(clarion("check", home=home, CLARION_PUBLIC_URL=url), code=2)
-
-
-def test_a_store_that_is_down_is_said(home: Path) -> None:
-    said = refused(clarion(*WELCOME, "--store", "postgresql://nobody@127.0.0.1:1/db", home=home), code=1)
-    assert "127.0.0.1" in said
-
-
-def test_a_locked_database_file_is_said_and_nothing_is_lost(home: Path) -> None:
-    with holding(home / "clarion.db"):
-        said = refused(clarion(*WELCOME, "--key", "one", home=home), code=1)
-    assert "clarion.db" in said
-    assert clarion(*WELCOME, "--key", "one", home=home).returncode == 0
-
-
-@pytest.mark.parametrize(
-    "file_bytes_max, said",
-    [
-        (20_000, "has no space left (disk I/O error): make space on its disk"),  # not even for the index of the log
-        (40_000, "cannot be read or written (disk I/O error): see that its disk has space"),  # as with a quota
-    ],
-)
-def test_a_full_disk_is_said_and_nothing_is_lost(home: Path, file_bytes_max: int, said: str) -> None:
-    # No file may grow beyond this: to the program that is a disk without space. What it sends is larger.
-    large = ("send", "welcome", "--to", "sam@example.com", "--data", f'{{"name": "{"Sam" * 15_000}"}}', "--key", "one")
-    done = clarion(*large, home=home, file_bytes_max=file_bytes_max)
-    assert f"clarion.db {said}" in refused(done, code=1)
-    assert clarion(*large, home=home).stdout.startswith("accepted")
-
-
-@contextmanager
-def holding(path: Path) -> Iterator[None]:
-    """Hold the database's write lock as another program would."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("begin immediate")
-        yield

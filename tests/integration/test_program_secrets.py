@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clarion.cli import main
-from tests.integration.test_program_input import WELCOME, clarion, home, model, refused
+from tests.integration.program_use import WELCOME, clarion, home, model, refused
 
 __all__ = ["home", "model"]  # fixtures
 

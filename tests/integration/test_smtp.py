@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from clarion.adapters.providers.mail import HEADERS, message_id
-from clarion.adapters.providers.smtp import IDLE_TIME_MAX, Phase, SmtpProvider, judge, open_provider
+from clarion.adapters.providers.smtp import IDLE_TIME_MAX, SmtpProvider, open_provider
 from clarion.adapters.providers.smtp_account import CONNECTIONS, Account
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, Refused, Unknown
 from clarion.domain.content import EmailContent, SmsContent
@@ -246,31 +246,6 @@ async def test_content_of_another_channel_is_not_sent(script: Script, providers:
     async with smtp_server(script) as port:
         outcome = await providers(port).send(call_to("ann@example.com", content=SmsContent(text="x")))
     assert isinstance(outcome, Misconfigured)
-
-
-@pytest.mark.parametrize(
-    "phase, code, text, expected",
-    [
-        (Phase.SENDER, 552, "5.3.4 too big", Refused),
-        (Phase.SENDER, 550, "5.7.1 sender denied", Misconfigured),
-        (Phase.SENDER, 451, "later", Deferred),
-        (Phase.CONTENT, 530, "log in first", Misconfigured),
-        (Phase.DATA, 503, "no valid recipients", Refused),
-        (Phase.CONTENT, -1, "", Unknown),
-        (Phase.DATA, -1, "", Deferred),
-        (Phase.CONTENT, 600, "", Unknown),
-    ],
-)
-def test_replies_that_are_hard_to_provoke(phase: Phase, code: int, text: str, expected: type[CallOutcome]) -> None:
-    assert isinstance(judge(phase, code, text), expected)
-
-
-def test_a_reason_is_short_and_repeats_no_address() -> None:
-    outcome = judge(Phase.RECIPIENT, 550, "<ann@example.com>: gone\nask ann@example.org " + "x" * 500)
-    assert isinstance(outcome, Refused)
-    assert len(outcome.reason) == 300
-    assert "ann" not in outcome.reason
-    assert "\n" not in outcome.reason
 
 
 # Connections.

@@ -140,3 +140,4 @@ def _print(table: "Table") -> None:
     with console.capture() as captured:
         console.print(table)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    sys.stdout.flush()  # a server's first lines are read while it goes on

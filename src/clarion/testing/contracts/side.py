@@ -17,7 +17,7 @@ from clarion.domain.address import AddressVersion
 from clarion.domain.call import CallOutcome
 from clarion.domain.claim import ClaimedMessage, StageClaim, UncertainSend
 from clarion.domain.outgoing import OutgoingMessage
-from clarion.domain.person import Person
+from clarion.domain.person import Person, PersonVersion
 from clarion.domain.support import SupportCase
 from clarion.domain.timeline import OutgoingTimeline
 from clarion.ports.catalog import AuditEntry
@@ -31,7 +31,11 @@ COMPARED: Final[tuple[type[msgspec.Struct], ...]] = (*RECORDS, Transition, Deliv
 _OF_A_MESSAGE: Final = (OutgoingTimeline, ClaimedMessage, UncertainSend, UncertainLine)
 """Answers whose `id` is that of an outgoing row."""
 
-_TABLE_OF: Final[Mapping[str, type]] = {"outgoing_id": OutgoingMessage, "address_id": AddressVersion}
+_TABLE_OF: Final[Mapping[str, type]] = {
+    "outgoing_id": OutgoingMessage,
+    "address_id": AddressVersion,
+    "person_version_id": PersonVersion,
+}
 """What a field of this name refers to."""
 
 _CHOSEN: Final = {"flow_id": "a flow", "hash": "a hash over instants"}

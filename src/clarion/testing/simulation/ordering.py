@@ -8,7 +8,7 @@ call may have arrived waits for its replay and holds up nobody.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from clarion.domain.call import Deferred, Misconfigured, NotCalled
+from clarion.domain.call import Accepted, Deferred, Misconfigured, NotCalled
 from clarion.domain.identity import Lane
 from clarion.testing.simulation.excuse import LEASE_SECONDS
 from clarion.testing.simulation.ledger import LedgerCall
@@ -100,8 +100,13 @@ def _retried_at(row_id: int, evidence: Evidence) -> Iterator[float]:
 
 
 def _closed_at(claim: Claim, evidence: Evidence) -> float:
-    """Say from when on a message may be in flight no longer: it was recorded or rescued, or a receipt came."""
+    """Say from when on a message may be in flight no longer.
+
+    Its claim was recorded or rescued, a receipt came, or a late reply to an earlier claim told that it was accepted.
+    """
     row = evidence.scene.outgoing[claim.row_id]
     receipts = [one.offered_at for one in evidence.ledger.receipts_of(row.name)]
-    ends = [claim.recorded_at, claim.rescued_at, *receipts]
+    accepted = [one.recorded_at for one in evidence.scene.claims_of(row) if isinstance(one.recorded, Accepted)]
+    late = [at for at in accepted if at is not None and at >= claim.at]
+    ends = [claim.recorded_at, claim.rescued_at, *receipts, *late]
     return min((end for end in ends if end is not None), default=claim.at + 2 * LEASE_SECONDS)
