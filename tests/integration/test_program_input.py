@@ -95,7 +95,7 @@ def refused_here(
         ((*WELCOME, "--hint", "region=eu", "--hint", "region=us"), "--hint region: it is given twice: give it once"),
         ((*WELCOME, "--hint", "unicode=maybe"), "--hint unicode: it is text and must be true or false"),
         ((*WELCOME, "--hint", "from=" + "x" * 201), "--hint from: it is too long: use 200 characters or less"),
-        ((*WELCOME, "--hint", "region="), "--hint region: it is too short: use 1 characters or more"),
+        ((*WELCOME, "--hint", "region="), "--hint region: it is empty: use 1 character or more"),
         ((*WELCOME, "--lane", "fast"), "'fast' is not one of its words: choose from critical, high, normal, bulk"),
         ((*WELCOME, *("--to", "a@example.com") * 20), "--to: 21 recipients are too many: name at most 20"),
         (

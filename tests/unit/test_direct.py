@@ -67,7 +67,7 @@ async def test_a_year_ahead_and_any_time_that_has_passed_are_accepted(line: Line
         (
             {"channels": (Channel.EMAIL, Channel.PUSH)},
             "channels[1]",
-            "'welcome' is not sent by push: it is sent by email, inbox: name some of these, or leave channels out",
+            "'welcome' is not sent by push: it is sent by email, inbox; name some of these, or leave channels out",
         ),
         ({"channels": (Channel.EMAIL, Channel.EMAIL)}, "channels[1]", "email is named twice: name each channel once"),
         (
@@ -75,7 +75,11 @@ async def test_a_year_ahead_and_any_time_that_has_passed_are_accepted(line: Line
             "to[0]",
             "it is an address for email, and channels names only inbox: give an address for inbox, or add email to",
         ),
-        ({"locale": "klingon"}, "locale", "'klingon' is no locale: write a language, and a region if it matters: de"),
+        (
+            {"locale": "klingon"},
+            "locale",
+            "'klingon' is no locale: write a language, and a region if it matters, such as de",
+        ),
         ({"locale": "de-AT-1996"}, "locale", "'de-AT-1996' is no locale"),
         ({"ttl_seconds": 0}, "ttl_seconds", "it is too small: use 1 or more"),
         ({"ttl_seconds": 2592001}, "ttl_seconds", "it is too large: use 2592000 or less"),

@@ -339,7 +339,8 @@ def read_hints(given: Sequence[str]) -> Hints | None:
     except msgspec.ValidationError as error:
         misfit = read_misfit(str(error))
         name = misfit.field.partition("[")[0]
-        raise InvalidInput(misfit.what, field=f"--hint {name}", hint="correct it and send again") from None
+        remedy = misfit.hint or "correct it and send again"
+        raise InvalidInput(misfit.what, field=f"--hint {name}", hint=remedy) from None
 
 
 def _read_text(text: str) -> bytes:

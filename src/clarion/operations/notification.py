@@ -216,7 +216,7 @@ def _locale(text: str) -> str:
         raise InvalidInput(
             f"{text[:40]!r} is no locale",
             field="locale",
-            hint="write a language, and a region if it matters: de or de-AT",
+            hint="write a language, and a region if it matters, such as de or de-AT",
         )
     return spelled
 

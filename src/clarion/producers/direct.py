@@ -221,7 +221,7 @@ def _check_channels(request: JobRequest, bundle: Bundle) -> None:
             raise InvalidInput(
                 f"the notification type {bundle.definition.key!r} is not sent by {channel}",
                 field=f"channels[{place}]",
-                hint=f"it is sent by {', '.join(channels)}: name some of these, or leave channels out",
+                hint=f"it is sent by {', '.join(channels)}; name some of these, or leave channels out",
             )
         if channel in asked[:place]:
             raise InvalidInput(f"{channel} is named twice", field=f"channels[{place}]", hint="name each channel once")
