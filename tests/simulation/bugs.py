@@ -18,6 +18,7 @@ from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Settleme
 from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus
+from clarion.domain.one_time_code import Erasure
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
 from clarion.errors import OperatorError
 from clarion.ports.provider import EVERY_CHANNEL, Provider
@@ -224,6 +225,23 @@ class ErasesTheAuditLog(Planted):
     async def sweep_canceled(self, *, limit: int) -> int:
         self.sql("DELETE FROM audit_log")
         return await self.real.sweep_canceled(limit=limit)
+
+
+class CodesAreKept(Planted):
+    """Never erases the data of a one-time code."""
+
+    async def erase_codes(self, *, after: int, limit: int) -> Erasure:
+        return Erasure(0, 0)
+
+
+class CodesAreErasedEarly(Planted):
+    """Erases the data of one-time codes that are still to be sent."""
+
+    async def erase_codes(self, *, after: int, limit: int) -> Erasure:
+        self.sql(
+            "UPDATE notification_job SET payload = NULL WHERE one_time_code AND recipients IS NOT NULL RETURNING id"
+        )
+        return await self.real.erase_codes(after=after, limit=limit)
 
 
 class IgnoresOrderKeys(Planted):

@@ -23,6 +23,8 @@ from tests.simulation.bugs import (
     AThirdSkipped,
     CancelIsForgotten,
     CancelsUnasked,
+    CodesAreErasedEarly,
+    CodesAreKept,
     DropsOutcomes,
     DropsReceipts,
     EmptyContent,
@@ -100,6 +102,8 @@ BUGS: Final[Mapping[str, Bug]] = {
     "erasing the audit log": of_store(ErasesTheAuditLog, "I-42"),
     "wrong destination": of_provider(WrongDestination, "destination"),
     "empty content": of_provider(EmptyContent, "content"),
+    "one-time codes that are kept": of_store(CodesAreKept, "X-23"),
+    "one-time codes erased before they are sent": of_store(CodesAreErasedEarly, "X-23"),
     "ignoring order keys": of_store(IgnoresOrderKeys, "order"),
     "outcomes dropped before the store has them": Bug(
         caller=DropsOutcomes, found_by=frozenset({"I-12"}), rates={Fault.STORE_ERROR: 0.2}

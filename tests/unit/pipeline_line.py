@@ -89,7 +89,10 @@ class Line:
         slots: int | None = 10,
         times: CallTimes = CALL_TIMES,
         tenant_id: str = TENANT,
+        public_url: str | None = None,
     ) -> None:
+        self.public_url = public_url
+        self.preparations: list[Preparation] = []
         self.store, self.clock, self.provider, self.account = store, clock, provider, account
         self.renderer = renderer or open_renderer()
         self.slots, self.times = slots, times
@@ -110,7 +113,9 @@ class Line:
             renderer=self.renderer,
             accounts=self.accounts,
             clock=self.clock,
+            public_url=self.public_url,
         )
+        self.preparations.append(preparation)
         calls = OpenCalls(
             accounts=self.accounts,
             slots=Slots(self.slots),

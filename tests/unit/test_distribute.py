@@ -8,14 +8,17 @@ from uuid import UUID
 import pytest
 import structlog
 
+from clarion.client.wire import Recipient
 from clarion.domain.backoff import ATTEMPTS_MAX, MISCONFIGURED_FOR
 from clarion.domain.call import MARGIN, Accepted, CallOutcome, Deferred, Misconfigured, Replay, Unknown
 from clarion.domain.call_times import CallTimes
 from clarion.domain.claim import ClaimedMessage, FlowQuota
 from clarion.domain.content import Content
-from clarion.domain.identity import Channel
+from clarion.domain.hint import Hints
+from clarion.domain.identity import Channel, Identity
 from clarion.domain.outgoing import DUE, OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
+from clarion.domain.unsubscribe import read_token
 from clarion.errors import RenderFailed
 from clarion.ports.renderer import Bundle, Merge
 from clarion.testing.clock import ManualClock
@@ -71,6 +74,48 @@ async def test_a_slot_is_taken_until_its_outcome_is_recorded(line: Line) -> None
     end.set()
     await line.drain()
     assert len(line.provider.calls) == 15
+
+
+async def test_hints_reach_every_call_of_a_send_and_no_other(line: Line) -> None:
+    """Also those whose content was merged for another recipient."""
+    hints = Hints(region="eu", tags=("term-2",), from_="office")
+    await line.send(hints=hints, also=(Recipient(address="kim@example.com"),))
+    await line.send(to="pat@example.com")
+    await line.drain()
+    told = {call.destination: call.hints for call in line.provider.calls}
+    assert told == {"sam@example.com": hints, "kim@example.com": hints, "pat@example.com": None}
+
+
+NEWS = {"name": "Sam", "edition": "May", "intro": "Hello", "stories": []}
+
+
+async def test_a_mail_of_a_type_that_people_may_leave_offers_it_in_its_head() -> None:
+    """Each recipient by a link of their own, which a retry repeats."""
+    clock = ManualClock()
+    line = Line(SqliteInMemory(clock), clock, Scripted(), public_url="https://clarion.example.com")
+    await line.seed()
+    line.provider.answers = [Deferred(reason="busy")]
+    await line.send("newsletter", data=NEWS, also=(Recipient(address="kim@example.com"),))
+    await line.send("welcome", to="pat@example.com")
+    await line.drain()
+    await line.wait(10)
+    keys = await line.keyring.get(TENANT)
+    links: dict[str, set[str]] = {}
+    for call in line.provider.calls:
+        links.setdefault(call.destination, set()).add(call.headers.get("List-Unsubscribe", ""))
+    assert len(line.provider.calls) == 4
+    assert links.pop("pat@example.com") == {""}
+    for address, mine in links.items():
+        (link,) = mine
+        told = read_token(keys, link.removeprefix("<https://clarion.example.com/u/").removesuffix(">"))
+        assert told.recipient_id_hash == keys.hash_of(Identity.address(address))
+        assert (told.category, told.channel) == ("news", Channel.EMAIL)
+
+
+async def test_nothing_is_offered_where_nobody_said_where_this_installation_is_reached(line: Line) -> None:
+    await line.send("newsletter", data=NEWS)
+    await line.drain()
+    assert [call.headers for call in line.provider.calls] == [{}]
 
 
 async def test_a_call_is_given_up_in_time_though_the_pump_waits_for_the_store() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 
+import msgspec
 import pytest
 
 from clarion.domain.call import Deferred, Refused, Unknown
@@ -30,6 +31,11 @@ async def payloads(line: Line) -> list[bool]:
     return [job.payload is not None for job in await line.store.rows(TENANT, NotificationJob)]
 
 
+def held(line: Line) -> str:
+    """Write down all that the pumps hold between two claims."""
+    return repr([vars(preparation) for preparation in line.preparations])
+
+
 def test_only_a_job_that_is_over_with_messages_that_are_over_is_spent() -> None:
     over = {
         NotificationStatus.DONE,
@@ -42,13 +48,15 @@ def test_only_a_job_that_is_over_with_messages_that_are_over_is_spent() -> None:
         assert is_spent(standing) == (work in over and (waiting, undecided) == (0, 0))
 
 
-async def test_a_code_is_sent_and_then_its_data_is_gone_from_the_store(line: Line) -> None:
+async def test_a_code_is_sent_and_then_its_data_is_gone_from_store_and_memory(line: Line) -> None:
     sent = await line.send("one-time-code", PHONE, data={"code": CODE})
     await line.send("welcome", data={"name": "Somebody else"})
     await line.drain()
     said = [repr(call.content) for call in line.provider.calls]
     assert sum(CODE in one for one in said) == 1
     assert sorted(await payloads(line)) == [False, True], "of the other type it is kept"
+    assert CODE not in held(line)
+    assert "Somebody else" in held(line), "what is held of another type shows that this looks at the right place"
     timeline = await line.timeline(sent)
     assert [row.status for row in timeline.outgoing] == [OutgoingStatus.SENT_TO_PROVIDER]
     assert "generated" in [one.what for one in await line.told(sent)]
@@ -75,6 +83,7 @@ async def test_a_code_that_failed_or_that_nobody_knows_of_is_erased_in_the_end(
     await line.wait(301)
     await line.drain()  # the janitor looks after the claim that found it out of time
     assert await payloads(line) == [False]
+    assert CODE not in held(line)
 
 
 async def test_a_code_that_was_canceled_or_came_too_late_is_erased(line: Line) -> None:
@@ -96,3 +105,18 @@ async def test_a_repeat_is_answered_and_another_code_under_its_key_is_refused_af
         await line.send("one-time-code", PHONE, data={"code": "407 113"}, key="k")
     await line.drain()
     assert len(line.provider.calls) == 1
+
+
+async def test_a_message_whose_data_was_erased_is_not_called_without_it(line: Line) -> None:
+    """Nothing leads to this; should it happen, no mail without its code leaves."""
+    sent = await line.send("one-time-code", PHONE, data={"code": CODE})
+    await line.queue()
+    (job,) = await line.store.rows(TENANT, NotificationJob)
+    await line.store.overwrite(TENANT, msgspec.structs.replace(job, payload=None))
+    await line.drain()
+    (row,) = (await line.timeline(sent)).outgoing
+    assert (row.status, row.reason) == (
+        OutgoingStatus.FAILED_FINAL,
+        "it was a one-time code, and its data was erased when it was over",
+    )
+    assert line.provider.calls == []

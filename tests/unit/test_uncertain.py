@@ -44,6 +44,7 @@ def row(**fields: object) -> UncertainSend:
         (row(unknown_for=timedelta(hours=23, minutes=54)), ONE_DAY),
         (row(unanswered=7, attempts=19), HARMLESS),
         (row(uncertain_policy=UncertainPolicy.PREFER_DUPLICATE, replays=3), HARMLESS),
+        (row(attempts_max=3, attempts=2), HARMLESS),
     ],
 )
 def test_it_is_replayed_while_the_provider_makes_a_second_one_harmless(send: UncertainSend, replay: Replay) -> None:
@@ -68,6 +69,10 @@ def test_a_type_that_prefers_a_duplicate_has_one_replay_that_may_be_one() -> Non
         (row(unanswered=8, attempts=8), HARMLESS, "of 8 calls none was answered"),
         (row(unanswered=0, attempts=20), HARMLESS, "of 20 calls none was answered"),
         (row(unanswered=8, attempts=8, uncertain_policy=UncertainPolicy.PREFER_DUPLICATE), NO_PROMISE, "of 8 calls"),
+        (row(attempts_max=1), HARMLESS, "its type allows 1 call"),
+        (row(attempts_max=1, unanswered=0), HARMLESS, "its type allows 1 call"),  # lost with its worker
+        (row(attempts_max=3, attempts=3), HARMLESS, "its type allows 3 calls"),
+        (row(attempts_max=1, uncertain_policy=UncertainPolicy.PREFER_DUPLICATE), NO_PROMISE, "its type allows 1 call"),
     ],
 )
 def test_else_it_stays_as_it_is_and_says_why(send: UncertainSend, replay: Replay, says: str) -> None:

@@ -69,9 +69,12 @@ def rest_after(outcome: CallOutcome) -> timedelta | None:
 
 
 def is_last(message: ClaimedMessage, outcome: CallOutcome) -> bool:
-    """Tell whether a deferred message has had all its attempts; it has more if some were lost with their workers."""
-    attempts_max = ATTEMPTS_MAX if message.unknown_for is None else ATTEMPTS_UNCERTAIN_MAX
-    return isinstance(outcome, Deferred) and message.attempts >= attempts_max
+    """Tell whether a deferred message has had all its attempts.
+
+    These are as many as its type allows. Where it does not say, it has more if some were lost with their workers.
+    """
+    usual = ATTEMPTS_MAX if message.unknown_for is None else ATTEMPTS_UNCERTAIN_MAX
+    return isinstance(outcome, Deferred) and message.attempts >= (message.attempts_max or usual)
 
 
 def not_called(message: ClaimedMessage, *, reason: str) -> NotCalled:

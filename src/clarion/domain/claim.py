@@ -188,6 +188,7 @@ class UncertainSend(msgspec.Struct, frozen=True, kw_only=True):
     message_id: UUID
     channel: Channel
     attempts: int
+    attempts_max: int | None = None  # how many calls its type allows, where it says so
     unanswered: int  # of the attempts, those that waited for an answer in vain; the others were lost with their worker
     uncertain_policy: UncertainPolicy
     replays: int

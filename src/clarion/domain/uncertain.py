@@ -1,9 +1,10 @@
 """What becomes of a send of which nobody knows whether it arrived. Pure.
 
 It is replayed where the provider de-duplicates or replaces and its window is still open (I-10), after a pause that
-grows with every call that was not answered, and for as many of those as any message has attempts. Else the policy of
-the notification type decides: `prefer_duplicate` replays once, counted apart; `prefer_loss` leaves it `Uncertain`, with
-the decision on its timeline. Evidence that comes later still settles it; absence of evidence never does (I-13).
+grows with every call that was not answered, and for as many of those as any message has attempts. A type that allows
+fewer calls has no more than that, whatever became of them. Else the policy of the notification type decides:
+`prefer_duplicate` replays once, counted apart; `prefer_loss` leaves it `Uncertain`, with the decision on its timeline.
+Evidence that comes later still settles it; absence of evidence never does (I-13).
 """
 
 from datetime import timedelta
@@ -22,6 +23,8 @@ def settlement(send: UncertainSend, replay: Replay) -> Settlement:
         return _settled(
             send, replay=False, reason=f"left as it is: of {send.attempts} calls none was answered for good"
         )
+    if send.attempts_max is not None and send.attempts >= send.attempts_max:
+        return _settled(send, replay=False, reason=f"left as it is: its type allows {_calls(send.attempts_max)}")
     if replay.allows(unknown_for=send.unknown_for):
         return _settled(send, replay=True, reason="replayed: the provider makes a second one harmless")
     if send.uncertain_policy is UncertainPolicy.PREFER_DUPLICATE and send.replays == 0:
@@ -41,6 +44,10 @@ def _settled(send: UncertainSend, *, replay: bool, duplicate: bool = False, reas
         reason=reason,
         delay=_pause(send) if replay else timedelta(),
     )
+
+
+def _calls(number: int) -> str:
+    return "1 call" if number == 1 else f"{number} calls"
 
 
 def _pause(send: UncertainSend) -> timedelta:

@@ -349,6 +349,7 @@ def _outgoing(
             hold=plan.claim.hold,
             expires_at=expires_at,
             uncertain_policy=definition.uncertain_policy,
+            attempts_max=definition.attempts_max,
         )
         for one in recipients
         for decision in one.decisions

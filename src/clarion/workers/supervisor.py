@@ -161,6 +161,7 @@ def open_pump(platform: Platform, channel: Channel, *, calls: OpenCalls, times: 
         renderer=platform.renderer,
         accounts=calls.accounts,
         clock=platform.clock,
+        public_url=platform.settings.public_url,
     )
     return Distribute(
         queue=platform.store,

@@ -6,7 +6,7 @@ same parts is merged together, and each job once for all of its recipients on a 
 nevertheless: what is not merged in a quarter of the lease goes back.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
@@ -21,9 +21,12 @@ from clarion.domain.call import Call, NotCalled
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.content import Content
 from clarion.domain.hashing import keyed_digest
+from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
+from clarion.domain.one_time_code import erased
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import TenantKeys
+from clarion.domain.unsubscribe import Unsubscription, unsubscribe_headers
 from clarion.errors import ClarionError, RenderFailed, SealBroken
 from clarion.pipeline.distribute.accounts import Accounts
 from clarion.ports.clock import Clock
@@ -71,10 +74,19 @@ class _Opened(msgspec.Struct, frozen=True):
         return self.message.job_guid, self.message.channel
 
 
+class _Held(msgspec.Struct, frozen=True):
+    """What a job's payload comes to on a channel: its content with the hash, and the hints for the provider."""
+
+    content: Content
+    content_hash: str
+    hints: Hints | None
+
+
 class _Batch(msgspec.Struct, frozen=True):
     """What is merged into the same parts: each content once, for all messages that are waiting for it."""
 
     merges: dict[Place, Merge]
+    hints: dict[Place, Hints | None]
     waiting: dict[Place, list[_Opened]]
 
 
@@ -82,17 +94,25 @@ class Preparation:
     """Makes the calls of one pump."""
 
     def __init__(
-        self, *, keyring: Keyring, templates: Templates, renderer: Renderer, accounts: Accounts, clock: Clock
+        self,
+        *,
+        keyring: Keyring,
+        templates: Templates,
+        renderer: Renderer,
+        accounts: Accounts,
+        clock: Clock,
+        public_url: str | None = None,
     ) -> None:
-        """Merge these templates with this renderer, for calls through these accounts."""
+        """Merge these templates with this renderer, for calls through these accounts; links begin with this URL."""
         self._keyring = keyring
         self._templates = templates
         self._renderer = renderer
         self._accounts = accounts
         self._clock = clock
+        self._public_url = public_url
         self._wanted: set[TemplateName] = set()
         self._missing: set[TemplateName] = set()  # asked for, and not in the store
-        self._contents: dict[Place, tuple[Content, str]] = {}
+        self._contents: dict[Place, _Held] = {}
 
     async def open_tenants(self, tenant_ids: Collection[str]) -> set[str]:
         """Bring the keys of tenants into memory; return the tenants whose keys do not open."""
@@ -146,19 +166,19 @@ class Preparation:
             if isinstance(opened, NotCalled):
                 answers[position] = opened
             elif (held := self._contents.get(opened.place)) is not None:
-                answers[position] = _guarded(message, partial(self._ready, opened, *held, asked_at=asked_at))
+                answers[position] = _guarded(message, partial(self._ready, opened, held, asked_at=asked_at))
             else:
                 parts = (message.tenant_id, opened.bundle.content_hash, message.channel)
-                batch = batches.setdefault(parts, _Batch({}, {}))
+                batch = batches.setdefault(parts, _Batch({}, {}, {}))
                 batch.waiting.setdefault(opened.place, []).append(opened)
         for batch in batches.values():
             for place, waiting in [*batch.waiting.items()]:
-                data = _guarded(waiting[0].message, partial(_data, waiting[0].keys, waiting[0].message))
-                if isinstance(data, NotCalled):
-                    answers |= {one.position: not_called(one.message, reason=data.reason) for one in waiting}
+                payload = _guarded(waiting[0].message, partial(_payload, waiting[0].keys, waiting[0].message))
+                if isinstance(payload, NotCalled):
+                    answers |= {one.position: not_called(one.message, reason=payload.reason) for one in waiting}
                     del batch.waiting[place]
                 else:
-                    batch.merges[place] = Merge(data)
+                    batch.merges[place], batch.hints[place] = Merge(payload.data), payload.hints
         return [batch for batch in batches.values() if batch.merges]
 
     def _opened(self, position: int, message: ClaimedMessage) -> _Opened | NotCalled:
@@ -175,6 +195,8 @@ class Preparation:
                 return not_called(message, reason=f"there is no template {name!r} in its version")
             # This never ends the row, however often it happens: a worker that was just started has no template.
             return NotCalled(reason="the template was not in memory yet", counts=False)
+        if bundle.definition.one_time_code and message.payload is None:
+            return NotCalled(reason=erased().message, leads_to=OutgoingStatus.FAILED_FINAL)
         return _Opened(position, message, keys, bundle)
 
     async def _render(self, batch: _Batch, *, seconds_max: float) -> list[Merged]:
@@ -205,21 +227,27 @@ class Preparation:
                     answers |= {opened.position: NotCalled(reason=reason, counts=False) for opened in waiting}
                 case _:
                     content_hash = keyed_digest(waiting[0].keys.identity_key, msgspec.to_builtins(one))
-                    if len(self._contents) >= CONTENTS_MAX:
-                        del self._contents[next(iter(self._contents))]
-                    self._contents[place] = one, content_hash
+                    held = _Held(one, content_hash, batch.hints[place])
+                    if not waiting[0].bundle.definition.one_time_code:  # which must lie nowhere when it is over (X-23)
+                        self._hold(place, held)
                     for opened in waiting:
-                        ready = partial(self._ready, opened, one, content_hash, asked_at=asked_at)
+                        ready = partial(self._ready, opened, held, asked_at=asked_at)
                         answers[opened.position] = _guarded(opened.message, ready)
+
+    def _hold(self, place: Place, held: _Held) -> None:
+        """Keep a content for the next recipient of its job, in the place of the one that came first."""
+        if len(self._contents) >= CONTENTS_MAX:
+            del self._contents[next(iter(self._contents))]
+        self._contents[place] = held
 
     def _blame(self, opened: _Opened, answers: dict[int, Ready]) -> None:
         if not isinstance(answers[opened.position], NotCalled):
             answers[opened.position] = not_called(opened.message, reason="its merge took too long")
 
-    def _ready(self, opened: _Opened, content: Content, content_hash: str, *, asked_at: float) -> Ready:
+    def _ready(self, opened: _Opened, held: _Held, *, asked_at: float) -> Ready:
         """Judge whether a merged message may be called, and put its call together."""
         message = opened.message
-        if message.content_hash not in (None, content_hash):
+        if message.content_hash not in (None, held.content_hash):
             return NotCalled(
                 reason="a retry repeats the same bytes or nothing, and these would differ",
                 leads_to=OutgoingStatus.FAILED_FINAL,
@@ -229,7 +257,17 @@ class Preparation:
                 reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
                 leads_to=OutgoingStatus.UNCERTAIN,
             )
-        return _call(opened.keys, message, content), content_hash
+        return _call(opened, held, headers=self._headers(opened)), held.content_hash
+
+    def _headers(self, opened: _Opened) -> Mapping[str, str]:
+        """Offer to unsubscribe in the head of a mail whose type lets people do so, if there is a place to do it."""
+        message, definition = opened.message, opened.bundle.definition
+        if message.channel is not Channel.EMAIL or not definition.may_unsubscribe or self._public_url is None:
+            return {}
+        wanted = Unsubscription(
+            recipient_id_hash=message.recipient_id_hash, category=definition.category, channel=message.channel
+        )
+        return unsubscribe_headers(opened.keys, wanted, public_url=self._public_url)
 
     def _may_call(self, message: ClaimedMessage, asked_at: float) -> bool:
         """Tell whether no earlier call may have arrived, or whether a second one would do no harm."""
@@ -252,17 +290,26 @@ def _guarded(message: ClaimedMessage, step: Callable[[], T]) -> T | NotCalled:
         return not_called(message, reason="it could not be prepared")
 
 
-def _data(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:
-    """Open the merge data of a message's job."""
+class _Payload(msgspec.Struct, frozen=True):
+    """What a call needs of a job's payload; the recipients, of which there may be many, are not read."""
+
+    data: dict[str, object] = {}
+    hints: Hints | None = None
+
+
+_PAYLOAD: Final = msgspec.json.Decoder(_Payload)
+
+
+def _payload(keys: TenantKeys, message: ClaimedMessage) -> _Payload:
+    """Open the payload of a message's job."""
     if message.payload is None:
-        return {}
-    opened = payload_place(message.job_guid).open(keys, message.payload)
-    data: dict[str, object] = msgspec.json.decode(opened)["data"]
-    return data
+        return _Payload()
+    return _PAYLOAD.decode(payload_place(message.job_guid).open(keys, message.payload))
 
 
-def _call(keys: TenantKeys, message: ClaimedMessage, content: Content) -> Call:
+def _call(opened: _Opened, held: _Held, *, headers: Mapping[str, str]) -> Call:
     """Open the destination and put the call together."""
+    keys, message = opened.keys, opened.message
     place = destination_place(
         recipient_id_hash=message.recipient_id_hash, channel=message.channel, serial=message.address_serial
     )
@@ -277,7 +324,9 @@ def _call(keys: TenantKeys, message: ClaimedMessage, content: Content) -> Call:
         tenant_id=message.tenant_id,
         channel=message.channel,
         destination=place.open(keys, message.ciphertext).decode(),
-        content=content,
+        content=held.content,
+        headers=headers,
+        hints=held.hints,
         attempt=message.attempts,
         correlation_id=message.correlation_id,
         traceparent=message.traceparent,

@@ -78,9 +78,11 @@ class UncertainContract:
         await pump.check()
 
     async def test_an_uncertain_send_tells_what_a_decision_needs(self, harness: StoreHarness) -> None:
-        """Account, policy, replays so far, and since when by the store's clock."""
+        """Account, policy, calls and replays so far, and since when by the store's clock."""
         pump = Pump(harness)
-        message = await make_uncertain(pump, "mail-1", uncertain_policy=UncertainPolicy.PREFER_DUPLICATE)
+        message = await make_uncertain(
+            pump, "mail-1", uncertain_policy=UncertainPolicy.PREFER_DUPLICATE, attempts_max=3
+        )
         (send,) = await harness.store.find_uncertain(accounts=ACCOUNTS, limit=10)
         seen = await pump.seen(message.id)
         assert send == UncertainSend(
@@ -92,6 +94,7 @@ class UncertainContract:
             message_id=message.message_id,
             channel=message.channel,
             attempts=1,
+            attempts_max=3,
             unanswered=0,
             uncertain_policy=UncertainPolicy.PREFER_DUPLICATE,
             replays=0,

@@ -34,6 +34,7 @@ DEFINITIONS: Final = (
         lane=Lane.CRITICAL,
         uncertain_policy=UncertainPolicy.PREFER_DUPLICATE,
         ttl_seconds=240,  # longer than a lease and a replay, shorter than most runs
+        one_time_code=True,
     ),
     Definition(key="letter", title="Letter", channels=(Channel.EMAIL,), lane=Lane.BULK),
     Definition(

@@ -87,6 +87,7 @@ CASES: Final = (
     "I-32: receipt waits for its row",
     "I-33: receipt settles an uncertain send",
     "F-54: graceful stop came to its end",
+    "X-23: code erased",
     "order: two messages for one recipient",
 )
 

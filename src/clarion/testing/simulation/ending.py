@@ -20,6 +20,7 @@ from clarion.testing.simulation import ordering
 from clarion.testing.simulation.client import Clients, Promise
 from clarion.testing.simulation.ledger import Fate
 from clarion.testing.simulation.scene import Books, JobRow, OutgoingRow, ReceiptRow, Scene
+from clarion.testing.simulation.stage_invariant import CODE, needs_data
 from clarion.testing.simulation.truth import messages
 from clarion.testing.simulation.truth_invariant import shown_wrongly
 from clarion.testing.simulation.verdict import Evidence, Violation
@@ -45,7 +46,8 @@ def is_open(evidence: Evidence, books: Books) -> bool:
     scene = evidence.scene
     waiting = any(row.state in OPEN or row.settle_at is not None for row in scene.outgoing.values())
     unfinished = any(row.state in UNFINISHED for row in scene.schedulers.values())
-    return waiting or unfinished or any(one.applied_at is None for one, _ in _known_receipts(books, evidence))
+    kept = any(_keeps_code(job, evidence) for job in scene.jobs.values())
+    return waiting or unfinished or kept or any(one.applied_at is None for one, _ in _known_receipts(books, evidence))
 
 
 def tally(clients: Clients, evidence: Evidence) -> Tally:
@@ -79,9 +81,16 @@ def judge(clients: Clients, evidence: Evidence, books: Books, *, calm: bool) -> 
         yield from _row(row, evidence, calm=calm)
     for job in scene.jobs.values():
         yield from _complete(job, evidence)
+        if _keeps_code(job, evidence):
+            yield Violation("X-23", f"the data of the one-time code {job.guid} is there after the bound")
     for promise in clients.promises.values():
         if _job(promise, scene) is None:
             yield Violation("I-24", f"the promised job {promise.job_id} is not there")
+
+
+def _keeps_code(job: JobRow, evidence: Evidence) -> bool:
+    """Tell whether the data of a one-time code is there though no call can need it, whatever the time is."""
+    return job.event_type == CODE and bool(job.has_data) and needs_data(job, evidence, at=0) is None
 
 
 def _row(row: OutgoingRow, evidence: Evidence, *, calm: bool) -> Iterator[Violation]:

@@ -104,6 +104,7 @@ class JobRow(NamedTuple):
     payload_hash: str
     template_version: int | None
     recipients: str | None
+    has_data: int
 
 
 class TransitionRow(NamedTuple):

@@ -14,6 +14,9 @@ from clarion.domain.notification import NOTIFICATION_SCHEDULER, RESCUES_MAX, Not
 from clarion.testing.simulation.scene import Change, JobRow, SchedulerRow
 from clarion.testing.simulation.verdict import TOLERANCE, Check, Evidence, Violation, lease_violation
 
+CODE: Final = "code"
+"""The type of one-time codes."""
+
 
 def ensured_again_writes_nothing(change: Change, evidence: Evidence) -> Iterator[Violation]:
     """I-03, I-04: what is found is not written; another payload changes nothing and opens one case."""
@@ -36,7 +39,7 @@ def ensured_again_writes_nothing(change: Change, evidence: Evidence) -> Iterator
 def recipients_stay_frozen(change: Change, evidence: Evidence) -> Iterator[Violation]:
     """I-06: a job's recipient set is stored once and never changes, nor does anything that was given."""
     for old, new in change.jobs:
-        if old is not None and old._replace(recipients=None) != new._replace(recipients=None):
+        if old is not None and _as_given(old) != _as_given(new):
             yield Violation("I-04", f"{change.deed} changed what job {new.guid} was given")
         if old is not None and old.recipients not in (None, new.recipients):
             yield Violation("I-06", f"{change.deed} changed the frozen recipients of job {new.guid}")
@@ -44,6 +47,36 @@ def recipients_stay_frozen(change: Change, evidence: Evidence) -> Iterator[Viola
             people = [one.recipient_id_hash for one in recipient.decode(new.recipients)]
             if not evidence.scene.edited_at.keys().isdisjoint(people):
                 evidence.coverage.met("I-06: generated after an address edit")
+
+
+def _as_given(job: JobRow) -> JobRow:
+    """Leave out what is not as its caller gave it."""
+    return job._replace(recipients=None, has_data=0)
+
+
+def codes_are_erased_when_over(change: Change, evidence: Evidence) -> Iterator[Violation]:
+    """X-23: data goes with a one-time code alone, and not while a call may still need it."""
+    for old, new in change.jobs:
+        if old is None or old.has_data == new.has_data:
+            continue
+        evidence.coverage.met("X-23: code erased")
+        if new.event_type != CODE or new.has_data:
+            yield Violation("X-23", f"{change.deed} changed whether job {new.guid} ({new.event_type}) has data")
+        elif why := needs_data(new, evidence, at=change.at):
+            yield Violation("X-23", f"{change.deed} erased the data of job {new.guid}: {why}")
+
+
+def needs_data(job: JobRow, evidence: Evidence, *, at: int) -> str | None:
+    """Say why a call may still need the data of a job, by the store's clock."""
+    scheduler = evidence.scene.scheduler_of(job)
+    if scheduler is None or scheduler.status in ("Ready", "Processing"):
+        return "it is worked on"
+    for row in evidence.scene.rows_of(job):
+        if row.status in ("Created", "RetryReady", "Sending"):
+            return f"row {row.id} is {row.status}"
+        if row.status == "Uncertain" and (row.expires_at is None or row.expires_at > at):
+            return f"row {row.id} is Uncertain and has time left"
+    return None
 
 
 def stages_move_by_the_table(change: Change, evidence: Evidence) -> Iterator[Violation]:
@@ -120,6 +153,7 @@ def done_means_that_rows_exist(change: Change, evidence: Evidence) -> Iterator[V
 CHECKS: Final[tuple[Check, ...]] = (
     ensured_again_writes_nothing,
     recipients_stay_frozen,
+    codes_are_erased_when_over,
     stages_move_by_the_table,
     stages_are_claimed_when_due,
     stages_are_rescued_after_the_lease,

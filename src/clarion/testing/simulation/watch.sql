@@ -14,8 +14,9 @@ FROM notification_scheduler
 ORDER BY id;
 
 -- name: list_jobs
--- What an ensure compares and what a first generation freezes.
-SELECT id, tenant_id, row_key, guid, event_type, payload_hash, template_version, recipients
+-- What an ensure compares, what a first generation freezes, and whether the data is there.
+SELECT
+  id, tenant_id, row_key, guid, event_type, payload_hash, template_version, recipients, payload IS NOT NULL AS has_data
 FROM notification_job
 ORDER BY id;
 

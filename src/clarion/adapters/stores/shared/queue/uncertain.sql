@@ -11,7 +11,7 @@ FOR UPDATE SKIP LOCKED;
 -- Without a lock, because the decision about a row is written by its version. How long its outcome is unknown is
 -- judged by the store's clock, as is the window of a provider that de-duplicates.
 SELECT
-  o.id, o.bucket, o.tenant_id, o.version, o.account, o.message_id, o.channel, o.attempts,
+  o.id, o.bucket, o.tenant_id, o.version, o.account, o.message_id, o.channel, o.attempts, o.attempts_max,
   (
     SELECT count(*)
     FROM delivery_attempt AS d
