@@ -183,7 +183,7 @@ async def test_a_preview_takes_data_and_one_channel_of_one_version(api: ApiHarne
         ({"channel": "push"}, "channel", "is not sent by push: it is sent by email, sms"),
         ({"zone": "../../etc/passwd"}, "zone", "there is no such zone"),
         ({"zone": "Mars/Olympus"}, "zone", "there is no such zone"),
-        ({"data": {}}, None, "there is no place: add it to the data"),
+        ({"data": {}}, "data", "the notification type 'outing' needs place: add what is missing to data"),
         ({"data": []}, "data", "it is a list and must be an object or null"),
     ],
 )

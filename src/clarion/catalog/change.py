@@ -56,7 +56,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
             bundle=bundle,
             is_new=True,
             version=version + 1,
-            fields=tuple(_fields(before, bundle)),
+            fields=(*_fields(before, bundle), *_schema(before, bundle)),
             parts=tuple(_parts(before, bundle)),
         )
 
@@ -66,6 +66,11 @@ def _fields(before: Bundle, after: Bundle) -> Iterator[FieldChange]:
     for field in new:
         if old[field] != new[field]:
             yield FieldChange(field=field, before=old[field], after=new[field])
+
+
+def _schema(before: Bundle, after: Bundle) -> Iterator[FieldChange]:
+    if before.schema != after.schema:
+        yield FieldChange(field="schema", before=before.schema, after=after.schema)
 
 
 def _parts(before: Bundle, after: Bundle) -> Iterator[PartChange]:

@@ -5,12 +5,14 @@
       layouts/_signature.mjml.liquid                    a partial
       locales/en.toml, de.toml                          texts, by type
       incident/definition.toml, email.subject.liquid, … a type
+      incident/schema.json                              what its data looks like, as JSON Schema
 
 Every mistake that can be found is found in one run, each with its file. Files are read through `open_folder`, which
 follows no link. Writes nothing.
 """
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,7 +20,7 @@ from typing import Final
 from clarion.catalog import definition as form
 from clarion.catalog.definition import DEFINITION, parse_toml
 from clarion.catalog.open_folder import OpenFolder, open_folder
-from clarion.catalog.source import Source, Written
+from clarion.catalog.source import SCHEMA, Source, Written, read_schema
 from clarion.catalog.toml_line import line_of
 from clarion.domain.definition import Definition
 from clarion.domain.expansion import NAME, Text
@@ -85,7 +87,13 @@ class _Reader:
         if definition is not None:
             key = definition.key
             texts = {one: tables.get(SHARED, {}) | tables.get(key, {}) for one, tables in self._texts.items()}
-            source = Source(definition=definition, files=files, layouts=self._layouts, texts=texts)
+            source = Source(
+                definition=definition,
+                files=files,
+                layouts=self._layouts,
+                texts=texts,
+                schema=self._schema(folder) if SCHEMA in folder.names() else None,
+            )
             self.found.append(Written(source, partial(self._place_of, folder.path)))
 
     def check_tables(self) -> None:
@@ -157,6 +165,17 @@ class _Reader:
             what = f"the key {definition.key!r} is already that of {taken}"
             self._wrong(path, what, "give each notification a key of its own")
         return definition
+
+    def _schema(self, folder: OpenFolder) -> Mapping[str, object] | None:
+        text = self._read(folder, SCHEMA)
+        if text is None:
+            return None
+        path = folder.path / SCHEMA
+        try:
+            return read_schema(text)
+        except InvalidInput as error:
+            self._wrong(path, error.message, error.hint)
+            return None
 
     def _read(self, folder: OpenFolder, name: str) -> str | None:
         """Read a file, or note why not."""

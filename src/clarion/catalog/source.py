@@ -4,6 +4,7 @@ Which file counts in a language (`email.text.de.liquid` before `email.text.liqui
 partials and texts (`domain.expansion`). Pure: `folder` reads the files, the renderer compiles what comes out here.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Final, NamedTuple
@@ -15,9 +16,11 @@ from clarion.domain.definition import Definition
 from clarion.domain.expansion import Expanded, Pieces, Text, expand, layout_file
 from clarion.domain.identity import Channel
 from clarion.domain.locale import parents
+from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidDefinition, InvalidInput
 from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, Bundle, NotCompiled, Renderer, TemplateMistake
 
+SCHEMA: Final = "schema.json"
 MJML: Final = "email.mjml.liquid"
 LAID_OUT: Final = frozenset({MJML, "email.text.liquid"})
 """The files that a layout goes around."""
@@ -39,6 +42,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Files of layouts and partials by name."""
     texts: Mapping[str, Mapping[str, Text]] = {}
     """By language and name: the type's own, and those of all types."""
+    schema: Mapping[str, object] | None = None
+    """What `schema.json` says of the data."""
 
 
 class Written(NamedTuple):
@@ -55,7 +60,7 @@ def compile_source(renderer: Renderer, source: Source, mistakes: list[InvalidInp
     usual = source.definition.locales[0]
     plain = {locale: {name: one.text for name, one in files.items()} for locale, files in translated.items()}
     try:
-        bundle = renderer.compile(source.definition, plain.pop(usual), locales=plain)
+        bundle = renderer.compile(source.definition, plain.pop(usual), locales=plain, schema=source.schema)
     except NotCompiled as refused:
         for locale, error in refused.mistakes:
             expanded = translated[locale or usual].get(error.field)
@@ -68,7 +73,7 @@ def compile_source(renderer: Renderer, source: Source, mistakes: list[InvalidInp
 def _placed(error: InvalidInput, expanded: Expanded | None) -> InvalidInput:
     """Say where its author finds a mistake."""
     if expanded is None:
-        field = error.field if error.field.endswith(_ENDING) else DEFINITION
+        field = error.field if error.field.endswith((_ENDING, SCHEMA)) else DEFINITION
         return InvalidInput(error.message, field=field, hint=error.hint)
     if not isinstance(error, TemplateMistake):
         return InvalidInput(error.message, field=expanded.file, hint=error.hint)
@@ -125,6 +130,22 @@ def files_of(source: Source) -> dict[str, str]:
     if mistakes:
         raise InvalidDefinition(mistakes)
     return {name: one.text for name, one in files.items()}
+
+
+def read_schema(text: str) -> Mapping[str, object]:
+    """Read a JSON Schema as it was written, or raise InvalidInput that says where it stops being JSON."""
+    try:
+        read = json.loads(text)
+        check_keys(text.encode())
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"line {error.lineno}: this is no JSON", field=SCHEMA, hint="correct the file") from None
+    except (RecursionError, ValueError):
+        raise InvalidInput("this is no JSON that can be used", field=SCHEMA, hint="make it simpler") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{error.field!r} is given twice", field=SCHEMA, hint=error.hint) from None
+    if not isinstance(read, Mapping):
+        raise InvalidInput("it is no object", field=SCHEMA, hint='write one, such as {"type": "object"}')
+    return read
 
 
 def _variants(source: Source, mistakes: list[InvalidInput]) -> dict[str, dict[str, str]]:

@@ -37,6 +37,9 @@ class TypeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         dict[FileName, dict[FileName, str]],
         msgspec.Meta(max_length=50, description="the texts that the templates read, by language and name"),
     ] = {}
+    schema: (
+        Annotated[dict[str, object], msgspec.Meta(description="JSON Schema (2020-12) that the data has to fit")] | None
+    ) = None
     dry_run: Annotated[bool, msgspec.Meta(description="store nothing, and say what would change")] = False
 
 
@@ -86,6 +89,7 @@ class TypeDetails(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool
     definition: Definition
     variables: Annotated[tuple[str, ...], msgspec.Meta(description="what `data` must have")]
+    schema: Annotated[dict[str, object], msgspec.Meta(description="that `data` has to fit")] | None = None
     versions: Annotated[tuple[TypeVersion, ...], msgspec.Meta(description="newest first, 100 at most")]
 
 

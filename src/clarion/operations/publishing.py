@@ -15,9 +15,9 @@ import msgspec
 
 from clarion.bootstrap import Platform
 from clarion.catalog.change import Change
-from clarion.catalog.definition import check_definition
+from clarion.catalog.definition import DEFINITION, check_definition
 from clarion.catalog.publish import Publisher
-from clarion.catalog.source import Source, Written
+from clarion.catalog.source import SCHEMA, Source, Written
 from clarion.client import wire_types as wire
 from clarion.domain.definition import RESERVED
 from clarion.domain.expansion import Text
@@ -79,6 +79,7 @@ class Publishing:
             enabled=not await self._platform.store.find_disabled_types([(tenant_id, key)]),
             definition=bundle.definition,
             variables=variables_of(bundle),
+            schema=bundle.schema,
             versions=tuple(msgspec.convert(one, wire.TypeVersion, from_attributes=True) for one in versions),
         )
 
@@ -118,6 +119,7 @@ async def preview_of(
         entity=_given(asked.entity, entity),
         public_url=public_url,
     )
+    await renderer.check_request(bundle, merge.data, entity=merge.entity, tenant_id=tenant_id, briefly=False)
     contents = {
         channel: await render_one(renderer, bundle, channel, merge, tenant_id=tenant_id, seconds_max=SECONDS_MAX)
         for channel in definition.channels
@@ -156,7 +158,9 @@ def _source(asked: wire.TypeRequest) -> Source:
         locale: {name: Text(value, f"locales/{locale}.toml", 1) for name, value in given.items()}
         for locale, given in asked.locales.items()
     }
-    return Source(definition=asked.definition, files=asked.files, layouts=asked.layouts, texts=texts)
+    return Source(
+        definition=asked.definition, files=asked.files, layouts=asked.layouts, texts=texts, schema=asked.schema
+    )
 
 
 def _field_of(file: str) -> str:
@@ -165,7 +169,7 @@ def _field_of(file: str) -> str:
         return f"locales.{file.removeprefix('locales/').removesuffix('.toml')}"
     if file.startswith("layouts/"):
         return f"layouts.{file.removeprefix('layouts/')}"
-    return "definition" if file == "definition.toml" else f"files.{file}"
+    return {DEFINITION: "definition", SCHEMA: "schema"}.get(file) or f"files.{file}"
 
 
 def _check_zone(zone: str) -> None:

@@ -33,7 +33,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
     `parts` are those of the default locale, and `locales` has all parts of every other one. `variables` are needed in
     any of them. `reads` names what a channel's parts read in some locale besides the data, such as `recipient`; a
-    bundle of a program that only had data names no channel there.
+    bundle of a program that only had data names no channel there. `schema` is the JSON Schema that the data of a send
+    has to fit, if there is one.
     """
 
     definition: Definition
@@ -41,6 +42,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     locales: dict[str, dict[Channel, dict[str, str]]] = {}
     variables: dict[Channel, tuple[str, ...]]
     reads: dict[Channel, tuple[str, ...]] = {}
+    schema: dict[str, object] | None = None
     content_hash: str
 
     def reads_recipient(self, channel: Channel) -> bool:
@@ -102,11 +104,17 @@ class Renderer(Protocol):
     """Compiles and merges."""
 
     def compile(
-        self, definition: Definition, files: Mapping[str, str], *, locales: Mapping[str, Mapping[str, str]] = {}
+        self,
+        definition: Definition,
+        files: Mapping[str, str],
+        *,
+        locales: Mapping[str, Mapping[str, str]] = {},
+        schema: Mapping[str, object] | None = None,
     ) -> Bundle:
         """Make a bundle of a notification's files, or raise NotCompiled that names files and lines.
 
         `files` are those of the default locale, `locales` has all files of every other one, under the same names.
+        `schema` is what `schema.json` says of the data.
         """
         ...
 

@@ -10,6 +10,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Final
 
+import msgspec
 from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.given import needed_of, read_besides
@@ -17,6 +18,7 @@ from clarion.adapters.renderers.language import HTML, TEXT, parse
 from clarion.adapters.renderers.limit import HTML_BYTES_MAX
 from clarion.adapters.renderers.links import check_places
 from clarion.adapters.renderers.markup import compile_mjml
+from clarion.adapters.renderers.schema import mistakes_in
 from clarion.adapters.renderers.variables import LIQUID, needs_of
 from clarion.domain.definition import Definition, hashed_form
 from clarion.domain.hashing import digest
@@ -44,10 +46,13 @@ _HIDDEN: Final = (
 
 
 def compile_files(
-    definition: Definition, files: Mapping[str, str], locales: Mapping[str, Mapping[str, str]]
+    definition: Definition,
+    files: Mapping[str, str],
+    locales: Mapping[str, Mapping[str, str]],
+    schema: Mapping[str, object] | None = None,
 ) -> Bundle | Found:
     """Make a bundle of a notification's files, or say all that is wrong with them."""
-    found: Found = []
+    found: Found = [] if schema is None else [("", error) for error in mistakes_in(schema)]
     sources: dict[str, Sources] = {}
     needed: dict[Channel, set[str]] = {channel: {*definition.required} for channel in definition.channels}
     names: dict[Channel, set[str]] = {channel: set() for channel in definition.channels}
@@ -73,12 +78,14 @@ def compile_files(
     # Only where there are any: what did not change keeps its version when the program is upgraded.
     content |= {"locales": sources} if sources else {}
     content |= {"reads": reads} if reads else {}
+    content |= {"schema": msgspec.json.encode(schema).decode()} if schema is not None else {}
     return Bundle(
         definition=definition,
         parts=parts,
         locales=sources,
         variables={channel: tuple(sorted(paths)) for channel, paths in needed.items()},
         reads=reads,
+        schema=None if schema is None else dict(schema),
         content_hash=digest(content),
     )
 

@@ -28,6 +28,7 @@ from clarion.adapters.renderers.limit import LOOK_STEPS_MAX, Budget, check_data,
 from clarion.adapters.renderers.merging import LacksVariable, merge_part
 from clarion.adapters.renderers.outcome import checked, content_of
 from clarion.adapters.renderers.parts import PartCache
+from clarion.adapters.renderers.schema import Schemas, misfit_of
 from clarion.adapters.renderers.variables import find
 from clarion.domain.content import Content
 from clarion.domain.definition import Definition
@@ -54,14 +55,20 @@ class LiquidRenderer:
         """Start with nothing parsed; `seconds` is a clock that never goes back, that of the event loop if none."""
         self._seconds = seconds
         self._cache = PartCache()
+        self._schemas = Schemas()
         # One: two would compete with the event loop for the interpreter, and be no faster together.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="clarion-merge-check")
 
     def compile(
-        self, definition: Definition, files: Mapping[str, str], *, locales: Mapping[str, Mapping[str, str]] = _NO_FILES
+        self,
+        definition: Definition,
+        files: Mapping[str, str],
+        *,
+        locales: Mapping[str, Mapping[str, str]] = _NO_FILES,
+        schema: Mapping[str, object] | None = None,
     ) -> Bundle:
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
-        compiled = compile_files(definition, files, locales)
+        compiled = compile_files(definition, files, locales, schema)
         mistakes = compiled if isinstance(compiled, list) else list(self._of_the_sample(compiled))
         if mistakes or isinstance(compiled, list):
             raise NotCompiled(mistakes)
@@ -81,6 +88,8 @@ class LiquidRenderer:
         """
         check_names(bundle, data)
         size = self.check_data(data) + self.check_data(entity)
+        if not self._schemas.check(bundle, data, size=size, briefly=briefly):
+            return False
         if briefly and not self.is_parsed_soon(bundle):
             return False
         absent, has_break = _absent(bundle, data, entity), has_header_sign(data) or has_header_sign(entity)
@@ -125,6 +134,8 @@ class LiquidRenderer:
         """Tell without any merge that `merge` will take the data; the bundle is parsed where it is not yet."""
         check_names(bundle, data)
         size = self.check_data(data) + self.check_data(entity)
+        if not self._schemas.check(bundle, data, size=size, briefly=True):
+            return False
         has_break = has_header_sign(data) or has_header_sign(entity)
         return not _absent(bundle, data, entity) and all(
             part.needs.depends or part.is_certain(name, size, has_break=has_break)
@@ -257,6 +268,10 @@ class LiquidRenderer:
         if not bundle.definition.sample:
             return
         sample = sample_of(bundle.definition)
+        misfit = None if bundle.schema is None else misfit_of(bundle.schema, sample.data)
+        if misfit is not None:
+            what = f"the sample does not fit the schema, {misfit.field}: {misfit.message}"
+            yield "", InvalidInput(what, field="sample", hint=misfit.hint)
         absent = self.missing(bundle, sample.data, entity=sample.entity)
         if absent:
             what = f"the sample has no {', '.join(absent)}, which the templates need"

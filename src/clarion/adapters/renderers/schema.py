@@ -1,0 +1,290 @@
+"""Data against the JSON Schema (2020-12) that a type has for it, in our own words and in bounded time.
+
+A schema comes from a tenant, and validating must not hurt others (X-33). Regular expressions take linear time, and
+nothing is ever fetched. Two things the library does not bound, and they are bounded here: references that multiply
+(twenty short definitions that each refer twice to the next are a million checks), and the product of a large schema
+and large data. So a schema is unrolled and counted when it is published, may not refer to itself, and has no
+`unevaluated…` keywords, whose time grows with the square of what stands around them.
+
+Errors name the field and what the schema says of it, never a value of the data. Reads and writes nothing but its own
+memory; the library is loaded once a type has a schema.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from clarion.errors import InvalidInput
+from clarion.ports.renderer import Bundle
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+SCHEMAS_MAX: Final = 1000
+"""Subschemas with all references followed. A schema of fifty fields has a hundred."""
+
+DEPTH_MAX: Final = 32
+"""Subschemas inside each other, which is as deep as data may be."""
+
+REGEX_BYTES_MAX: Final = 1024 * 1024
+"""What one compiled regular expression may take; `(a{1000}){1000}` would take more."""
+
+COST_MAX: Final = 20_000_000
+"""Subschemas times the size of the data: a quarter of a second at worst, where every value meets every subschema."""
+
+COST_BRIEF_MAX: Final = 200_000
+"""What the event loop waits for: some 2 ms at worst, and microseconds for an ordinary message."""
+
+HELD_MAX: Final = 256
+"""Compiled schemas in memory, some tens of kilobytes each."""
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+_ONE: Final = frozenset({"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"})
+_LIST: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_REFUSED: Final = frozenset(
+    {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"}
+)
+
+_KINDS: Final[Mapping[str, str]] = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+_SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
+    "minimum": ("it is too small", "use {} or more"),
+    "exclusiveMinimum": ("it is too small", "use more than {}"),
+    "maximum": ("it is too large", "use {} or less"),
+    "exclusiveMaximum": ("it is too large", "use less than {}"),
+    "multipleOf": ("it is no multiple of {}", "use one"),
+    "minLength": ("it is too short", "use {} characters or more"),
+    "maxLength": ("it is too long", "use {} characters or less"),
+    "minItems": ("it has too few entries", "use {} or more"),
+    "maxItems": ("it has too many entries", "use {} or less"),
+    "minProperties": ("it has too few fields", "use {} or more"),
+    "maxProperties": ("it has too many fields", "use {} or less"),
+    "uniqueItems": ("it has an entry twice", "give each once"),
+    "pattern": ("it does not have the form {}", "write it so"),
+    "format": ("it is no {}", "write it as one"),
+    "const": ("it is not {}", "write that"),
+    "enum": ("it is not one of its words", "choose from {}"),
+    "contains": ("it lacks an entry that it must have", "add one"),
+    "anyOf": ("it has none of the forms that it may have", "choose one of them"),
+    "oneOf": ("it does not have exactly one of the forms that it may have", "choose one of them"),
+    "not": ("it has a form that it may not have", "choose another"),
+    "propertyNames": ("it has a field whose name it may not have", "call it otherwise"),
+}
+
+SHOWN_MAX: Final = 120
+"""Characters of a schema that an error quotes."""
+
+
+def mistakes_in(schema: object) -> Iterator[InvalidInput]:
+    """Name what keeps a schema from being used; the first thing only, since one leads to others."""
+    try:
+        _check_form(schema)
+        if isinstance(schema, Mapping):
+            _Count(schema).count(schema, "", inside=())
+            _compiled(schema)
+    except InvalidInput as error:
+        yield error
+
+
+def misfit_of(schema: Mapping[str, object], data: Mapping[str, object]) -> InvalidInput | None:
+    """Say what of some data does not fit a schema, or None where all does."""
+    return _misfit(_compiled(schema), data)
+
+
+class Schemas:
+    """Compiled schemas of bundles, in memory by their content."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._held: dict[str, tuple[Draft202012Validator, int]] = {}
+        self._lock = Lock()
+
+    def check(self, bundle: Bundle, data: Mapping[str, object], *, size: int, briefly: bool) -> bool:
+        """Raise InvalidInput where data of this size does not fit; with `briefly` give False where that takes long."""
+        if bundle.schema is None:
+            return True
+        validator, schemas = self._get(bundle.content_hash, bundle.schema)
+        if schemas * size > COST_MAX:
+            raise InvalidInput(
+                "it is too large to be checked against the schema of its type", field="data", hint="send less"
+            )
+        if briefly and schemas * size > COST_BRIEF_MAX:
+            return False
+        misfit = _misfit(validator, data)
+        if misfit is not None:
+            raise misfit
+        return True
+
+    def _get(self, content_hash: str, schema: Mapping[str, object]) -> "tuple[Draft202012Validator, int]":
+        held = self._held.get(content_hash)
+        if held is None:
+            held = _compiled(schema), _Count(schema).count(schema, "", inside=())
+            with self._lock:  # the door may compile in a thread
+                if len(self._held) >= HELD_MAX:
+                    del self._held[next(iter(self._held))]
+                self._held[content_hash] = held
+        return held
+
+
+def _check_form(schema: object) -> None:
+    if not isinstance(schema, Mapping):
+        raise _wrong("", "it is no object", 'write one, such as {"type": "object"}')
+    if schema.get("$schema", DIALECT) != DIALECT:
+        raise _wrong("$schema", "it is another dialect", f"write {DIALECT}, or leave it out")
+
+
+class _Count:
+    """Counts the subschemas of a schema with all references followed, and refuses what has no bound."""
+
+    def __init__(self, root: Mapping[str, object]) -> None:
+        self._root = root
+        self._counted = 0
+
+    def count(self, schema: object, path: str, *, inside: Sequence[str], depth: int = 0) -> int:
+        """Count a subschema and those in it; `inside` has the references that led to it."""
+        self._counted += 1
+        if self._counted > SCHEMAS_MAX:
+            what = f"with its references followed it has over {SCHEMAS_MAX} subschemas"
+            raise _wrong(path, what, "make it simpler")
+        if depth > DEPTH_MAX:
+            raise _wrong(path, f"it is nested over {DEPTH_MAX} deep", "make it flatter")
+        if not isinstance(schema, Mapping):
+            return self._counted  # true, false, or something that the library refuses
+        for refused in sorted(_REFUSED & schema.keys()):
+            raise _wrong(
+                _below(path, refused), "it cannot be used here", "take it out and write out what it stands for"
+            )
+        if "$id" in schema and path:
+            raise _wrong(_below(path, "$id"), "only the whole schema may have a name", "take it out")
+        for name, inner in _inner(schema, path):
+            self.count(inner, name, inside=inside, depth=depth + 1)
+        if "$ref" in schema:
+            self._follow(schema["$ref"], _below(path, "$ref"), inside=inside, depth=depth)
+        return self._counted
+
+    def _follow(self, reference: object, path: str, *, inside: Sequence[str], depth: int) -> None:
+        if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+            raise _wrong(path, "it leads out of the schema's own $defs", "write #/$defs/NAME")
+        if reference in inside:
+            raise _wrong(path, "it leads back to itself", "write the levels out that there can be")
+        found: object = self._root
+        for name in reference[2:].split("/"):
+            key = name.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found is None:
+            raise _wrong(path, "there is nothing where it leads to", "correct it, or add that to $defs")
+        self.count(found, path, inside=(*inside, reference), depth=depth + 1)
+
+
+def _inner(schema: Mapping[str, object], path: str) -> Iterator[tuple[str, object]]:
+    """Give the subschemas that stand in a schema and are applied with it, each with its path."""
+    for keyword, value in schema.items():
+        place = _below(path, keyword)
+        if keyword in _ONE:
+            yield place, value
+        elif keyword in _LIST and isinstance(value, Sequence):
+            yield from ((f"{place}[{number}]", one) for number, one in enumerate(value))
+        elif keyword in _NAMED and isinstance(value, Mapping):
+            yield from ((_below(place, name), one) for name, one in value.items())
+
+
+def _compiled(schema: Mapping[str, object]) -> "Draft202012Validator":
+    from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
+
+    plain = {name: value for name, value in schema.items() if name not in ("$id", "$schema")}
+    try:
+        return Draft202012Validator(
+            plain,
+            validate_formats=True,
+            pattern_options=RegexOptions(size_limit=REGEX_BYTES_MAX, dfa_size_limit=REGEX_BYTES_MAX),
+            offline=True,
+        )
+    except ValidationError as error:
+        is_regex = error.kind.name == "format" or error.schema_path[-1:] == ["pattern"]
+        what = "this regular expression cannot be used" if is_regex else "JSON Schema does not have this here"
+        hint = "write one without references back and looking around" if is_regex else "correct it"
+        raise _wrong(_path(error.instance_path), what, hint) from None
+    except ValueError:
+        raise _wrong("", "it is nested too deeply", "make it flatter") from None
+
+
+def _misfit(validator: "Draft202012Validator", data: Mapping[str, object]) -> InvalidInput | None:
+    from jsonschema_rs import ValidationError
+
+    try:
+        validator.validate(data)
+    except ValidationError as error:
+        return _said(error)
+    return None
+
+
+def _said(error: "ValidationError") -> InvalidInput:
+    """Say in our own words what does not fit."""
+    name, value = error.kind.name, error.kind.value
+    field = _below("data", _path(error.instance_path))
+    match name:
+        case "required":
+            return InvalidInput("it is missing", field=_below(field, str(value)), hint="add it and send again")
+        case "additionalProperties":
+            return InvalidInput("there is no such field", field=_below(field, str(value[0])), hint="take it out")
+        case "type":
+            wanted = " or ".join(_KINDS.get(one, one) for one in value)
+            return InvalidInput(f"it is {_kind(error.instance)} and must be {wanted}", field=field, hint="correct it")
+        case _:
+            pass
+    what, hint = _SENTENCES.get(name, ("it cannot be used", "correct it; the type's schema says how"))
+    write: Callable[[object], str] = partial(_written, is_list=name == "enum")
+    return InvalidInput(what.format(write(value)), field=field, hint=hint.format(write(value)))
+
+
+def _written(value: Any, *, is_list: bool) -> str:  # noqa: ANN401  (what a schema says)
+    """Write what a schema says, cut where it is long."""
+    text = ", ".join(map(str, value)) if is_list and isinstance(value, list) else str(value)
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+
+
+def _kind(value: object) -> str:
+    """Name what JSON calls a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int():
+            return "a whole number"
+        case float():
+            return "a number"
+        case str():
+            return "text"
+        case Mapping():
+            return "an object"
+        case _:
+            return "a list"
+
+
+def _path(steps: Sequence[str | int]) -> str:
+    """Write a path as callers do."""
+    written = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in steps).removeprefix(".")
+    return written[:SHOWN_MAX]
+
+
+def _below(path: str, name: str) -> str:
+    if not path or not name or name.startswith("["):
+        return f"{path}{name}"
+    return f"{path}.{name}"
+
+
+def _wrong(path: str, what: str, hint: str) -> InvalidInput:
+    """Make the error for a schema that cannot be used."""
+    return InvalidInput(f"{path}: {what}" if path else what, field="schema.json", hint=hint)
