@@ -111,7 +111,7 @@ def test_a_demo_whose_port_is_in_use_makes_nothing(tmp_path: Path) -> None:
 def test_a_person_gets_it_on_every_channel_and_in_the_inbox(tmp_path: Path) -> None:
     house = House(tmp_path / "home")
     house.ask("demo", "--only-seed")
-    invoice = '{"name":"Nora","invoice":{"number":"1","total":"1.00","currency":"EUR","due":"2030-03-05","items":[]}}'
+    invoice = '{"invoice":{"number":"1","total":"1.00","currency":"EUR","due":"2030-03-05","items":[]}}'
     sent = house.ask("send", "invoice-due", "--to", "user:parent-4", "--data", invoice)
     with house.serving():
         until(lambda: house.sent(sent["message_id"]), so=lambda found: len(found) == 2)

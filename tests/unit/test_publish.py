@@ -21,7 +21,27 @@ from clarion.ports.insights import PAGE_MAX
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 
-SAMPLES = Path(__file__).parents[2] / "src/clarion/cli/definitions"
+FOLDER = {
+    "welcome/definition.toml": """\
+        key = "welcome"
+        title = "Welcome"
+        channels = ["email", "inbox"]
+        sample.name = "Maya"
+        """,
+    "welcome/email.subject.liquid": "Welcome, {{ name }}\n",
+    "welcome/email.mjml.liquid": """\
+        <mjml><mj-body><mj-section><mj-column><mj-text>Welcome, {{ name }}</mj-text></mj-column></mj-section></mj-body>
+        </mjml>""",
+    "welcome/email.text.liquid": "Welcome, {{ name }}\n",
+    "welcome/inbox.liquid": "Welcome, {{ name }}\nYour account is open.\n",
+    "one-time-code/definition.toml": """\
+        key = "one-time-code"
+        title = "One-time code"
+        channels = ["sms"]
+        sample.code = "407 112"
+        """,
+    "one-time-code/sms.liquid": "{{ code }} is your code.\n",
+}
 
 
 @pytest.fixture
@@ -37,8 +57,9 @@ def publisher(store: SqliteInMemory) -> Publisher:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with two notifications that a test may spoil."""
-    for name in ("welcome", "one-time-code"):
-        shutil.copytree(SAMPLES / name, tmp_path / "definitions" / name)
+    for name, text in FOLDER.items():
+        (tmp_path / "definitions" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "definitions" / name).write_text(text, "utf-8")
     return tmp_path / "definitions"
 
 

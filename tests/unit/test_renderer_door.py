@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from clarion.adapters.renderers import open_renderer
+from clarion.adapters.renderers.given import sample_of
 from clarion.catalog.publish import compile_folder
 from clarion.domain.content import EmailContent
 from clarion.domain.identity import Channel
@@ -112,7 +113,8 @@ def test_a_plain_part_fails_for_no_value(name: str, value: object) -> None:
 def test_the_samples_of_the_demo_are_checked_at_once(key: str) -> None:
     renderer = open_renderer()
     (bundle,) = compile_folder(Path(__file__).parents[2] / "src/clarion/cli/definitions" / key, renderer)
-    assert renderer.check(bundle, bundle.definition.sample, briefly=True)
+    sample = sample_of(bundle.definition)
+    assert renderer.check(bundle, sample.data, entity=sample.entity, briefly=True)
 
 
 # Where links lead.

@@ -12,6 +12,7 @@ from clarion.catalog.people import Contact, GroupEntry, PersonEntry
 from clarion.client import wire
 from clarion.client.wire import Recipient, SendRequest
 from clarion.domain.identity import Channel, Identity
+from clarion.domain.person import LocalForm
 
 TENANT: Final = "school"
 
@@ -22,10 +23,20 @@ FAMILIES: Final = UUID("96009000-0000-4000-8000-000000000001")
 STAFF: Final = UUID("96009000-0000-4000-8000-000000000002")
 
 
+FORM: Final = LocalForm(tz_id="Europe/Berlin")
+"""The school's own: whoever has no zone reads times in this one, and without a language a notification's first."""
+
+_GERMAN: Final = LocalForm(locale="de", tz_id="Europe/Berlin")
+_GERMAN_PARENTS: Final = ("Jonas", "Emil", "Lena", "Paul", "Hugo")
+
+
 def _parent(number: int, name: str) -> PersonEntry:
+    form = _GERMAN if name in _GERMAN_PARENTS else LocalForm()
     return PersonEntry(
         identity=Identity.user(f"parent-{number}"),
         name=f"{name} Sample",
+        locale=form.locale,
+        tz_id=form.tz_id,
         contacts=(
             Contact(channel=Channel.EMAIL, destination=f"{name.lower()}.sample@example.com"),
             Contact(channel=Channel.SMS, destination=f"+1202555{100 + number:04}"),
@@ -33,10 +44,10 @@ def _parent(number: int, name: str) -> PersonEntry:
     )
 
 
-def _member(number: int, name: str, job: str) -> PersonEntry:
+def _member(number: int, name: str) -> PersonEntry:
     return PersonEntry(
         identity=Identity.employee(UUID(f"57aff000-0000-4000-8000-{number:012}")),
-        name=f"{name} Example, {job}",
+        name=f"{name} Example",
         contacts=(Contact(channel=Channel.EMAIL, destination=f"{name.lower()}.example@example.com"),),
     )
 
@@ -49,10 +60,10 @@ PARENTS: Final = tuple(
 )
 
 EMPLOYEES: Final = (
-    _member(1, "Ada", "head of school"),
-    _member(2, "Karl", "office"),
-    _member(3, "Mina", "class 2b"),
-    _member(4, "Tom", "kitchen"),
+    _member(1, "Ada"),  # head of school
+    _member(2, "Karl"),  # office
+    _member(3, "Mina"),  # class 2b
+    _member(4, "Tom"),  # kitchen
 )
 
 GROUPS: Final = (
@@ -66,7 +77,6 @@ FIRST_DAY: Final = {
         type="incident",
         to=(Recipient(user="parent-1"), Recipient(user="parent-2")),
         data={
-            "name": "Maya and Jonas",
             "child": {"name": "Leo", "group": "2b"},
             "summary": "Leo fell in the playground and bumped his knee. It was cooled, and he is back in class.",
             "happened_at": "2026-02-12T10:40:00+01:00",
@@ -76,17 +86,16 @@ FIRST_DAY: Final = {
     ),
     "demo-invoice": SendRequest(
         type="invoice-due",
-        to=(Recipient(user="parent-3"),),
+        to=(Recipient(user="parent-5"),),
         data={
-            "name": "Nora",
             "invoice": {
                 "number": "2026-0417",
                 "total": "136.50",
                 "currency": "EUR",
                 "due": "2026-03-05",
                 "items": [
-                    {"name": "Lunches, February", "amount": "84.00"},
-                    {"name": "Music lessons, February", "amount": "52.50"},
+                    {"name": "Mittagessen, Februar", "amount": "84.00"},
+                    {"name": "Musikstunden, Februar", "amount": "52.50"},
                 ],
             },
         },
@@ -100,7 +109,6 @@ FIRST_DAY: Final = {
         type="newsletter",
         to=(Recipient(group=FAMILIES),),
         data={
-            "name": "families",
             "edition": "March 2026",
             "intro": "The days are getting longer, and the school garden wakes up.",
             "stories": [{"title": "Science fair on the 12th", "text": "Thirty-one projects. Doors open at 15:00."}],

@@ -36,6 +36,7 @@ async def seed(settings: Settings) -> str | None:
                 return None
             await platform.dispatcher.ensure_tenant(school.TENANT, actor=acting())
             session = await open_session(platform, tenant=school.TENANT)
+            await session.store.set_tenant_form(school.TENANT, school.FORM, actor=session.actor)
             publisher = Publisher(catalog=session.store, renderer=platform.renderer)
             await publisher.publish(school.TENANT, folder=DEFINITIONS, actor=session.actor, progress=step)
             step("people")
