@@ -56,13 +56,14 @@ def compile_files(
     sources: dict[str, Sources] = {}
     needed: dict[Channel, set[str]] = {channel: {*definition.required} for channel in definition.channels}
     names: dict[Channel, set[str]] = {channel: set() for channel in definition.channels}
+    usual = definition.locales[0] if locales else ""  # where there is one language, the author says which or nobody
     for locale, given in {"": files, **locales}.items():
         found += [(locale, error) for error in wrong_files(definition, given)]
         sources[locale] = {channel: {} for channel in definition.channels}
         for channel in definition.channels:
             for file in [one for one in FILES_OF[channel] if one in given]:
                 try:
-                    for part, source in _parts(file, given, locale):
+                    for part, source in _parts(file, given, locale or usual):
                         sources[locale][channel][part] = source
                         needs = needs_of(parse_part(part, source, file=file))
                         needed[channel].update(needed_of(definition, needs.paths))

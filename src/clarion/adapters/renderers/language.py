@@ -10,6 +10,7 @@ Reads and writes nothing. Values are bounded in `filters`, what a template needs
 
 import re
 from collections.abc import Iterator, Mapping
+from io import StringIO
 from typing import ClassVar, Final, TextIO
 
 from liquid import Environment, FalsyStrictUndefined, RenderContext
@@ -17,9 +18,8 @@ from liquid.ast import BlockNode, Node
 from liquid.builtin.expressions import LoopExpression
 from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.tags.for_tag import ForNode, ForTag
-from liquid.exceptions import LiquidError
+from liquid.exceptions import LiquidError, OutputStreamLimitError
 from liquid.expression import Expression
-from liquid.output import LimitedStringIO
 from liquid.span import Span
 from liquid.template import BoundTemplate
 from liquid.token import TOKEN_CONTENT, TOKEN_ILLEGAL, TOKEN_OUTPUT, Token
@@ -60,10 +60,19 @@ _BLANKS: Final = re.compile(rf"\s{{{limit.BLANKS_MAX + 1}}}")
 _OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
 
 
+class Scope(ReadOnlyChainMap):
+    """Where names are looked up: those of loops first, then the template's own, then what is given."""
+
+    def __init__(self, *maps: Mapping[str, object]) -> None:
+        """Have these; the library adds those of loops at the front."""
+        super().__init__(*maps)
+        self.maps = self._maps
+
+
 class BoundedContext(RenderContext):
     """The variables of one merge, and what it has used up."""
 
-    __slots__ = ("_kept", "_local_sizes", "budget", "writing")
+    __slots__ = ("_kept", "_local_sizes", "_maps", "budget", "writing")
 
     def __init__(
         self,
@@ -86,7 +95,8 @@ class BoundedContext(RenderContext):
             loop_iteration_carry=loop_iteration_carry,
             local_namespace_size_carry=local_namespace_size_carry,
         )
-        self.scope = ReadOnlyChainMap(self.locals, self.globals, self.counters)
+        scope = Scope(self.locals, self.globals, self.counters)
+        self.scope, self._maps = scope, scope.maps
         self._local_sizes: dict[str, int] = {}
         self._kept = 0
         self.budget = Budget()
@@ -98,7 +108,16 @@ class BoundedContext(RenderContext):
 
     def get(self, path: list[object], *, token: Token | None, default: object = UNDEFINED) -> object:
         """Find a variable. A null counts as absent, as it does in the hash of a message's data."""
-        found = super().get(path, token=token, default=default)
+        found = self._found(path)
+        kind = type(found)
+        if kind is str and len(found) < limit.VALUE_MAX:  # type: ignore[arg-type]  # here and below: nearly always
+            self.budget.spend(1 + (1 + len(found)) // READ_SHARE)  # type: ignore[arg-type]
+            return found
+        if (kind is int or kind is float) and -limit.NUMBER_MAX <= found <= limit.NUMBER_MAX:  # type: ignore[operator]
+            self.budget.spend(1)
+            return found
+        if found is None:
+            found = super().get(path, token=token, default=default)
         if found is None and default is UNDEFINED:
             found = self.env.undefined(str(path[0]), token=token)
         if not isinstance(found, (str, int, float, list, dict)) and isinstance(found, FalsyStrictUndefined):
@@ -108,6 +127,22 @@ class BoundedContext(RenderContext):
             self.spend(UNDEFINED_STEPS)
         # It may be compared or searched, element by element and however deep; of a text many characters at a time.
         self.spend(1 + measure(found) // READ_SHARE if type(found) is str else measure(found))
+        return found
+
+    def _found(self, path: list[object]) -> object:
+        """Find what is plainly there: fields of tables, by their names; None leaves all else to the library's rules."""
+        root = path[0]
+        if type(root) is not str:
+            return None
+        found: object = None
+        for names in self._maps:
+            if root in names:
+                found = names[root]
+                break
+        for name in path[1:]:
+            if type(name) is not str or not isinstance(found, dict):
+                return None
+            found = found.get(name)
         return found
 
     def assign(self, key: str, val: object) -> None:
@@ -129,11 +164,15 @@ class BoundedTemplate(BoundTemplate):
 
 def merge(template: BoundTemplate, names: Mapping[str, object], *, writing: Writing, budget: Budget) -> str:
     """Merge what is given into a template, for what is left of a budget."""
-    context, buffer = BoundedContext(template, globals=names), LimitedStringIO(limit.OUTPUT_BYTES_MAX)
+    context, buffer = BoundedContext(template, globals=names), StringIO(newline=None)
     context.budget = budget
     context.writing = writing
     template.render_with_context(context, buffer)
-    return buffer.getvalue()
+    text = buffer.getvalue()
+    # Asked at the end, because steps bound what can be written until then: for one at most TEXT_SHARE characters.
+    if len(text) > limit.OUTPUT_BYTES_MAX or (not text.isascii() and len(text.encode()) > limit.OUTPUT_BYTES_MAX):
+        raise OutputStreamLimitError("output stream limit reached", token=None)
+    return text
 
 
 class CountedBlock(BlockNode):

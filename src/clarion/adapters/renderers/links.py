@@ -12,12 +12,14 @@ Pure functions over text.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from html import unescape
 from typing import Final
 
+import msgspec
+
 from clarion.adapters.renderers.variables import LIQUID
-from clarion.errors import InvalidInput
+from clarion.ports.renderer import TemplateMistake
 
 SCHEMES: Final = ("https:", "mailto:", "tel:")
 """By which a link from the data may lead."""
@@ -33,6 +35,18 @@ LINKS: Final = frozenset(
 Link = tuple[str, str]
 """The attribute that a link stands in, and the link or how it begins."""
 
+
+class Written(msgspec.Struct, frozen=True):
+    """What a template whose data writes links wrote itself.
+
+    `begins` is how its own links begin. `places` finds the values of the attributes that data begins, where data stands
+    nowhere else; then no other can change, because data in quotes is escaped and stays in them.
+    """
+
+    begins: frozenset[Link]
+    places: re.Pattern[str] | None
+
+
 _TAG: Final = re.compile(r"""<([a-zA-Z][^\s/>"']*)((?:[^>"']|"[^"]*"|'[^']*')*)>""")
 _ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
 _REFRESH: Final = re.compile(r"[^;,]*[;,]\s*(?:url\s*=\s*)?['\"]?(.*)", re.DOTALL | re.IGNORECASE)
@@ -44,6 +58,14 @@ _CSS_LINK: Final = re.compile(r"(?:url|src|image|image-set)\(\s*['\"]?([^'\")]*)
 _WRITES: Final = re.compile(r"\{\{|\{%-?\s*(?:echo|cycle)\b")
 _DATA: Final = "\0"
 """Stands for Liquid while attributes are looked for, because Liquid may hold quotes."""
+
+_OURS: Final = "https://ours/"
+"""Stands for a variable that is a link of the definition: where it leads is its author's decision."""
+
+_VARIABLE: Final = re.compile(r"\{\{-?\s*(\w+)\s*-?\}\}", re.ASCII)
+
+_SIMPLE: Final = LINKS - {"srcset"}
+"""Attributes whose whole value is one link."""
 
 _DECIDES: Final = re.compile(r"[:/?#]")
 """What ends a scheme, or shows that there is none: behind it the data cannot choose one."""
@@ -70,23 +92,43 @@ def check_places(source: str, *, file: str) -> None:
                 raise _misplaced(source, found.start(), f"in the attribute {name}", file=file)
 
 
-def written_links(source: str) -> frozenset[Link] | None:
-    """Give how the links begin that the template wrote itself, or None where none is left to the data."""
+def written_links(source: str, ours: Collection[str] = ()) -> Written | None:
+    """Give what the template wrote of its links itself, or None where none is left to the data.
+
+    `ours` names variables whose links are the definition's, and so its author's.
+    """
     begins: set[Link] = set()
-    masked = LIQUID.sub(_DATA, source)
-    from_data = any(_has_loose_data(tag) for tag in _TAG.finditer(masked))
+    masked = LIQUID.sub(lambda liquid: _OURS if _VARIABLE.sub(r"\1", liquid[0]) in ours else _DATA, source)
+    is_loose = any(_has_loose_data(tag) for tag in _TAG.finditer(masked))
+    from_data: set[str] = set()
     for attribute, value in _links(masked):
         begin, liquid, _ = value.partition(_DATA)
         if liquid and not _DECIDES.search(begin):
-            from_data = True
+            from_data.add(attribute)
         elif begin:
             begins.add((attribute, begin))
-    return frozenset(begins) if from_data else None
+    if not from_data and not is_loose:
+        return None
+    is_plain = not is_loose and from_data <= _SIMPLE
+    names = "|".join(sorted(from_data))
+    places = re.compile(rf"""\s({names})\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE) if is_plain else None
+    return Written(frozenset(begins), places)
 
 
-def find_wrong_link(html: str, written: frozenset[Link]) -> str | None:
-    """Name the attribute of a link in merged HTML that data wrote, by a scheme that it may not choose."""
-    return next((name for name, link in _links(html) if not _is_right(name, link, written)), None)
+def find_wrong_link(html: str, written: Written, *, public_url: str | None = None) -> str | None:
+    """Name the attribute of a link in merged HTML that data wrote, by a scheme that it may not choose.
+
+    Links to this installation are right too, which may have no https on the machine of a developer.
+    """
+    begins = written.begins
+    if public_url:
+        begins |= {(attribute, f"{public_url}/") for attribute in (*LINKS, "style")}
+    if written.places is not None and all(
+        _is_right(name.lower(), unescape(quoted or single), begins)
+        for name, quoted, single in written.places.findall(html)
+    ):
+        return None  # nearly always; what looks wrong may be mere text, and is read more exactly below
+    return next((name for name, link in _links(html) if not _is_right(name, link, begins)), None)
 
 
 def _is_right(attribute: str, link: str, written: frozenset[Link]) -> bool:
@@ -136,10 +178,11 @@ def _same_length(liquid: re.Match[str]) -> str:
     return (_DATA if _WRITES.match(liquid[0]) else " ") * len(liquid[0])
 
 
-def _misplaced(source: str, position: int, where: str, *, file: str) -> InvalidInput:
-    line = source.count("\n", 0, position) + 1
-    return InvalidInput(
-        f"line {line}: data {where} could mean anything, and cannot be judged",
+def _misplaced(source: str, position: int, where: str, *, file: str) -> TemplateMistake:
+    return TemplateMistake(
+        f"data {where} could mean anything, and cannot be judged",
         field=file,
+        line=source.count("\n", 0, position) + 1,
+        position=position,
         hint='put it into the quotes of another attribute, as in title="{{ name }}", or between the elements',
     )

@@ -12,7 +12,7 @@ from clarion.adapters.renderers.formats import FormatRefused, Writing
 from clarion.adapters.renderers.given import Given
 from clarion.adapters.renderers.language import merge
 from clarion.adapters.renderers.limit import Budget, said_of
-from clarion.adapters.renderers.links import LINKS, Link, find_wrong_link
+from clarion.adapters.renderers.links import find_wrong_link
 from clarion.adapters.renderers.parts import Part
 from clarion.domain.identity import Channel
 from clarion.errors import RenderFailed
@@ -58,17 +58,11 @@ def merge_part(
             part=name,
             hint="check that the data has the right types",
         ) from None
-    wrong = None if part.written_links is None else find_wrong_link(text, part.written_links | _ours(names))
-    if wrong is not None:
+    public_url = str(names["public_url"]) if isinstance(names, Given) else None
+    if part.written_links is not None and (wrong := find_wrong_link(text, part.written_links, public_url=public_url)):
         raise RenderFailed(
             f"{channel} {name}: in {wrong}, a link that comes from the data is neither https: nor mailto: nor tel:",
             part=name,
             hint="give whole addresses, such as https://example.com; any other scheme has to stand in the template",
         )
     return text
-
-
-def _ours(names: Mapping[str, object]) -> frozenset[Link]:
-    """Give how links begin that lead to this installation, which may have no https on the machine of a developer."""
-    public_url = names.get("public_url") if isinstance(names, Given) else None
-    return frozenset((attribute, f"{public_url}/") for attribute in (*LINKS, "style") if public_url)

@@ -13,7 +13,7 @@ import msgspec
 from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.compiling import parse_part
-from clarion.adapters.renderers.links import Link, written_links
+from clarion.adapters.renderers.links import Written, written_links
 from clarion.adapters.renderers.outcome import NOT_EMPTY, ONE_LINE
 from clarion.adapters.renderers.variables import LIQUID, Needs, needs_of
 from clarion.domain.header import SUBJECT_CHARS_MAX
@@ -38,7 +38,7 @@ class Part(msgspec.Struct, frozen=True):
 
     tree: BoundTemplate
     needs: Needs
-    written_links: frozenset[Link] | None
+    written_links: Written | None
     is_one_line: bool
     has_links: bool
     chars: int
@@ -144,7 +144,7 @@ def _part(name: str, source: str, links: Collection[str]) -> Part:
     return Part(
         tree,
         needs,
-        written_links(source) if name == "html" else None,
+        written_links(source, {*links, "public_url"}) if name == "html" else None,
         is_one_line=len(source.strip().splitlines()) == 1,
         has_links=not needs.names.isdisjoint(links),
         chars=len(source),
