@@ -1,17 +1,19 @@
 """What `make bench` holds against each other is alike: bare loops post what a drain posts, and rows are as named."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import measure
+from bench import measure, merging
 from bench.figure import figure, lines
 from bench.raw import bare_loops
 from bench.sink import Connection
 from bench.stage import open_stage
-from clarion.domain.identity import Lane
+from clarion.adapters.renderers import open_renderer
+from clarion.domain.identity import Channel, Lane
 
 MESSAGES = 30
 
@@ -120,3 +122,13 @@ def test_every_line_of_the_table_has_its_limit_and_the_latency_of_the_disk_besid
     rounds = [{"ours": 10.0, "limit": 20.0}, {"ours": 90.0, "limit": 100.0}, {"ours": 50.0, "limit": 200.0}]
     one = figure("drain", rounds, means="", unit="messages/s", fsync_ms=1.25, limit="bare loop", store="sqlite")
     assert lines([one]) == [("drain", "sqlite", "50.0 messages/s", "bare loop", "100", "0.50", "1.25")]
+
+
+def test_a_mail_is_merged_from_the_same_parts_with_as_much_in_them_as_is_said() -> None:
+    renderer = open_renderer()
+    bundle = merging.mail(renderer)
+    assert merging.ours(renderer, bundle) == merging.Bare(bundle).render()
+    assert {*bundle.parts[Channel.EMAIL]} == {"subject", "html", "text"}
+    html = bundle.parts[Channel.EMAIL]["html"]
+    assert len({one for one in re.findall(r"\{\{ ([\w.]+)", html) if not one.startswith("item.")}) >= 20
+    assert merging.ours(renderer, bundle).html.count("Item no.") == 10
