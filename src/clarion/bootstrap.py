@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, cast, runtime_checkable
 from urllib.parse import quote
 
 import msgspec
@@ -27,7 +27,7 @@ from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, Schema
 from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.provider import Probed, Provider
-from clarion.ports.renderer import Renderer
+from clarion.ports.renderer import Bundle, Renderer
 from clarion.ports.store import ClockReading, Migrated, Store
 from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness, Vault
@@ -108,6 +108,23 @@ class VaultKind(Protocol):
 
     def create_vault(self, url: str, *, randomness: Randomness) -> None:
         """Make the vault of a new installation unless it exists."""
+        ...
+
+
+class RendererOpener(Protocol):
+    """What an entry point of `clarion.renderers` offers."""
+
+    def __call__(self, *, apart: bool, quarantined: Callable[[str, Bundle], None]) -> Renderer:
+        """Make a renderer; one that merges `apart` from this process is closed in the end (`Closing`)."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A renderer that has something to end."""
+
+    async def close(self) -> None:
+        """End it."""
         ...
 
 
@@ -202,19 +219,25 @@ def load_renderer() -> Renderer:
 
 
 @asynccontextmanager
-async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
-    """Open store, blobs, vault and providers, and close them again."""
+async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIterator[Platform]:
+    """Open store, blobs, vault and providers, and close them again.
+
+    A process that `works` for everybody merges templates in processes of their own; a command merges its own here.
+    """
     require_home(settings)
     clock, ids = HostClock(), HostIds()
     engine, vault_kind = _engine(settings), _vault(settings)
     open_blobs = cast(BlobOpener, _adapter("blobs", settings.blobs, setting="CLARION_BLOBS"))
-    renderer = load_renderer()
+    open_renderer = cast(RendererOpener, _adapter("renderers", "liquid", setting="renderer"))
     vault, blobs = vault_kind.open_vault(settings.vault, randomness=random_bytes), open_blobs(settings.blobs)
     async with AsyncExitStack() as closing:
         store = await engine.open_store(settings.store, clock=clock)
         closing.push_async_callback(store.close)
         accounts, providers = await _open_providers(settings, closing, clock=clock)
         keyring, templates = Keyring(store, vault), Library(store)
+        renderer = open_renderer(apart=works, quarantined=lambda _tenant_id, _bundle: None)
+        if isinstance(renderer, Closing):
+            closing.push_async_callback(renderer.close)
         dispatcher = DeliveryDispatcher(store=store, blobs=blobs, keyring=keyring)
         yield Platform(
             settings=settings,

@@ -164,7 +164,7 @@ async def work_on_platform(
 
     with ExitStack() as stack:
         opened = watch and stack.enter_context(listen(*watch, host_option="--metrics", port_option="--metrics"))
-        async with open_platform(settings) as platform, open_process_wake_up(platform) as wake_up:
+        async with open_platform(settings, works=True) as platform, open_process_wake_up(platform) as wake_up:
             served, metrics, server = served_channels(platform, channels), Metrics(), None
             if watch and opened:
                 from clarion.api.app import create_watch
@@ -226,7 +226,7 @@ async def serve_platform(
     from clarion.workers.supervisor import Supervisor
     from clarion.workers.wake_up import Topic
 
-    async with open_platform(settings) as platform, open_process_wake_up(platform) as wake_up:
+    async with open_platform(settings, works=True) as platform, open_process_wake_up(platform) as wake_up:
         url = _url(host, opened)
         served, metrics = served_channels(platform, channels), Metrics()
         pulse = Pulse(platform.store, clock=platform.clock)

@@ -10,7 +10,7 @@ Reads and writes nothing but its own memory. Definitions are read from disk by `
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -258,6 +258,14 @@ class LiquidRenderer:
     async def parse(self, bundle: Bundle) -> None:
         """Parse what of a bundle is not in memory yet, in a thread."""
         await asyncio.get_running_loop().run_in_executor(self._thread, lambda: list(self._cache.tried(bundle)))
+
+    def parse_here(self, bundle: Bundle, channel: Channel | None, locales: Collection[str]) -> None:
+        """Parse what a channel's merges in these locales need, or without a channel what a check needs."""
+        if channel is None:
+            list(self._cache.tried(bundle))
+        else:
+            for locale in locales:
+                self._cache.get(bundle, channel, locale)
 
     def is_parsed_soon(self, bundle: Bundle) -> bool:
         """Tell whether a bundle is in memory, or so small that parsing it takes no time worth a thought."""
