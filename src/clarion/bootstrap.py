@@ -19,6 +19,7 @@ import msgspec
 
 from clarion.adapters.host import HostClock, HostIds, random_bytes
 from clarion.catalog.library import Library
+from clarion.catalog.quarantine import Quarantine
 from clarion.dispatch import DeliveryDispatcher
 from clarion.domain import account
 from clarion.domain.identity import Channel
@@ -235,7 +236,9 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
         closing.push_async_callback(store.close)
         accounts, providers = await _open_providers(settings, closing, clock=clock)
         keyring, templates = Keyring(store, vault), Library(store)
-        renderer = open_renderer(apart=works, quarantined=lambda _tenant_id, _bundle: None)
+        quarantine = Quarantine(store)
+        closing.push_async_callback(quarantine.close)
+        renderer = open_renderer(apart=works, quarantined=quarantine.hear)
         if isinstance(renderer, Closing):
             closing.push_async_callback(renderer.close)
         dispatcher = DeliveryDispatcher(store=store, blobs=blobs, keyring=keyring)

@@ -27,8 +27,8 @@ def plant(value: object) -> object:
             os.kill(os.getpid(), signal.SIGSTOP)
         case "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        case "read":  # a pipe keeps it until somebody writes, a file does not
-            return Path(where).read_text(encoding="ascii")
+        case "read":  # do what stands there; a pipe keeps it until somebody writes, a file does not
+            return plant(Path(where).read_text(encoding="ascii"))
         case "break":
             raise RuntimeError("anybody@example.com")
         case _:

@@ -16,7 +16,7 @@ import pytest
 
 from clarion.adapters.renderers import open_renderer, process
 from clarion.adapters.renderers.language import HTML, TEXT
-from clarion.adapters.renderers.pool import ENDED, QUARANTINED, PoolRenderer
+from clarion.adapters.renderers.pool import ENDED, HELD, PoolRenderer
 from clarion.domain.content import Content, EmailContent, SmsContent
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
@@ -149,7 +149,7 @@ async def test_three_ends_quarantine_a_template_version() -> None:
         assert not heard
         assert (await texts(pool, bundle, ["die"])) == [NotMerged(ENDED)]
         assert heard == [("a", "bad")]
-        assert await texts(pool, bundle, [1, 2]) == [NotMerged(QUARANTINED)] * 2
+        assert await texts(pool, bundle, [1, 2]) == [HELD] * 2
         with pytest.raises(InvalidInput, match="its template version is quarantined"):
             await pool.check_request(bundle, {"x": 1}, tenant_id="a", briefly=True)
         assert await texts(pool, other, [1]) == sms(1)

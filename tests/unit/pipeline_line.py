@@ -215,9 +215,9 @@ class Line:
             for pump in self.pumps:
                 pump.hint()
             done = sum([await step() for step in steps])
-            if self.tasks:
-                await asyncio.gather(*self.tasks, return_exceptions=True)  # as the supervisor's guard, which logs them
-                self.tasks.clear()
+            if tasks := [*self.tasks]:
+                await asyncio.gather(*tasks, return_exceptions=True)  # as the supervisor's guard, which logs them
+                self.tasks.difference_update(tasks)  # what is merged apart starts its calls meanwhile
             elif not done:
                 return
 

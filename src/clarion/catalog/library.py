@@ -24,14 +24,22 @@ class Library:
         """Start empty."""
         self._facts = facts
         self._bundles: dict[tuple[str, str, int], Bundle] = {}
+        self._quarantined: set[TemplateName] = set()
 
     async def load(self, wanted: Collection[TemplateName]) -> dict[TemplateName, tuple[int, Bundle]]:
-        """Return version and bundle of those that exist, from memory or from the store."""
+        """Return version and bundle of those that exist and are not quarantined, from memory or from the store."""
+        found = await self._find(wanted, held=self._quarantined)
+        return {name: one for name, one in found.items() if (*name[:2], one[0]) not in self._quarantined}
+
+    async def _find(
+        self, wanted: Collection[TemplateName], *, held: Collection[TemplateName]
+    ) -> dict[TemplateName, tuple[int, Bundle]]:
+        """Return version and bundle of those that exist; of those that were held back the store is asked again."""
         found: dict[TemplateName, tuple[int, Bundle]] = {}
         asked: list[TemplateName] = []
         for tenant_id, key, version in wanted:
             bundle = None if version is None else self._bundles.get((tenant_id, key, version))
-            if bundle is None or version is None:
+            if bundle is None or version is None or (tenant_id, key, version) in held:
                 asked.append((tenant_id, key, version))
             else:
                 found[tenant_id, key, version] = (version, bundle)
@@ -39,8 +47,15 @@ class Library:
             place = (name[0], row.template_key, row.version)
             if place not in self._bundles:
                 self._keep(place, msgspec.json.decode(row.bundle, type=Bundle))
+            self._note(place, quarantined=row.quarantined)
             found[name] = (row.version, self._bundles[place])
         return found
+
+    def _note(self, place: tuple[str, str, int], *, quarantined: bool) -> None:
+        if quarantined:
+            self._quarantined.add(place)
+        else:
+            self._quarantined.discard(place)
 
     async def latest(self, wanted: Sequence[tuple[str, str]]) -> list[Published]:
         """Say what is published under these (tenant, key) names, in the order asked, and what time it is.
@@ -49,15 +64,23 @@ class Library:
         """
         latest = await self._facts.find_latest_versions(wanted)
         places = [(*name, latest.versions[name]) for name in dict.fromkeys(wanted) if name in latest.versions]
-        loaded = {(tenant_id, key): one for (tenant_id, key, _), one in (await self.load(places)).items()}
+        loaded = {(tenant_id, key): one for (tenant_id, key, _), one in (await self._find(places, held=())).items()}
+        for name, (version, _) in loaded.items():
+            self._note((*name, version), quarantined=name in latest.quarantined)
         known = {
-            name: Published(at=latest.at, version=version, bundle=bundle) for name, (version, bundle) in loaded.items()
+            name: Published(at=latest.at, version=version, bundle=bundle, quarantined=name in latest.quarantined)
+            for name, (version, bundle) in loaded.items()
         }
         return [known.get(name) or Published(at=latest.at) for name in wanted]
 
+    def is_quarantined(self, name: TemplateName) -> bool:
+        """Tell whether a template was quarantined when it was last asked for; no I/O."""
+        return name in self._quarantined
+
     def held(self, tenant_id: str, template_key: str, version: int) -> Bundle | None:
-        """Return a bundle that is in memory already; no I/O."""
-        return self._bundles.get((tenant_id, template_key, version))
+        """Return a bundle that is in memory already and not quarantined; no I/O."""
+        place = (tenant_id, template_key, version)
+        return None if place in self._quarantined else self._bundles.get(place)
 
     def _keep(self, place: tuple[str, str, int], bundle: Bundle) -> None:
         """Hold a bundle, dropping the one held longest where there are too many."""

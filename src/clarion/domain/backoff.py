@@ -49,7 +49,7 @@ def delay_after(message: ClaimedMessage, outcome: CallOutcome) -> timedelta:
             return retry_delay(key=key, attempt=message.attempts, at_least=retry_after)
         case Misconfigured():
             return MISCONFIGURED_FOR
-        case NotCalled(is_defect=True):
+        case NotCalled(is_defect=True) | NotCalled(is_held=True):
             return DEFECT_FOR
         case NotCalled():
             return NOT_CALLED_FOR * (1 << min(message.not_called, NOT_CALLED_MAX - 1))

@@ -64,6 +64,7 @@ RECORD_IN_WORDS: Final[Mapping[str, str]] = {
     "UserMessage": "inbox line",
     "AddressVersion": "address",
     "ProviderAccount": "account",
+    "Template": "template version",
 }
 
 

@@ -72,6 +72,20 @@ def failing_account(tenant_id: str, *, account: str, reason: str, failures: int,
     )
 
 
+def quarantined_template(tenant_id: str, *, template_key: str, version: int) -> SupportCase:
+    """Make the case of a template version that ended the processes which merged it."""
+    return _case(
+        SupportKind.HOLD,
+        tenant_id,
+        record="Template",
+        key=(template_key, str(version)),
+        details={
+            "reason": "merging it ended a process again and again: it is not merged any more, and its messages wait"
+        },
+        correlation_id="renderer",  # no one request: it takes three merges
+    )
+
+
 def failed_job(tenant_id: str, scheduler: NotificationScheduler) -> SupportCase:
     """Make the case of a pending job that failed for good; the same case as where its workers died of it."""
     return _case(

@@ -30,7 +30,7 @@ from clarion.errors import CallerError, RenderFailed, SealBroken, UnknownVersion
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
-from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, Renderer
+from clarion.ports.renderer import QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import payload_place
@@ -168,6 +168,9 @@ class Generate:
                 continue
             if claim.job.payload is None:
                 failed.append(_failed(claim, "its recipients and data are not stored any more"))
+                continue
+            if found is None and self._templates.is_quarantined(names[claim.job.guid]):
+                failed.append(_later(claim, TENANT_RESTS_FOR, QUARANTINED))
                 continue
             if found is None:
                 failed.append(_failed(claim, f"the notification type {claim.job.event_type!r} is not published"))
@@ -368,7 +371,7 @@ def _later(claim: StageClaim, delay: timedelta, reason: str) -> StageResult:
 
 def _not_merged(claim: StageClaim, why: NotMerged) -> StageResult:
     """Give a claim back because of a merge that was not made."""
-    return _later(claim, TENANT_RESTS_FOR if why.counts else NOT_MERGED_FOR, why.reason)
+    return _later(claim, TENANT_RESTS_FOR if why.counts or why.is_held else NOT_MERGED_FOR, why.reason)
 
 
 def _failed(claim: StageClaim, reason: str) -> StageResult:

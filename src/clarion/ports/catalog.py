@@ -100,6 +100,13 @@ class CatalogStore(Protocol):
         """Return the latest versions of one template, newest first."""
         ...
 
+    async def quarantine_template(self, tenant_id: str, template_key: str, content_hash: str) -> bool:
+        """Have a version merged no more, and open the case about it; False where it is so already, or there is none.
+
+        It ends when the case is resolved.
+        """
+        ...
+
     async def list_templates(self, tenant_id: str) -> Sequence[TemplateRow]:
         """Return the latest version of every template of a tenant, by key."""
         ...

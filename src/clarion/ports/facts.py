@@ -17,6 +17,7 @@ class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     content_hash: str
     bundle: str
+    quarantined: bool = False
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +25,8 @@ class Latest(msgspec.Struct, frozen=True, kw_only=True):
 
     at: datetime
     versions: Mapping[tuple[str, str], int]
+    quarantined: frozenset[tuple[str, str]] = frozenset()
+    """Those whose latest version is not merged any more."""
 
 
 class FactStore(Protocol):

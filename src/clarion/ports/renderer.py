@@ -88,12 +88,17 @@ class Merge(msgspec.Struct, frozen=True):
     public_url: str = ""
 
 
+QUARANTINED: Final = "its template version is quarantined: merging it ended a process again and again"
+
+
 class NotMerged(msgspec.Struct, frozen=True):
     """Why there is no content though nothing is known to be wrong with template and data: it can be tried again."""
 
     reason: str
     counts: bool = False
     """Whether this merge itself is at fault, so that a row for which this happens again and again is given up."""
+    is_held: bool = False
+    """Whether its template version is quarantined, so that there is no point in trying it again soon."""
 
 
 Merged = Content | RenderFailed | NotMerged
@@ -102,6 +107,9 @@ Merged = Content | RenderFailed | NotMerged
 
 class Renderer(Protocol):
     """Compiles and merges."""
+
+    is_apart: bool
+    """Whether merges are made outside of this process."""
 
     def compile(
         self,

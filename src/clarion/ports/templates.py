@@ -18,17 +18,22 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     version: int | None = None
     bundle: Bundle | None = None
+    quarantined: bool = False
 
 
 class Templates(Protocol):
     """Bundles by name."""
 
     async def load(self, wanted: Collection[TemplateName]) -> dict[TemplateName, tuple[int, Bundle]]:
-        """Return version and bundle of those that exist, from memory or from the store."""
+        """Return version and bundle of those that exist and are not quarantined, from memory or from the store."""
+        ...
+
+    def is_quarantined(self, name: TemplateName) -> bool:
+        """Tell whether a template was quarantined when it was last asked for; no I/O."""
         ...
 
     def held(self, tenant_id: str, template_key: str, version: int) -> Bundle | None:
-        """Return a bundle that is in memory already; no I/O."""
+        """Return a bundle that is in memory already and not quarantined; no I/O."""
         ...
 
     async def latest(self, wanted: Sequence[tuple[str, str]]) -> list[Published]:

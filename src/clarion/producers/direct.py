@@ -76,7 +76,7 @@ class DirectSends:
         _check_time(request)
         bundle = _require_published(published, request.event_type)
         try:
-            await self._check(tenant_id, request, bundle, may_raise=may_raise)
+            await self._check(tenant_id, request, published, bundle, may_raise=may_raise)
         except CallerError:
             # Under a key that was used before, the template of its first use counts and not the present one (F-03).
             key = request.origin.idempotency_key if isinstance(request.origin, Direct) else None
@@ -103,11 +103,20 @@ class DirectSends:
         """Refuse what `send` would refuse, whatever key it has; stores nothing."""
         _check_time(request)
         bundle = _require_published(published, request.event_type)
-        await self._check(tenant_id, request, bundle, may_raise=may_raise)
+        await self._check(tenant_id, request, published, bundle, may_raise=may_raise)
         return bundle
 
-    async def _check(self, tenant_id: str, request: JobRequest, bundle: Bundle, *, may_raise: bool) -> None:
+    async def _check(
+        self, tenant_id: str, request: JobRequest, published: Published, bundle: Bundle, *, may_raise: bool
+    ) -> None:
         """Refuse what does not go with the type as it is now."""
+        if published.quarantined:
+            raise InvalidInput(
+                f"version {published.version} of the notification type {request.event_type!r} is quarantined, because "
+                "merging it ended a process again and again",
+                field="type",
+                hint="publish a corrected version, or resolve its support case (`clarion support list`)",
+            )
         if not may_raise:
             _check_lane(request, bundle)
         _check_channels(request, bundle)

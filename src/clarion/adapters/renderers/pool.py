@@ -38,7 +38,7 @@ from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.adapters.renderers.turns import Batch, Care, Item, Turns
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed, TooManyAtOnce
-from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged
+from clarion.ports.renderer import QUARANTINED, Bundle, Merge, Merged, NotMerged
 
 TURN: Final = 0.05
 """Seconds of one turn: about what the heaviest merge takes that the step limits allow."""
@@ -67,8 +67,9 @@ PROCESSES_MAX: Final = 8
 CHECK_MAX: Final = 5.0
 """Seconds for a check at the door, which answers after 8 whatever happens."""
 
+HELD: Final = NotMerged(QUARANTINED, is_held=True)
+
 ENDED: Final = "its merge ended the process that made it"
-QUARANTINED: Final = "its template version is quarantined: merging it ended a process again and again"
 LATE: Final = "the merges before it took too long"
 
 _NOTHING: Final[Mapping[str, object]] = {}
@@ -83,6 +84,8 @@ def processes_wanted() -> int:
 
 class PoolRenderer:
     """Liquid and MJML, merged elsewhere."""
+
+    is_apart = True
 
     def __init__(
         self,
@@ -104,8 +107,9 @@ class PoolRenderer:
         self._waiting = 0
         self._kills: dict[str, list[float]] = {}
         self._suspects: dict[str, float] = {}
-        self._forbidden: set[str] = set()
+        self._forbidden: dict[str, float] = {}  # until when; after that it is the store that knows
         self._starts: set[asyncio.Task[None]] = set()  # held, or else they could be collected while they run
+        self._start_from = 0.0
         self._closed = False
         self.compile = self._local.compile
         self.check = self._local.check
@@ -200,8 +204,8 @@ class PoolRenderer:
         seconds_max: float,
     ) -> list[Answer | NotMerged]:
         """Put a batch in line and wait for its answers, but no longer than is of use."""
-        if bundle.content_hash in self._forbidden:
-            return [NotMerged(QUARANTINED)] * len(merges)
+        if self._is_forbidden(bundle):
+            return [HELD] * len(merges)
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds_max
         batch = Batch(work, bundle, channel, tenant_id=tenant_id, count=len(merges), until=until)
@@ -257,12 +261,10 @@ class PoolRenderer:
         """Take the next turn in which something is left to do."""
         while turn := self._turns.take(lambda tenant_id: not (busy[tenant_id] and tenant_id in self._suspects)):
             wanted = [item for item in turn if item.care is Care.ALONE or not item.is_answered]
-            for item in wanted:
-                if item.batch.bundle.content_hash in self._forbidden:
-                    item.answer(NotMerged(QUARANTINED))
-            wanted = [item for item in wanted if item.batch.bundle.content_hash not in self._forbidden]
-            if wanted:
+            if wanted and not self._is_forbidden(wanted[0].batch.bundle):  # a turn is of one bundle
                 return wanted
+            for item in wanted:
+                item.answer(HELD)
         return []
 
     def _ask_process(self, process: Process, turn: list[Item]) -> None:
@@ -306,11 +308,10 @@ class PoolRenderer:
             log.warning("a process that merges ended in the middle", tenant_id=left[0].batch.tenant_id, count=len(left))
             self._suspects[left[0].batch.tenant_id] = now + SUSPECT_FOR
             self._judge(left, now)
-        if process.was_ready:
-            self._start_one()
-        else:
+        if not process.was_ready:
             log.error("a process that merges ended before it was ready")
-            asyncio.get_running_loop().call_later(START_AGAIN_AFTER, self._start_one)
+            self._start_later()
+        self._start_one()
         self._fill()
 
     def _judge(self, left: list[Item], now: float) -> None:
@@ -332,14 +333,20 @@ class PoolRenderer:
         content_hash = batch.bundle.content_hash
         recent = [at for at in self._kills.get(content_hash, []) if at > now - KILLS_FOR]
         self._kills[content_hash] = [*recent, now]
-        if len(recent) + 1 >= KILLS_MAX and content_hash not in self._forbidden:
-            self._forbidden.add(content_hash)
+        if len(recent) + 1 >= KILLS_MAX:
+            del self._kills[content_hash]
+            self._forbidden[content_hash] = now + KILLS_FOR
             log.error("a template version is quarantined", tenant_id=batch.tenant_id)
             self._quarantined(batch.tenant_id, batch.bundle)
 
+    def _is_forbidden(self, bundle: Bundle) -> bool:
+        until = self._forbidden.get(bundle.content_hash)
+        return until is not None and until > asyncio.get_running_loop().time()
+
     def _start_one(self) -> None:
         """Start a process unless there are enough."""
-        if self._closed or len(self._processes) >= self._most:
+        is_early = asyncio.get_running_loop().time() < self._start_from
+        if self._closed or is_early or len(self._processes) >= self._most:
             return
         process = Process(idle=self._idle, ended=self._ended)
         self._processes[process] = []
@@ -354,7 +361,13 @@ class PoolRenderer:
         except OSError as error:
             log.error("a process that merges cannot be started", error=str(error))  # noqa: TRY400  (not a defect)
             del self._processes[process]
-            asyncio.get_running_loop().call_later(START_AGAIN_AFTER, self._start_one)
+            self._start_later()
+
+    def _start_later(self) -> None:
+        """Start no process for a while: what went wrong with this one goes wrong with the next."""
+        loop = asyncio.get_running_loop()
+        self._start_from = loop.time() + START_AGAIN_AFTER
+        loop.call_at(self._start_from, self._start_one)
 
 
 def _answers(batch: Batch) -> list[Answer | NotMerged]:

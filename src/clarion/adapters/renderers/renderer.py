@@ -51,6 +51,8 @@ log = structlog.get_logger("clarion.renderers")
 class LiquidRenderer:
     """Liquid for every part, MJML for the HTML of a mail."""
 
+    is_apart = False
+
     def __init__(self, seconds: Callable[[], float] | None = None) -> None:
         """Start with nothing parsed; `seconds` is a clock that never goes back, that of the event loop if none."""
         self._seconds = seconds

@@ -1,9 +1,10 @@
 """How many rows of one flow a claim takes: half as many after a claim whose merges took long.
 
-All rows of a claim are merged before its first call leaves, and nothing else of the process runs meanwhile: no reply is
-read, no request is answered. So after a claim that took longer than a quarter second, or that was not merged in time
-(`Preparation`), the flow that took most of it has its next claim halved. The number is doubled by each claim of that
-flow that needs less than half of the time. Memory of one pump; reads and writes nothing.
+All rows of a claim are merged before its first call leaves, so a large claim of heavy messages keeps its first ones
+waiting for the last; and where merges are made in the process, everybody else too. So after a claim that took longer
+than a quarter second, or that was not merged in time (`Preparation`), the flow that took most of it has its next claim
+halved. The number is doubled by each claim of that flow that needs less than half of the time. Memory of one pump;
+reads and writes nothing.
 """
 
 from typing import Final
@@ -11,7 +12,7 @@ from typing import Final
 from clarion.pipeline.distribute.prepare import Prepared
 
 MERGING_MAX: Final = 0.25
-"""Seconds for which a process may do nothing but merge. People wait that long for an answer, and providers too."""
+"""Seconds for which a claim is merged before its calls leave: people wait that long for an answer."""
 
 
 class ClaimSizes:

@@ -77,12 +77,19 @@ class OpenCalls:
         """Let outcomes wait for no others from now on."""
         self._hurried = True
 
+    def take(self, count: int) -> None:
+        """Take slots for messages that were claimed; each is started when its call is ready."""
+        self._in_flight += count
+
+    def beside(self, work: Coroutine[None, None, None]) -> None:
+        """Do something beside the calls, such as making others ready."""
+        self._spawn(work)
+
     def start(self, message: ClaimedMessage, ready: Ready, *, begin_until: float) -> None:
-        """Start a claimed message's call, or take down why there is none.
+        """Start the call of a message that has its slot, or take down why there is none.
 
         After `begin_until`, by the monotonic clock, its lease could end before its outcome is recorded.
         """
-        self._in_flight += 1
         if isinstance(ready, NotCalled):
             self._finish(message, ready)
         else:

@@ -30,7 +30,7 @@ from clarion.domain.unsubscribe import Unsubscription, unsubscribe_headers
 from clarion.errors import ClarionError, RenderFailed, SealBroken
 from clarion.pipeline.distribute.accounts import Accounts
 from clarion.ports.clock import Clock
-from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, Renderer
+from clarion.ports.renderer import QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import destination_place, payload_place
@@ -113,6 +113,8 @@ class Preparation:
         self._wanted: set[TemplateName] = set()
         self._missing: set[TemplateName] = set()  # asked for, and not in the store
         self._contents: dict[Place, _Held] = {}
+        self.is_apart = renderer.is_apart
+        """Whether others can work while merges are made."""
 
     async def open_tenants(self, tenant_ids: Collection[str]) -> set[str]:
         """Bring the keys of tenants into memory; return the tenants whose keys do not open."""
@@ -191,6 +193,8 @@ class Preparation:
         if bundle is None:
             template = (message.tenant_id, name, message.template_version)
             self._wanted.add(template)
+            if self._templates.is_quarantined(template):
+                return NotCalled(reason=QUARANTINED, counts=False, is_held=True)
             if template in self._missing:
                 return not_called(message, reason=f"there is no template {name!r} in its version")
             # This never ends the row, however often it happens: a worker that was just started has no template.
@@ -223,8 +227,9 @@ class Preparation:
                     answers |= {opened.position: failed for opened in waiting}
                 case NotMerged(reason=reason, counts=True):
                     answers |= {opened.position: not_called(opened.message, reason=reason) for opened in waiting}
-                case NotMerged(reason=reason):
-                    answers |= {opened.position: NotCalled(reason=reason, counts=False) for opened in waiting}
+                case NotMerged(reason=reason, is_held=is_held):
+                    waits = NotCalled(reason=reason, counts=False, is_held=is_held)
+                    answers |= {opened.position: waits for opened in waiting}
                 case _:
                     content_hash = keyed_digest(waiting[0].keys.identity_key, msgspec.to_builtins(one))
                     held = _Held(one, content_hash, batch.hints[place])

@@ -3,6 +3,10 @@
 A step records the outcomes that came in, claims for the free slots and starts those calls; it never waits for the
 slowest. Whatever a call needs is in memory before the claim; a message whose template is not goes back as *not called*
 and the template is fetched before the next claim.
+
+Where merging is done apart from this process, a step does not wait for it either: what was claimed of each flow is
+called when it is merged, and until then nothing more is claimed of that flow. So a tenant whose merges take long, or
+never end, keeps no other tenant waiting.
 """
 
 from collections import Counter
@@ -13,6 +17,7 @@ from uuid import UUID
 
 import structlog
 
+from clarion.domain.backoff import not_called
 from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowHead, FlowQuota, LowMark
 from clarion.domain.identity import Lane
@@ -20,7 +25,7 @@ from clarion.domain.share import Share
 from clarion.errors import ClarionError, OperatorError
 from clarion.pipeline.distribute.claim_size import ClaimSizes
 from clarion.pipeline.distribute.open_calls import OpenCalls
-from clarion.pipeline.distribute.prepare import Preparation
+from clarion.pipeline.distribute.prepare import Preparation, Prepared
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.queue import QueueStore
 
@@ -67,6 +72,7 @@ class Distribute:
         self._lows_since = 0.0
         self._share = Share()
         self._held: dict[tuple[UUID, int], tuple[Lane, str]] = {}  # whose the slots are, by claim token and row
+        self._merging: set[int] = set()  # flows whose claim is being made ready
         self._stopping = False
 
     @property
@@ -145,18 +151,38 @@ class Distribute:
             return 0
         token, asked_at = self._ids.new_guid(), self._clock.monotonic()
         claimed = await self._queue.claim_outgoing(quotas, token=token, lease=self._times.lease, actor="distribute")
-        # Make all of them ready before the first leaves: an HTTP client's thread that gets its calls one right after
-        # the other does not go to sleep in between.
-        prepared = await self._preparation.prepare(claimed, asked_at=asked_at, merge_max=self._times.merge_max)
+        self._calls.take(len(claimed))
+        self._calls.slots.claimed(len(claimed), asked=sum(quota.quota for quota in quotas))
+        self._after_claim(quotas, claimed)
+        if self._preparation.is_apart:
+            for flow_id, messages in _by_flow(claimed).items():
+                self._merging.add(flow_id)
+                self._calls.beside(self._make_ready(messages, asked_at))
+        else:
+            await self._make_ready(claimed, asked_at)
+        return len(claimed) or len(self._heads)  # where flows gave nothing, others have their part without a rest
+
+    async def _make_ready(self, claimed: Sequence[ClaimedMessage], asked_at: float) -> None:
+        """Prepare the calls of claimed messages and start them, all of them before the first leaves.
+
+        An HTTP client's thread that gets its calls one right after the other does not go to sleep in between.
+        """
+        try:
+            prepared = await self._preparation.prepare(claimed, asked_at=asked_at, merge_max=self._times.merge_max)
+        except Exception:  # a defect; without an outcome the slots would never be free again
+            log.exception("a claim could not be prepared")
+            none = [(message, not_called(message, reason="it could not be prepared")) for message in claimed]
+            prepared = Prepared([*none], {}, out_of_time=False)
+        finally:
+            self._merging -= {message.flow_id for message in claimed}
         begin_until = asked_at + self._times.begins_within.total_seconds()
         for message, ready in prepared.messages:
             self._calls.start(message, ready, begin_until=begin_until)
-        self._calls.slots.claimed(len(claimed), asked=sum(quota.quota for quota in quotas))
         self._claim_sizes.learn(
             prepared, merge_max=self._times.merge_max.total_seconds(), slots=self._calls.slots.count
         )
-        self._after_claim(quotas, claimed)
-        return len(claimed) or len(self._heads)  # where flows gave nothing, others have their part without a rest
+        if self._preparation.is_apart:
+            self._calls.wake.set()  # its flow may be claimed from again
 
     async def _discover(self) -> None:
         """Bring into memory what the next claim and its calls need: flows with work, keys and templates."""
@@ -180,17 +206,26 @@ class Distribute:
 
     def _quotas(self) -> list[FlowQuota]:
         """Share the free slots out among the flows whose account is at work."""
-        heads = [head for head in self._heads.values() if self._calls.accounts.is_at_work(self._account(head))]
+        heads = [
+            head
+            for head in self._heads.values()
+            if head.flow_id not in self._merging and self._calls.accounts.is_at_work(self._account(head))
+        ]
         shares = self._share.allot(heads, slots=self._calls.slots.count, held=Counter(self._held.values()))
         return [
             FlowQuota(
                 flow_id=flow_id,
-                quota=self._claim_sizes.at_most(flow_id, quota),
+                quota=min(self._claim_sizes.at_most(flow_id, quota), self._at_once),
                 account=self._account(self._heads[flow_id]),
                 low=self._lows.get(flow_id),
             )
             for flow_id, quota in shares.items()
         ]
+
+    @property
+    def _at_once(self) -> int:
+        """How many messages of one flow are made ready at once: apart, half of the slots stay for all the others."""
+        return max(1, self._calls.slots.count // 2) if self._preparation.is_apart else self._calls.slots.count
 
     def _account(self, head: FlowHead) -> str:
         """Return the account that a flow is pinned to, or else its route's."""
@@ -211,3 +246,10 @@ class Distribute:
                 self._heads.pop(quota.flow_id, None)
                 if low := self._lows.get(quota.flow_id):
                     self._lows[quota.flow_id] = LowMark(due_at=low.due_at - COMMITTED_WITHIN, id=low.id)
+
+
+def _by_flow(claimed: Sequence[ClaimedMessage]) -> Mapping[int, list[ClaimedMessage]]:
+    flows: dict[int, list[ClaimedMessage]] = {}
+    for message in claimed:
+        flows.setdefault(message.flow_id, []).append(message)
+    return flows

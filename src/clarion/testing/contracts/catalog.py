@@ -10,7 +10,7 @@ import pytest
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
 from clarion.domain.person import Person
-from clarion.domain.support import SupportStatus
+from clarion.domain.support import SupportKind, SupportStatus
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.facts import TemplateRow
@@ -150,6 +150,27 @@ class TemplateContract:
         ]
         assert all(before_at <= one.created_at <= after_at for one in listed)
         assert await harness.store.list_template_versions(harness.tenant_id, "nothing", limit=2) == []
+
+    async def test_a_quarantined_version_says_so_until_its_case_is_resolved(self, harness: StoreHarness) -> None:
+        """That version alone: the next one of its key can be merged, and so can another tenant's with this content."""
+        mine, theirs, store = harness.tenant_id, f"{harness.tenant_id}-2", harness.store
+        for tenant_id, key, content in ((mine, "welcome", "1"), (mine, "code", "1"), (theirs, "welcome", "1")):
+            await _publish(store, tenant_id, key, content, bundle="{}")
+        names = [(mine, "welcome"), (mine, "code"), (theirs, "welcome")]
+        assert not await store.quarantine_template(mine, "welcome", "another")
+        assert await store.quarantine_template(mine, "welcome", "1")
+        assert not await store.quarantine_template(mine, "welcome", "1")
+        assert (await store.find_latest_versions(names)).quarantined == {(mine, "welcome")}
+        found = await store.find_templates([(*name, 1) for name in names])
+        assert [name[:2] for name, row in found.items() if row.quarantined] == [(mine, "welcome")]
+        (case,) = await store.list_support_cases(mine)
+        assert (case.kind, case.record, case.record_key) == (SupportKind.HOLD, "Template", '["welcome","1"]')
+        assert await store.list_support_cases(theirs) == []
+        await _publish(store, mine, "welcome", "2", bundle="{}")
+        assert (await store.find_latest_versions(names)).quarantined == set()
+        assert (await store.find_templates([(mine, "welcome", 1)]))[mine, "welcome", 1].quarantined
+        assert await store.resolve_support_case(mine, case.case_id, actor="sam", resolution="it was the machine")
+        assert not (await store.find_templates([(mine, "welcome", 1)]))[mine, "welcome", 1].quarantined
 
     async def test_templates_are_found_by_version_or_the_latest(self, harness: StoreHarness) -> None:
         """In one set over several tenants; what does not exist is left out."""

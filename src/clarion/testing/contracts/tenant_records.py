@@ -190,6 +190,7 @@ WRITES: Final[dict[str, Ask]] = {
     "resolve_support_case": lambda store, tenant, _: store.resolve_support_case(
         tenant, CASE.case_id, resolution="mended", **BY
     ),
+    "quarantine_template": lambda store, tenant, _: store.quarantine_template(tenant, "welcome", "h1:00"),
     "revoke_api_key": lambda store, tenant, of: store.revoke_api_key(tenant, of.api_key, **BY),
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.OPEN, **BY),
     "set_type_enabled": lambda store, tenant, _: store.set_type_enabled(tenant, "welcome", enabled=True, **BY),

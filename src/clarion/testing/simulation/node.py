@@ -107,6 +107,8 @@ class Ports(Protocol):
 class Brittle:
     """The real renderer, which crashes its worker on poisoned data, as a segmentation fault would."""
 
+    is_apart = False
+
     def __init__(self, die: Callable[[], None]) -> None:
         """Render as the real one does."""
         self._die = die

@@ -12,17 +12,27 @@ import msgspec
 
 from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.support import write_cases
 from clarion.adapters.stores.shared.transaction import Overtaken, Transaction, first
 from clarion.domain import act
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.machine import Cause
 from clarion.domain.person import BusinessUnit, LocalForm, Person
 from clarion.domain.support import SUPPORT_CASE
+from clarion.domain.trouble import quarantined_template
 from clarion.ports.catalog import ApiKey, NewTemplate, TemplateVersion
 from clarion.ports.ensure import bounded, unknown_address, unknown_profile
 from clarion.ports.facts import TemplateRow
 
 _SQL: Final = Statements("catalog.sql")
+
+
+class _About(msgspec.Struct, frozen=True):
+    record_key: str
+
+
+class _Quarantined(msgspec.Struct, frozen=True):
+    version: int
 
 
 class _Profile(msgspec.Struct, frozen=True):
@@ -60,7 +70,8 @@ async def _publish(
         return Ensured(outcome=Outcome.FOUND, record=latest)
     version = latest.version + 1 if latest else 1
     row = TemplateRow(template_key=key, version=version, content_hash=content_hash, bundle=template.bundle)
-    if not await transaction.execute(_SQL["insert_template"], tenant_id=tenant_id, **msgspec.structs.asdict(row)):
+    given = msgspec.structs.asdict(template)
+    if not await transaction.execute(_SQL["insert_template"], tenant_id=tenant_id, version=version, **given):
         raise Overtaken  # somebody else took the number that we would have given
     await append_audit(
         transaction, tenant_id, act.publish(key, version=version, content_hash=content_hash, actor=actor)
@@ -99,6 +110,18 @@ async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[
     for person_hash, _, address_id in contacts:
         if (person_hash, address_id) not in known:
             raise unknown_address(address_id)
+
+
+async def quarantine_template(transaction: Transaction, tenant_id: str, template_key: str, content_hash: str) -> bool:
+    """Have a version merged no more, and open the case about it; False where it is so already, or there is none."""
+    names = {"tenant_id": tenant_id, "template_key": template_key, "content_hash": content_hash}
+    versions = await transaction.fetch(_Quarantined, _SQL["quarantine_template"], **names)
+    await write_cases(
+        transaction,
+        tenant_id,
+        [quarantined_template(tenant_id, template_key=template_key, version=row.version) for row in versions],
+    )
+    return bool(versions)
 
 
 async def put_business_unit(transaction: Transaction, tenant_id: str, unit: BusinessUnit) -> None:
@@ -171,7 +194,10 @@ async def revoke_api_key(transaction: Transaction, tenant_id: str, key_id: str, 
 async def resolve_support_case(
     transaction: Transaction, tenant_id: str, case_id: UUID, *, actor: str, resolution: str
 ) -> bool:
-    """Open → Resolved; audited with the resolution; False where the case is not open."""
+    """Open → Resolved; audited with the resolution; False where the case is not open.
+
+    A template version that was quarantined with this case is merged again.
+    """
     resolved = await transaction.execute(
         _SQL["resolve_support_case"],
         tenant_id=tenant_id,
@@ -182,5 +208,8 @@ async def resolve_support_case(
     )
     if not resolved:
         return False
+    for row in await transaction.fetch(_About, _SQL["read_case_of_template"], tenant_id=tenant_id, case_id=case_id):
+        key, version = msgspec.json.decode(row.record_key, type=tuple[str, str])
+        await transaction.execute(_SQL["end_quarantine"], tenant_id=tenant_id, template_key=key, version=int(version))
     await append_audit(transaction, tenant_id, act.resolve(case_id, resolution=resolution, actor=actor))
     return True

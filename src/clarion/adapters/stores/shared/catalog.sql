@@ -1,6 +1,6 @@
 -- name: read_latest_template
 -- What stands, before anything is published: the primary key ends in the version.
-SELECT template_key, version, content_hash, bundle
+SELECT template_key, version, content_hash, bundle, quarantined_at IS NOT NULL AS quarantined
 FROM template
 WHERE tenant_id = :tenant_id AND template_key = :template_key
 ORDER BY version DESC
@@ -31,7 +31,7 @@ WITH RECURSIVE latest (template_key) AS (
   FROM latest AS w
   WHERE w.template_key IS NOT NULL
 )
-SELECT t.template_key, t.version, t.content_hash, t.bundle
+SELECT t.template_key, t.version, t.content_hash, t.bundle, t.quarantined_at IS NOT NULL AS quarantined
 FROM latest AS w
 JOIN template AS t
   ON
@@ -164,6 +164,22 @@ ORDER BY k.created_at, k.ctid;
 -- name: revoke_api_key
 -- Once: a second revocation does not move the first one's time.
 UPDATE api_key SET revoked_at = now() WHERE key_id = :key_id AND tenant_id = :tenant_id AND revoked_at IS NULL;
+
+-- name: quarantine_template
+-- Content that was published twice is two versions with the same hash, and both would end a process.
+UPDATE template SET quarantined_at = now()
+WHERE
+  tenant_id = :tenant_id AND template_key = :template_key AND content_hash = :content_hash AND quarantined_at IS NULL
+RETURNING version;
+
+-- name: read_case_of_template
+-- Whether a case is about a template version, and about which.
+SELECT record_key FROM support_case WHERE tenant_id = :tenant_id AND case_id = :case_id AND record = 'Template';
+
+-- name: end_quarantine
+-- Somebody has said that the version can be merged again.
+UPDATE template SET quarantined_at = NULL
+WHERE tenant_id = :tenant_id AND template_key = :template_key AND version = :version;
 
 -- name: resolve_support_case
 -- Open to Resolved and no other move, so that two who resolve at once are one resolution.

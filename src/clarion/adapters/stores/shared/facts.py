@@ -50,6 +50,7 @@ class _Version(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str
     template_key: str
     version: int | None
+    quarantined: bool
 
 
 async def now(transaction: Transaction) -> datetime:
@@ -106,7 +107,11 @@ async def find_templates(transaction: Transaction, wanted: Sequence[TemplateName
     rows = await transaction.fetch(_Template, _SQL["find_templates"], wanted=names)
     return {
         names[row.place - 1]: TemplateRow(
-            template_key=row.template_key, version=row.version, content_hash=row.content_hash, bundle=row.bundle
+            template_key=row.template_key,
+            version=row.version,
+            content_hash=row.content_hash,
+            bundle=row.bundle,
+            quarantined=row.quarantined,
         )
         for row in rows
     }
@@ -119,4 +124,5 @@ async def find_latest_versions(transaction: Transaction, wanted: Collection[tupl
         return Latest(at=await now(transaction), versions={})
     rows = await transaction.fetch(_Version, _SQL["find_latest_versions"], wanted=names)
     versions = {(row.tenant_id, row.template_key): row.version for row in rows if row.version is not None}
-    return Latest(at=rows[0].at, versions=versions)
+    quarantined = frozenset((row.tenant_id, row.template_key) for row in rows if row.quarantined)
+    return Latest(at=rows[0].at, versions=versions, quarantined=quarantined)

@@ -113,6 +113,7 @@ class SharedStore(ABC):
 
     publish_templates = _writes(Urgency.SOON, catalog.publish_templates)
     list_template_versions = _reads(catalog.list_template_versions)
+    quarantine_template = _writes(Urgency.SOON, catalog.quarantine_template)
     list_templates = _reads(catalog.list_templates)
     put_people = _writes(Urgency.LATER, catalog.put_people)
     put_business_unit = _writes(Urgency.LATER, catalog.put_business_unit)

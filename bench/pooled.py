@@ -1,0 +1,97 @@
+"""Merging in processes of their own beside merging in the process: a realistic mail, in batches of several sizes.
+
+    python -m bench.pooled
+
+Both merge the same contexts one batch after the other, as a pump does that waits for each. What the pool loses is the
+way there and back; that other work goes on meanwhile, it does not show here.
+"""
+
+import asyncio
+import time
+
+from bench.figure import Figure, Round, Run, figure, table
+from clarion.adapters.renderers import open_renderer
+from clarion.adapters.renderers.pool import PoolRenderer
+from clarion.cli.long_running import run_service
+from clarion.domain.content import EmailContent
+from clarion.domain.definition import Definition
+from clarion.domain.identity import Channel
+from clarion.ports.renderer import Bundle, Merge, Renderer
+
+SIZES = (1, 20, 100)
+ROUNDS = 9
+CONTEXTS = 400
+"""Merged in each round by each."""
+
+FIELDS = 20
+ROWS = 10
+
+
+def realistic_mail() -> Bundle:
+    """Compile a mail with twenty variables and a loop of ten rows, in subject, HTML and text."""
+    said = "".join(f"<mj-text>Field {n}: {{{{ field{n} }}}}</mj-text>" for n in range(FIELDS))
+    row = "<tr><td>{{ row.name }}</td><td>{{ row.price }}</td></tr>"
+    table_of_rows = f"<mj-table>{{% for row in rows %}}{row}{{% endfor %}}</mj-table>"
+    column = f"<mj-column>{said}{table_of_rows}</mj-column>"
+    files = {
+        "email.subject.liquid": "{{ field0 }}: {{ rows | size }} rows",
+        "email.mjml.liquid": f"<mjml><mj-body><mj-section>{column}</mj-section></mj-body></mjml>",
+        "email.text.liquid": "".join(f"Field {n}: {{{{ field{n} }}}}\n" for n in range(FIELDS))
+        + "{% for row in rows %}{{ row.name }}: {{ row.price }}\n{% endfor %}",
+    }
+    return open_renderer().compile(Definition(key="mail", title="Mail", channels=(Channel.EMAIL,)), files)
+
+
+def contexts(count: int) -> list[Merge]:
+    """Make contexts that differ."""
+    rows = [{"name": f"Item {n}", "price": f"{n}.50"} for n in range(ROWS)]
+    return [
+        Merge({**{f"field{n}": f"value {n} of {place} <&>" for n in range(FIELDS)}, "rows": rows})
+        for place in range(count)
+    ]
+
+
+async def rate(renderer: Renderer, bundle: Bundle, *, size: int) -> float:
+    """Merge the contexts in batches of a size, and return how many a second."""
+    batches = [contexts(size) for _ in range(CONTEXTS // size)]
+    started = time.perf_counter()
+    for batch in batches:
+        made = await renderer.render(bundle, Channel.EMAIL, batch, tenant_id="bench", seconds_max=60)
+        assert all(isinstance(one, EmailContent) for one in made), made
+    return len(batches) * size / (time.perf_counter() - started)
+
+
+async def figures(*, fsync_ms: float = 0.0) -> list[Figure]:
+    """Measure every size; the pool and the process take turns."""
+    bundle, local, pool = realistic_mail(), open_renderer(), PoolRenderer(processes=1)
+    made: list[Figure] = []
+    try:
+        for renderer in (local, pool):
+            await rate(renderer, bundle, size=1)
+        for size in SIZES:
+            rounds: list[Round] = []
+            for _ in range(ROUNDS):
+                one = {"ours": await rate(pool, bundle, size=size)}
+                rounds.append(one | {"limit": await rate(local, bundle, size=size)})
+                await asyncio.sleep(0)
+            made.append(
+                figure(
+                    f"merge apart, {size} at once",
+                    rounds,
+                    means="a mail of 20 variables and 10 rows, merged in a process of its own",
+                    unit="mails/s",
+                    limit="merged in the process that asks",
+                    fsync_ms=fsync_ms,
+                )
+            )
+    finally:
+        await pool.close()
+    return made
+
+
+async def _run() -> Run:
+    return Run(machine="", messages=CONTEXTS, figures=await figures())
+
+
+if __name__ == "__main__":
+    print(table(run_service(_run())))

@@ -1,0 +1,153 @@
+"""The whole line with merges made in processes of their own: whatever happens to those, no message is lost or ended."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarion.adapters.renderers import open_renderer
+from clarion.adapters.renderers.language import HTML, TEXT
+from clarion.adapters.renderers.pool import PoolRenderer
+from clarion.catalog.quarantine import Quarantine
+from clarion.domain.backoff import MISCONFIGURED_FOR, NOT_CALLED_MAX
+from clarion.domain.definition import Definition
+from clarion.domain.identity import Channel, Lane
+from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
+from clarion.domain.support import SupportStatus
+from clarion.errors import InvalidInput
+from clarion.ports.catalog import NewTemplate
+from clarion.testing.clock import ManualClock
+from clarion.testing.row import QueueEntry
+from clarion.testing.store import SqliteInMemory
+from tests.integration.planted_child import install
+from tests.integration.test_renderer_pool import PLANTED, open_writer
+from tests.unit.pipeline_line import TENANT, Line, Scripted
+
+PHONE = "+4477009000{:02}"
+
+
+@pytest.fixture(autouse=True)
+def plant() -> Iterator[None]:
+    install()
+    yield
+    del TEXT.filters["plant"], HTML.filters["plant"]
+
+
+@pytest.fixture
+async def line() -> AsyncIterator[Line]:
+    clock = ManualClock()
+    store = SqliteInMemory(clock)
+    quarantine = Quarantine(store)
+    pool = PoolRenderer(processes=2, module=PLANTED, quarantined=quarantine.hear)
+    line = Line(store, clock, Scripted(), renderer=pool, slots=40)
+    await line.seed()
+    await publish(line, TENANT, "planted", "{{ x | plant }}")
+    yield line
+    await pool.close()
+    await quarantine.close()
+
+
+async def publish(line: Line, tenant_id: str, key: str, template: str, **fields: object) -> None:
+    definition = Definition(key=key, title="A", channels=(Channel.SMS,), **fields)  # type: ignore[arg-type]
+    bundle = open_renderer().compile(definition, {"sms.liquid": template})
+    row = NewTemplate(template_key=key, content_hash=bundle.content_hash, bundle=msgspec.json.encode(bundle).decode())
+    await line.store.publish_templates(tenant_id, [row], actor="test")
+
+
+async def states(line: Line) -> set[OutgoingStatus]:
+    return {row.status for row in await line.store.rows(TENANT, OutgoingMessage)}
+
+
+async def test_a_killed_process_loses_no_message_and_ends_none(line: Line, tmp_path: Path) -> None:
+    """In the middle of a batch of twenty, which is merged again: each is called once, and none is blamed."""
+    place = tmp_path / "place"
+    place.write_text("0")
+    for number in range(20):
+        await line.send("planted", PHONE.format(number), data={"x": f"read:{place}" if number == 9 else number})
+    await line.queue()
+    place.unlink()
+    os.mkfifo(place)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(line.wait(1))
+        pipe = await asyncio.get_running_loop().run_in_executor(None, open_writer, place)
+        place.unlink()
+        place.write_text("0")
+        assert isinstance(line.renderer, PoolRenderer)
+        for pid in line.renderer.pids:
+            os.kill(pid, signal.SIGKILL)
+        os.close(pipe)
+    await line.wait(1)
+    assert sorted(call.destination for call in line.provider.calls) == [PHONE.format(number) for number in range(20)]
+    assert await states(line) == {OutgoingStatus.SENT_TO_PROVIDER}
+    assert {row.not_called for row in await line.store.rows(TENANT, QueueEntry)} == {0}
+
+
+async def test_messages_of_a_quarantined_version_wait_and_are_sent_once_its_case_is_resolved(
+    line: Line, tmp_path: Path
+) -> None:
+    place = tmp_path / "place"
+    place.write_text("1")
+    sent = await line.send("planted", PHONE.format(1), data={"x": f"read:{place}"})
+    await line.queue()
+    place.write_text("die")
+    for _ in range(2 * NOT_CALLED_MAX):
+        await line.wait(1)
+    (row,) = (await line.timeline(sent)).outgoing
+    assert row.status is OutgoingStatus.RETRY_READY
+    assert row.reason is not None
+    assert row.reason.startswith("its template version is quarantined")
+    assert not line.provider.calls
+    (case,) = await line.store.list_support_cases(TENANT, status=SupportStatus.OPEN)
+    assert (case.record, case.record_key, case.seen_count) == ("Template", '["planted","1"]', 1)
+    with pytest.raises(InvalidInput, match="version 1 of the notification type 'planted' is quarantined"):
+        await line.send("planted", PHONE.format(2), data={"x": 1})
+    await line.send("welcome", "kim@example.com")
+    await line.drain()
+    assert [call.destination for call in line.provider.calls] == ["kim@example.com"]
+
+    place.write_text("1")
+    await line.store.resolve_support_case(TENANT, case.case_id, actor="sam", resolution="it was the machine")
+    other = Line(line.store, line.clock, line.provider, renderer=open_renderer())  # a process that was just started
+    for _ in range(3):
+        await other.wait(MISCONFIGURED_FOR.total_seconds())
+    assert [call.destination for call in line.provider.calls] == ["kim@example.com", PHONE.format(1)]
+
+
+async def test_another_tenants_code_leaves_while_a_template_hangs(line: Line, tmp_path: Path) -> None:
+    """The pump does not wait for the merges of one flow: the code is called while those are being made."""
+    place = tmp_path / "place"
+    place.write_text("0")
+    other = Line(line.store, line.clock, line.provider, renderer=line.renderer, tenant_id="other")
+    await other.dispatcher.ensure_tenant("other")
+    await publish(line, "other", "code", "{{ x }}", lane=Lane.CRITICAL)
+    await other.send("code", PHONE.format(98), data={"x": "000000"})
+    await line.drain()
+    await line.wait(1)
+    assert len(line.provider.calls) == 1, "what the code's call needs is in memory"
+    for number in range(30):
+        await line.send("planted", PHONE.format(number), data={"x": f"read:{place}"})
+    await line.queue()
+    place.unlink()
+    os.mkfifo(place)
+    pump = line.pumps[1]
+    pump.hint()
+    await pump.step()
+    pipe = await asyncio.get_running_loop().run_in_executor(None, open_writer, place)  # the first of them hangs now
+    await other.send("code", PHONE.format(99), data={"x": "123456"})
+    await line.queue()
+    while len(line.provider.calls) == 1:
+        pump.hint()
+        await pump.step()
+        await asyncio.sleep(0)
+    assert [call.destination for call in line.provider.calls] == [PHONE.format(98), PHONE.format(99)]
+    place.unlink()
+    place.write_text("0")
+    os.write(pipe, b"0")
+    os.close(pipe)
+    await line.drain()
+    await line.wait(1)
+    assert len({call.destination for call in line.provider.calls}) == len(line.provider.calls) == 32
