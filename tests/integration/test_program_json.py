@@ -78,6 +78,7 @@ BODIES: dict[str, Any] = {
 }
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
+    *("tenants set", "units list", "units put"),
     *("clock show", "clock set", "audit verify"),
     *("keys create", "keys list", "keys revoke", "quota list", "quota set"),
     "preview",  # in the shape of the API too: tests/integration/test_program_files.py

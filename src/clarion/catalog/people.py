@@ -9,10 +9,11 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.catalog.local_form import checked_form
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Destination, Profile, Trace
 from clarion.domain.identity import Channel, Identity
-from clarion.domain.person import Person
+from clarion.domain.person import LocalForm, Person
 from clarion.errors import Conflict
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import in_sets
@@ -57,6 +58,8 @@ class People:
     async def put(self, tenant_id: str, people: Sequence[PersonEntry], *, trace: Trace) -> None:
         """Insert or replace people with the contacts that they have now."""
         keys = await self._keyring.get(tenant_id)
+        forms = [checked_form(LocalForm(locale=one.locale, tz_id=one.tz_id)) for one in people]
+        by_person = dict(zip((one.identity for one in people), forms, strict=True))
         for chunk in in_sets(people):
             contacts = await self._contacts(tenant_id, chunk, trace)
             profiles = [Profile(identity=one.identity, content={"name": one.name}, trace=trace) for one in chunk]
@@ -67,8 +70,8 @@ class People:
                     domain=one.identity.domain,
                     person_id=one.identity.id,
                     person_version_id=version.record.id,
-                    locale=one.locale,
-                    tz_id=one.tz_id,
+                    locale=by_person[one.identity].locale,
+                    tz_id=by_person[one.identity].tz_id,
                     contacts=contacts.get(place, ()),
                 )
                 for place, (one, version) in enumerate(zip(chunk, versions, strict=True))

@@ -1,7 +1,7 @@
 """`clarion types` and `tenants`: what a tenant can send."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,10 @@ from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_table, say_more
 from clarion.cli.session import Session, acting, in_session, settings_with, unknown_type
 from clarion.domain.identity import require_tenant
+from clarion.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from clarion.domain.person import LocalForm
 
 types = typer.Typer()
 tenants = typer.Typer(help="Tenants: whose notifications these are.")
@@ -101,6 +105,36 @@ def create(
     is_new = asyncio.run(work())
     said = f"the tenant {name} is created" if is_new else f"the tenant {name} exists already; nothing was changed"
     print_line(said, {"tenant_id": name, "repeated": not is_new}, as_json=as_json)
+
+
+@tenants.command("set")
+def set_tenant(
+    name: Annotated[str, typer.Argument(help="The tenant.", metavar="NAME")],
+    *,
+    locale: option.Locale = None,
+    zone: option.Zone = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Set the language and the zone of a tenant; what is not named stays, and '' takes it away."""
+    if locale is None and zone is None:
+        raise InvalidInput("nothing is named", field="--locale", hint="name a language, a zone or both")
+
+    async def work(session: Session) -> "tuple[LocalForm, bool]":
+        from clarion.catalog.local_form import LocalForms, checked_form
+        from clarion.domain.person import LocalForm
+
+        old = (await session.store.find_local_forms(session.tenant_id, []))[None]
+        given = LocalForm(
+            locale=old.locale if locale is None else locale or None, tz_id=old.tz_id if zone is None else zone or None
+        )
+        changed = await LocalForms(session.store).set_tenant(session.tenant_id, given, actor=session.actor)
+        return checked_form(given), changed
+
+    form, changed = in_session(work, store=store, tenant=name)
+    said = f"{name}: language {form.locale or 'not set'}, zone {form.tz_id or 'not set'}"
+    answer = {"tenant_id": name, "locale": form.locale, "zone": form.tz_id}
+    print_line(said if changed else f"{said}; nothing was changed", answer, as_json=as_json)
 
 
 def _switch(notification: str, *, tenant: str | None, store: str | None, as_json: bool, enabled: bool) -> None:

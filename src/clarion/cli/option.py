@@ -15,6 +15,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Limit = Annotated[int, typer.Option(help=f"How many to show, {PAGE_MAX} at most.", min=1, max=PAGE_MAX)]
 After = Annotated[str, typer.Option(help="Go on where a page ended; its end names it.", metavar="CURSOR")]
 
+Locale = Annotated[
+    str | None,
+    typer.Option(help="The language of people who have none of their own, such as de-AT.", metavar="LOCALE"),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option(help="The time zone of people who have none of their own, such as Europe/Vienna.", metavar="ZONE"),
+]
+
 RowId = Annotated[int, typer.Argument(help="The id in the list.", metavar="ID", min=0, max=ROW_ID_MAX)]
 
 

@@ -63,6 +63,7 @@ class Program(LazyGroup):
                 "publish:publish", "Publish notifications from their files; what did not change keeps its version."
             ),
             "tenants": Listed("catalog:tenants", "Tenants: whose notifications these are."),
+            "units": Listed("unit:units", "Business units: parts of a tenant with a language and a zone of their own."),
             "keys": Listed("access:keys", "API keys: who may use the API, and as what."),
             "quota": Listed("quota:quota", "Quotas: how much a tenant and its API keys may use in a day."),
         },

@@ -43,9 +43,10 @@ def create(tenant_id: str, *, actor: str) -> Act:
     return Act(actor=actor, act="create", subject=f"tenant {tenant_id}")
 
 
-def set_form(tenant_id: str, *, form: Mapping[str, str | None], actor: str) -> Act:
+def set_form(tenant_id: str, *, locale: str | None, zone: str | None, actor: str) -> Act:
     """Word the setting of a tenant's language and zone."""
-    return Act(actor=actor, act="set", subject=f"tenant {tenant_id}", details=canonical_json(dict(form)).decode())
+    details = canonical_json({"locale": locale, "zone": zone}).decode()
+    return Act(actor=actor, act="set", subject=f"tenant {tenant_id}", details=details)
 
 
 def switch(event_type: str, *, enabled: bool, actor: str) -> Act:

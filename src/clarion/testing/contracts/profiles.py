@@ -99,8 +99,8 @@ class LocalFormContract:
         assert await store.find_local_forms(tenant_id, []) == {None: LocalForm(tz_id="Europe/Vienna")}
         log = await store.list_audit(tenant_id)
         assert [(entry.actor, entry.act, entry.subject, msgspec.json.decode(entry.details)) for entry in log] == [
-            ("sam", "set", f"tenant {tenant_id}", {"locale": "de-AT", "tz_id": "Europe/Vienna"}),
-            ("kim", "set", f"tenant {tenant_id}", {"tz_id": "Europe/Vienna"}),
+            ("sam", "set", f"tenant {tenant_id}", {"locale": "de-AT", "zone": "Europe/Vienna"}),
+            ("kim", "set", f"tenant {tenant_id}", {"zone": "Europe/Vienna"}),
         ]
 
     async def test_business_units_are_found_by_their_guids_and_listed_by_name(self, harness: StoreHarness) -> None:

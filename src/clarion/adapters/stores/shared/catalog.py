@@ -136,10 +136,10 @@ async def list_business_units(transaction: Transaction, tenant_id: str) -> list[
 
 async def set_tenant_form(transaction: Transaction, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
     """Say in which language and zone a tenant's people read; audited; False where it is so already."""
-    given = msgspec.structs.asdict(form)
-    if not await transaction.execute(_SQL["set_tenant_form"], tenant_id=tenant_id, **given):
+    if not await transaction.execute(_SQL["set_tenant_form"], tenant_id=tenant_id, **msgspec.structs.asdict(form)):
         return False
-    await append_audit(transaction, tenant_id, act.set_form(tenant_id, form=given, actor=actor))
+    done = act.set_form(tenant_id, locale=form.locale, zone=form.tz_id, actor=actor)
+    await append_audit(transaction, tenant_id, done)
     return True
 
 

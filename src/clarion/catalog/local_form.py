@@ -1,0 +1,59 @@
+"""In which language and zone a tenant's people read: set for the tenant, its business units and the people themselves.
+
+A language is written in its one form, and a zone is one that the renderer's tables have, so that what is stored can be
+used. Setting the same again changes nothing.
+"""
+
+from functools import cache
+from importlib import resources
+from uuid import UUID
+
+from clarion.domain.locale import normal
+from clarion.domain.person import BusinessUnit, LocalForm
+from clarion.errors import InvalidInput
+from clarion.ports.catalog import CatalogStore
+
+NAME_BYTES_MAX = 512
+
+
+class LocalForms:
+    """Says how people read who do not say so themselves."""
+
+    def __init__(self, catalog: CatalogStore) -> None:
+        """Store in this catalog."""
+        self._catalog = catalog
+
+    async def set_tenant(self, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
+        """Set a tenant's language and zone; False where they are so already."""
+        return await self._catalog.set_tenant_form(tenant_id, checked_form(form), actor=actor)
+
+    async def put_unit(self, tenant_id: str, *, guid: UUID, name: str, form: LocalForm) -> BusinessUnit:
+        """Insert or replace a business unit."""
+        if not name.strip() or len(name.encode()) > NAME_BYTES_MAX:
+            raise InvalidInput("it is empty or too long", field="name", hint=f"use 1 to {NAME_BYTES_MAX} bytes")
+        checked = checked_form(form)
+        unit = BusinessUnit(guid=guid, name=name, locale=checked.locale, tz_id=checked.tz_id)
+        await self._catalog.put_business_unit(tenant_id, unit)
+        return unit
+
+
+def checked_form(form: LocalForm) -> LocalForm:
+    """Return a form as it is stored, or refuse a language that is none and a zone that is not known."""
+    locale = None if form.locale is None else normal(form.locale)
+    if locale is None and form.locale is not None:
+        raise InvalidInput(
+            f"{form.locale[:40]!r} is no locale",
+            field="locale",
+            hint="write a language, and a region if it matters: de or de-AT",
+        )
+    if form.tz_id is not None and form.tz_id not in _zones():
+        raise InvalidInput(
+            f"{form.tz_id[:40]!r} is no time zone", field="zone", hint="write its name, such as Europe/Vienna or UTC"
+        )
+    return LocalForm(locale=locale, tz_id=form.tz_id)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Name the zones that the renderer's tables have."""
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())
