@@ -291,6 +291,7 @@ async def use_catalog(store: PostgresStore) -> None:
     one, group = make.address_version().recipient_id_hash, make.guid(1, "group")
     (profile,) = await store.ensure_person_versions(TENANT, [make.person_version()])
     await store.put_people(TENANT, [make.person(1, address.record, person_version_id=profile.record.id)])
+    assert await store.find_person_versions(TENANT, [profile.record.id or 0])
     unit = BusinessUnit(guid=make.guid(1, "unit"), name="North", locale="de")
     await store.put_business_unit(TENANT, unit)
     assert await store.list_business_units(TENANT)

@@ -2,11 +2,12 @@
 
 from uuid import UUID
 
+import msgspec
 import pytest
 
-from clarion.domain.decision import Known, decide, summary
+from clarion.domain.decision import Known, decide, in_their_form, nearest, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.person import Person
+from clarion.domain.person import LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
 
 EMAIL, SMS, INBOX = Channel.EMAIL, Channel.SMS, Channel.INBOX
@@ -144,3 +145,43 @@ def test_a_decision_is_summed_up_in_one_line(decisions: tuple[tuple[Decision, ..
         for place, one in enumerate(decisions)
     ]
     assert summary(recipients) == text
+
+
+AUSTRIAN = LocalForm(locale="de-AT", tz_id="Europe/Vienna")
+
+
+@pytest.mark.parametrize(
+    "own, asked, others, formed",
+    [
+        (AUSTRIAN, None, (), ("de-AT", "Europe/Vienna")),
+        (AUSTRIAN, "fr", (LocalForm(locale="en", tz_id="UTC"),), ("fr", "Europe/Vienna")),
+        (AUSTRIAN, "ja", (), ("de-AT", "Europe/Vienna")),
+        (LocalForm(), None, (LocalForm(tz_id="Asia/Tokyo"), AUSTRIAN), ("de-AT", "Asia/Tokyo")),
+        (LocalForm(locale="ja"), None, (LocalForm(locale="fr-CA"), AUSTRIAN), ("fr-CA", "Europe/Vienna")),
+        (LocalForm(), None, (), ("en", None)),
+        (None, None, (AUSTRIAN,), ("de-AT", "Europe/Vienna")),
+    ],
+    ids=["own", "asked", "asked in vain", "unit and tenant", "unit instead", "nobody says", "bare address"],
+)
+def test_a_recipient_reads_as_the_first_says_who_says_anything(
+    own: LocalForm | None, asked: str | None, others: tuple[LocalForm, ...], formed: tuple[str | None, str | None]
+) -> None:
+    """The send, the person, the business unit, the tenant; for the language only one that there are texts in."""
+    known = {}
+    if own is not None:
+        known[hash_of(SAM)] = msgspec.structs.replace(
+            person(SAM), person_version_id=7, locale=own.locale, tz_id=own.tz_id
+        )
+    decided = FrozenRecipient(recipient_id_hash=hash_of(SAM), domain=IdentityDomain.USER, decisions=())
+    (one,) = in_their_form([decided], people=known, asked=asked, others=others, locales=("en", "de", "fr"))
+    assert (one.locale, one.tz_id) == formed
+    assert one.person_version_id == (None if own is None else 7)
+
+
+def test_a_business_unit_speaks_before_its_tenant_and_an_unknown_one_not_at_all() -> None:
+    unit, tenant = LocalForm(locale="fr"), AUSTRIAN
+    forms = {None: tenant, STAFF: unit}
+    assert nearest(forms, STAFF) == [unit, tenant]
+    assert nearest(forms, None) == [tenant]
+    assert nearest(forms, UUID(int=99)) == [tenant]
+    assert nearest({}, STAFF) == []

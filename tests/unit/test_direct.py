@@ -321,7 +321,7 @@ async def test_a_tenant_with_many_heavy_checks_delays_its_own_alone() -> None:
     bundle = renderer.compile(definition, {"sms.liquid": "{% for i in (1..500) %}{{ name }}{% endfor %}"})
     async with asyncio.TaskGroup() as tasks:
         for tenant_id, name in (("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1")):
-            tasks.create_task(checks.check(tenant_id, bundle, {"name": name}))
+            tasks.create_task(checks.check(tenant_id, bundle, {"name": name}, entity={}))
         await asyncio.get_running_loop().run_in_executor(None, renderer.entered.wait, 5)
         renderer.gate.set()
     assert [name for name, _ in renderer.checked] == ["a1", "b1", "a2", "a3"]
@@ -339,7 +339,7 @@ async def test_a_tenant_cannot_fill_the_door_with_heavy_checks(monkeypatch: pyte
 
     async def told(tenant_id: str, name: str) -> type[Exception] | None:
         try:
-            await checks.check(tenant_id, bundle, {"name": name})
+            await checks.check(tenant_id, bundle, {"name": name}, entity={})
         except TooManyAtOnce:
             return TooManyAtOnce
         return None

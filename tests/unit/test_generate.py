@@ -26,7 +26,8 @@ from clarion.domain.notification import (
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.operations.notification import answer_of, read_request
-from clarion.pipeline.generate import ALONE_FOR, TENANT_RESTS_FOR
+from clarion.pipeline.generate.plan import TENANT_RESTS_FOR
+from clarion.pipeline.generate.stage import ALONE_FOR
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.ensure import ITEMS_MAX, WrappedKeys
 from clarion.producers.direct import origin_of

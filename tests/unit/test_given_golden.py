@@ -172,6 +172,7 @@ CHANGES: dict[str, Any] = {
     "entity": ("order", ENTITY),
     "to": (Target(identity=Identity.user("8")),),
     "data": {"name": "Alex"},
+    "entity_data": {"name": "Alex"},
     "template_key": "other",
     "template_version": 3,
     "lane": Lane.HIGH,

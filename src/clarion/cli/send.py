@@ -42,6 +42,7 @@ _NUMBER = re.compile(r"\s*[+(0-9][^a-zA-Z]*$")
 OPTIONS = {
     "data": "--data",
     "entity[0]": "--entity",
+    "entity_data": "--entity-data",
     "id": "--to",
     "not_before_at": "--not-before",
     "ttl_seconds": "--ttl",
@@ -66,6 +67,9 @@ def send(
     entity: Annotated[
         str | None, typer.Option(help="What it is about; its history has it then.", metavar="TYPE:GUID")
     ] = None,
+    entity_data: Annotated[
+        str, typer.Option(help="What templates read of it, as a JSON object; @FILE reads a file.")
+    ] = "{}",
     lane: Annotated[
         Lane | None, typer.Option(help="How urgent it is, instead of the type's own lane; it may be more urgent.")
     ] = None,
@@ -117,7 +121,7 @@ def send(
         type=notification,
         to=tuple(read_recipient(one, place=place) for place, one in enumerate(to)),
         data=read_data(data),
-        entity=None if entity is None else read_entity(entity),
+        entity=read_entity(entity, read_data(entity_data, field="--entity-data")),
         lane=lane,
         not_before_at=None if not_before is None else read_time(not_before, field="--not-before"),
         ttl_seconds=ttl,
@@ -273,36 +277,40 @@ def _require_address(text: str, *, field: str) -> None:
     raise InvalidInput("it is neither a mail address nor a phone number", field=field, hint=f"did you mean {meant}?")
 
 
-def read_data(text: str) -> dict[str, object]:
+def read_data(text: str, *, field: str = "--data") -> dict[str, object]:
     """Read merge data as it was typed, from a file or from standard input."""
     source = _read_text(text)
     if len(source) > PAYLOAD_BYTES_MAX:
-        raise InvalidInput(f"it has over {PAYLOAD_BYTES_MAX} bytes", field="--data", hint="send less")
+        raise InvalidInput(f"it has over {PAYLOAD_BYTES_MAX} bytes", field=field, hint="send less")
     try:
         data = msgspec.json.decode(source)
         check_keys(source)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"this is no JSON, {read_json_fault(str(error))}",
-            field="--data",
-            hint='quote it for the shell: --data \'{"name": "Sam"}\'',
+            field=field,
+            hint=f'quote it for the shell: {field} \'{{"name": "Sam"}}\'',
         ) from None
     except RecursionError:
-        raise too_deep("--data") from None
+        raise too_deep(field) from None
     except InvalidInput as error:
-        raise type(error)(f"{error.field!r} is given twice", field="--data", hint=error.hint) from None
+        raise type(error)(f"{error.field!r} is given twice", field=field, hint=error.hint) from None
     if not isinstance(data, dict):
-        raise InvalidInput("this is no JSON object", field="--data", hint='write {"name": "value", ...}')
-    check_depth(data, field="--data")
+        raise InvalidInput("this is no JSON object", field=field, hint='write {"name": "value", ...}')
+    check_depth(data, field=field)
     return data
 
 
-def read_entity(text: str) -> wire.Entity:
-    """Read an entity's type and guid."""
+def read_entity(text: str | None, data: dict[str, object]) -> wire.Entity | None:
+    """Read an entity's type and guid, and take its data along."""
+    if text is None:
+        if data:
+            raise InvalidInput("it is about nothing", field="--entity-data", hint="say what it is about with --entity")
+        return None
     kind, colon, rest = text.rpartition(":")
     if not colon or not kind:
         raise InvalidInput(f"{text!r} is no entity", field="--entity", hint="write its type, a colon and its guid")
-    return wire.Entity(type=kind, guid=guid(rest, field="--entity", hint=GUID_HINT))
+    return wire.Entity(type=kind, guid=guid(rest, field="--entity", hint=GUID_HINT), data=data)
 
 
 def read_time(text: str, *, field: str) -> datetime:

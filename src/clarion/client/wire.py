@@ -92,11 +92,18 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ) = None
 
 
-class Entity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Entity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a notification is about; its history lists the notification."""
 
     type: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=PLAIN, examples=["invoice"])]
     guid: UUID
+    data: Annotated[
+        dict[str, object],
+        msgspec.Meta(
+            description="what templates read of it as `entity.NAME`, beside its type and guid; as it is now, whatever "
+            "becomes of it later. Given with a send, and not answered"
+        ),
+    ] = {}
 
 
 class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

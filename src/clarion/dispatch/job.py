@@ -49,7 +49,9 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         due_at = None  # a time that has passed means now, even one that no engine could store
     if due_at is not None:
         require_storable(due_at, field="not_before_at")
-    payload = _payload_bytes(Payload(to=request.to, data=request.data, due_at=due_at, **_per_send(request)))
+    payload = _payload_bytes(
+        Payload(to=request.to, data=request.data, entity=entity_of(request), due_at=due_at, **_per_send(request))
+    )
     direct = isinstance(request.origin, Direct)
     # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source
     # may have changed since: the first reading stands, and that is no conflict.
@@ -111,6 +113,7 @@ def differing_payload(request: JobRequest, stored: bytes) -> list[str]:
     found = msgspec.json.decode(stored, type=Payload)
     differing = ["recipients"] if request.to != found.to else []
     differing += differing_names(request.data, found.data, path="data")
+    differing += differing_names(entity_of(request), found.entity, path="entity") if found.entity else []
     for name in PER_SEND:
         mine, theirs = getattr(request, name), getattr(found, name)
         if isinstance(mine, Hints) and isinstance(theirs, Hints):
@@ -118,6 +121,18 @@ def differing_payload(request: JobRequest, stored: bytes) -> list[str]:
         elif mine != theirs:
             differing.append(name)
     return differing
+
+
+def entity_of(request: JobRequest) -> dict[str, object]:
+    """Give what a request is about as templates read it; nothing where it is about nothing."""
+    if request.entity is None:
+        return {}
+    for name in sorted({"type", "guid"} & request.entity_data.keys()):
+        raise InvalidInput(
+            "the entity has it already", field=f"entity.data.{name}", hint="leave it out, or give it another name"
+        )
+    kind, guid = request.entity
+    return {"type": kind, "guid": str(guid), **request.entity_data}
 
 
 def guard_key_hash(keys: TenantKeys, operation: str, idempotency_key: str) -> str:
@@ -150,6 +165,7 @@ def _asked(request: JobRequest) -> dict[str, object]:
     return {
         "to": msgspec.to_builtins(request.to),
         "data": msgspec.to_builtins(request.data),
+        "entity_data": msgspec.to_builtins(request.entity_data) or None,
         "lane": request.lane,
         # Microseconds, in text: every instant that a caller can write has them, whichever its zone.
         "not_before_at": not_before_at and str((not_before_at - EPOCH_AT) // MICROSECOND),

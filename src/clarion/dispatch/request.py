@@ -143,6 +143,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     event_type: Name
     source_at: Instant
     entity: Entity | None = None
+    entity_data: Mapping[str, object] = {}
     to: Annotated[tuple[Target, ...], msgspec.Meta(max_length=NAMED_MAX)] = ()
     data: Mapping[str, object] = {}
     template_key: Name | None = None
@@ -163,10 +164,14 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is sealed in a job's row: recipients, merge data, when it was to begin if not at once, and `PER_SEND`."""
+    """What is sealed in a job's row: recipients, merge data, when it was to begin if not at once, and `PER_SEND`.
+
+    `entity` is the thing that it is about as templates read it: its type, its guid and its data, as they were.
+    """
 
     to: tuple[Target, ...]
     data: Mapping[str, object]
+    entity: Mapping[str, object] = {}
     due_at: datetime | None = None
     ttl_seconds: int | None = None
     locale: str | None = None

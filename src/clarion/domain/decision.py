@@ -17,9 +17,10 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain import locale
 from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.person import Person
+from clarion.domain.person import LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
 
 
@@ -65,6 +66,44 @@ def decide(
             case _:
                 assert_never(identity.domain)
     return tuple(frozen.values())
+
+
+def nearest(forms: Mapping[UUID | None, LocalForm], unit: UUID | None) -> list[LocalForm]:
+    """Give those who speak for people that do not say how they read: the business unit, and behind it the tenant.
+
+    `forms` has the tenant's own under None; a unit that is not known says nothing.
+    """
+    asked = [None] if unit is None else [unit, None]
+    return [forms[one] for one in asked if one in forms]
+
+
+def in_their_form(
+    recipients: Sequence[FrozenRecipient],
+    *,
+    people: Mapping[str, Person],
+    asked: str | None,
+    others: Sequence[LocalForm],
+    locales: Sequence[str],
+) -> tuple[FrozenRecipient, ...]:
+    """Say with which profile, and in which language and zone, each recipient is written to.
+
+    `asked` is the language that the send asks for, `others` are those who speak for people that do not say it
+    themselves, the nearest first. `locales` are those of the notification.
+    """
+    formed: list[FrozenRecipient] = []
+    for one in recipients:
+        person = people.get(one.recipient_id_hash)
+        own = LocalForm() if person is None else LocalForm(locale=person.locale, tz_id=person.tz_id)
+        forms = (own, *others)
+        formed.append(
+            msgspec.structs.replace(
+                one,
+                person_version_id=None if person is None else person.person_version_id,
+                locale=locale.resolve([asked, *(form.locale for form in forms)], locales) or None,
+                tz_id=next((form.tz_id for form in forms if form.tz_id is not None), None),
+            )
+        )
+    return tuple(formed)
 
 
 def summary(recipients: Sequence[FrozenRecipient]) -> str:

@@ -175,6 +175,7 @@ def read_request(
         event_type=asked.type,
         source_at=source_at,
         entity=None if asked.entity is None else (asked.entity.type, asked.entity.guid),
+        entity_data={} if asked.entity is None else asked.entity.data,
         to=tuple(_target(one, field=f"to[{place}]") for place, one in enumerate(asked.to)),
         data=asked.data,
         lane=asked.lane,

@@ -12,10 +12,10 @@ import msgspec
 
 from clarion.bootstrap import Platform
 from clarion.client import wire
+from clarion.dispatch.job import entity_of
 from clarion.dispatch.request import JobRequest, Trace
 from clarion.domain.content import Content
-from clarion.domain.decision import Known, decide
-from clarion.domain.definition import ChannelPolicy
+from clarion.domain.decision import Known, decide, in_their_form, nearest
 from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
@@ -25,6 +25,7 @@ from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
 from clarion.ports.renderer import Bundle, Merge, render_one
 from clarion.producers.direct import origin_of
+from clarion.sealing.place import open_profile
 
 SECONDS_MAX: Final = 10.0
 """For the merge of one channel: somebody waits for it."""
@@ -69,7 +70,7 @@ async def preview(
         )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
     channels = request.channels or bundle.definition.channels
-    messages = await _messages(platform, tenant_id, request, channels, bundle.definition.channel_policy)
+    frozen, messages = await _messages(platform, tenant_id, request, channels, bundle)
     used = [channel for channel in channels if any(_goes(one, channel) for one in messages)]
     return Preview(
         type=asked.type,
@@ -80,20 +81,45 @@ async def preview(
         repeated=False,
         warnings=await Status(platform.store, clock=platform.clock).warnings(used),
         messages=tuple(messages),
-        contents=await _contents(platform, tenant_id, bundle, used, asked.data),
+        contents=await _contents(platform, tenant_id, bundle, channels=used, request=request, frozen=frozen),
     )
 
 
 async def _contents(
-    platform: Platform, tenant_id: str, bundle: Bundle, channels: Sequence[Channel], data: Mapping[str, object]
+    platform: Platform,
+    tenant_id: str,
+    bundle: Bundle,
+    *,
+    channels: Sequence[Channel],
+    request: JobRequest,
+    frozen: Sequence[FrozenRecipient],
 ) -> dict[Channel, Content]:
-    """Merge what would be sent."""
-    return {
-        channel: await render_one(
-            platform.renderer, bundle, channel, Merge(data), tenant_id=tenant_id, seconds_max=SECONDS_MAX
+    """Merge what would be sent on each channel, to the first recipient who gets it there."""
+    contents: dict[Channel, Content] = {}
+    for channel in channels:
+        first = next(one for one in frozen for at in one.decisions if at.channel is channel and at.skipped is None)
+        merge = Merge(
+            request.data,
+            locale=first.locale or "",
+            zone=first.tz_id or "UTC",
+            recipient=await _profile(platform, tenant_id, first),
+            entity=entity_of(request),
+            public_url=platform.settings.public_url or "",
         )
-        for channel in channels
-    }
+        contents[channel] = await render_one(
+            platform.renderer, bundle, channel, merge, tenant_id=tenant_id, seconds_max=SECONDS_MAX
+        )
+    return contents
+
+
+async def _profile(platform: Platform, tenant_id: str, one: FrozenRecipient) -> Mapping[str, object]:
+    """Open what templates may read of a recipient; nothing where nothing is known."""
+    if one.person_version_id is None:
+        return {}
+    keys = await platform.keyring.get(tenant_id)
+    found = (await platform.store.find_person_versions(tenant_id, [one.person_version_id]))[one.person_version_id]
+    names = {"recipient_id_hash": found.recipient_id_hash, "profile_hash": found.profile_hash}
+    return open_profile(keys, found.profile, **names)
 
 
 async def _is_repeated(platform: Platform, tenant_id: str, request: JobRequest) -> bool:
@@ -112,8 +138,8 @@ def _goes(message: PreviewedMessage, channel: Channel) -> bool:
 
 
 async def _messages(
-    platform: Platform, tenant_id: str, request: JobRequest, channels: Sequence[Channel], policy: ChannelPolicy
-) -> list[PreviewedMessage]:
+    platform: Platform, tenant_id: str, request: JobRequest, channels: Sequence[Channel], bundle: Bundle
+) -> tuple[Sequence[FrozenRecipient], list[PreviewedMessage]]:
     """Decide about the recipients as `generate` would; a bare address has no stored version yet, and needs none."""
     keys = await platform.keyring.get(tenant_id)
     bare = {
@@ -122,18 +148,27 @@ async def _messages(
         if target.identity.domain is IdentityDomain.ADDRESS and target.channel is not None
     }
     known = await _known(platform, keys, request)
-    frozen = decide(
+    decided = decide(
         request.to,
         channels=channels,
-        policy=policy,
+        policy=bundle.definition.channel_policy,
         known=msgspec.structs.replace(known, addresses=bare),
         hash_of=keys.hash_of,
+    )
+    unit = request.business_unit
+    forms = await platform.store.find_local_forms(tenant_id, [] if unit is None else [unit])
+    frozen = in_their_form(
+        decided,
+        people=known.people,
+        asked=request.locale,
+        others=nearest(forms, unit),
+        locales=bundle.definition.locales,
     )
     ids = {decision.address_id for one in frozen for decision in one.decisions if (decision.address_id or 0) > 0}
     versions = await platform.store.find_addresses(tenant_id, {one for one in ids if one is not None})
     destinations = {version.id or 0: opened_destination(version, keys, whole=True) for version in versions}
     destinations |= {number: address for (_, address), number in bare.items()}
-    return [message for one in frozen for message in _of(one, destinations)]
+    return frozen, [message for one in frozen for message in _of(one, destinations)]
 
 
 async def _known(platform: Platform, keys: TenantKeys, request: JobRequest) -> Known:

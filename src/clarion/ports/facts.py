@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain.person import LocalForm, Person
+from clarion.domain.person import LocalForm, Person, PersonVersion
 
 
 class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +38,10 @@ class FactStore(Protocol):
 
     async def find_recipients(self, tenant_id: str, hashes: Collection[str]) -> dict[str, Person]:
         """Return the people behind these recipient hashes, by hash; the unknown are left out."""
+        ...
+
+    async def find_person_versions(self, tenant_id: str, ids: Collection[int]) -> dict[int, PersonVersion]:
+        """Return these versions of profiles, sealed as they are stored, by id; the unknown are left out."""
         ...
 
     async def find_local_forms(self, tenant_id: str, units: Collection[UUID]) -> dict[UUID | None, LocalForm]:

@@ -16,6 +16,7 @@ import msgspec
 
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.gathering import Gathering
+from clarion.dispatch.job import entity_of
 from clarion.dispatch.request import Direct, JobRequest
 from clarion.domain import destination
 from clarion.domain.ensured import Ensured, Outcome
@@ -120,7 +121,7 @@ class DirectSends:
         if not may_raise:
             _check_lane(request, bundle)
         _check_channels(request, bundle)
-        await self._merge_checks.check(tenant_id, bundle, request.data)
+        await self._merge_checks.check(tenant_id, bundle, request.data, entity=entity_of(request))
 
     async def _look_up(self, _: None, wanted: Sequence[tuple[str, str]]) -> list[Published]:
         return await self._templates.latest(wanted)

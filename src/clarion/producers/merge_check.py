@@ -29,12 +29,14 @@ class MergeChecks:
         self._renderer = renderer
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}  # by tenant, with how many want it
 
-    async def check(self, tenant_id: str, bundle: Bundle, data: Mapping[str, object]) -> None:
-        """Raise InvalidInput where the data cannot be merged into the templates."""
-        if await self._renderer.check_request(bundle, data, tenant_id=tenant_id, briefly=True):
+    async def check(
+        self, tenant_id: str, bundle: Bundle, data: Mapping[str, object], *, entity: Mapping[str, object]
+    ) -> None:
+        """Raise InvalidInput where data and entity cannot be merged into the templates."""
+        if await self._renderer.check_request(bundle, data, entity=entity, tenant_id=tenant_id, briefly=True):
             return
         async with self._turn(tenant_id):
-            await self._renderer.check_request(bundle, data, tenant_id=tenant_id, briefly=False)
+            await self._renderer.check_request(bundle, data, entity=entity, tenant_id=tenant_id, briefly=False)
 
     @asynccontextmanager
     async def _turn(self, tenant_id: str) -> AsyncIterator[None]:

@@ -60,6 +60,13 @@ def profile_place(*, recipient_id_hash: str, profile_hash: str) -> Place:
     return Place(table="person_version", column="profile", row_key=f"{recipient_id_hash}:{profile_hash}")
 
 
+def open_profile(keys: TenantKeys, sealed: bytes, *, recipient_id_hash: str, profile_hash: str) -> dict[str, object]:
+    """Open a version of a profile, as templates read it."""
+    place = profile_place(recipient_id_hash=recipient_id_hash, profile_hash=profile_hash)
+    profile: dict[str, object] = msgspec.json.decode(place.open(keys, sealed))
+    return profile
+
+
 def inbox_place(*, partition_key: str, row_key: str) -> Place:
     """Place the content of an inbox row."""
     return Place(table="user_message", column="content", row_key=f"{partition_key}|{row_key}")

@@ -87,6 +87,7 @@ class Supervisor:
             dispatcher=e.dispatcher,
             keyring=e.keyring,
             lease=lease,
+            public_url=e.settings.public_url,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, step, hears, wakes in (

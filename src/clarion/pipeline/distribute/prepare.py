@@ -2,8 +2,9 @@
 
 No I/O stands between a claim and its call (I-14). So keys and templates are brought into memory before the claim
 (`open_tenants`, `load_templates`); opening, merging and judging after it happen in memory alone. What goes into the
-same parts is merged together, and each job once for all of its recipients on a channel. Merging takes time
-nevertheless: what is not merged in a quarter of the lease goes back.
+same parts is merged together, and each job once for all of its recipients on a channel who read the same; a profile is
+opened only where the parts read it. Merging takes time nevertheless: what is not merged in a quarter of the lease goes
+back.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,22 +28,25 @@ from clarion.domain.one_time_code import erased
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import TenantKeys
 from clarion.domain.unsubscribe import Unsubscription, unsubscribe_headers
-from clarion.errors import ClarionError, RenderFailed, SealBroken
+from clarion.errors import BrokenInvariant, ClarionError, RenderFailed, SealBroken
 from clarion.pipeline.distribute.accounts import Accounts
 from clarion.ports.clock import Clock
 from clarion.ports.renderer import QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
-from clarion.sealing.place import destination_place, payload_place
+from clarion.sealing.place import destination_place, open_profile, payload_place
 
 CONTENTS_MAX: Final = 200
 """Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
 
+OTHER_BYTES: Final = "a retry repeats the same bytes, and these would differ: the program or a library is at fault"
+
 Ready: TypeAlias = tuple[Call, str] | NotCalled
 """A message's call and its content's hash, or why there is none."""
 
-Place: TypeAlias = tuple[UUID, Channel]
-"""Where a content is held: job, data and version never change, so all of a job's recipients share it on a channel."""
+Place: TypeAlias = tuple[UUID, Channel, str | None, str | None, int | None]
+"""Whose content it is: job, channel, language, zone, and the person's version where the parts read who gets it. None of
+what stands behind these ever changes, so all recipients of a job who agree in them share a content."""
 
 T = TypeVar("T")
 
@@ -69,9 +73,24 @@ class _Opened(msgspec.Struct, frozen=True):
     bundle: Bundle
 
     @property
+    def is_personal(self) -> bool:
+        """Whether its content reads who gets it."""
+        return self.message.person_version_id is not None and self.bundle.reads_recipient(self.message.channel)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its content is worth holding, and may be.
+
+        What is personal is for nobody else, and a one-time code must lie nowhere when it is over (X-23).
+        """
+        return not (self.is_personal or self.bundle.definition.one_time_code)
+
+    @property
     def place(self) -> Place:
-        """Where its content is held."""
-        return self.message.job_guid, self.message.channel
+        """Whose its content is."""
+        message = self.message
+        version = message.person_version_id if self.is_personal else None
+        return message.job_guid, message.channel, message.locale, message.tz_id, version
 
 
 class _Held(msgspec.Struct, frozen=True):
@@ -173,14 +192,15 @@ class Preparation:
                 parts = (message.tenant_id, opened.bundle.content_hash, message.channel)
                 batch = batches.setdefault(parts, _Batch({}, {}, {}))
                 batch.waiting.setdefault(opened.place, []).append(opened)
+        payloads: dict[UUID, _Payload] = {}
         for batch in batches.values():
             for place, waiting in [*batch.waiting.items()]:
-                payload = _guarded(waiting[0].message, partial(_payload, waiting[0].keys, waiting[0].message))
-                if isinstance(payload, NotCalled):
-                    answers |= {one.position: not_called(one.message, reason=payload.reason) for one in waiting}
+                read = _guarded(waiting[0].message, partial(self._merge, waiting[0], payloads))
+                if isinstance(read, NotCalled):
+                    answers |= {one.position: not_called(one.message, reason=read.reason) for one in waiting}
                     del batch.waiting[place]
                 else:
-                    batch.merges[place], batch.hints[place] = Merge(payload.data), payload.hints
+                    batch.merges[place], batch.hints[place] = read
         return [batch for batch in batches.values() if batch.merges]
 
     def _opened(self, position: int, message: ClaimedMessage) -> _Opened | NotCalled:
@@ -202,6 +222,22 @@ class Preparation:
         if bundle.definition.one_time_code and message.payload is None:
             return NotCalled(reason=erased().message, leads_to=OutgoingStatus.FAILED_FINAL)
         return _Opened(position, message, keys, bundle)
+
+    def _merge(self, one: _Opened, payloads: dict[UUID, "_Payload"]) -> tuple[Merge, Hints | None]:
+        """Open what a message is merged from: its job's payload, once for all of a claim, and its profile if read."""
+        message = one.message
+        payload = payloads.get(message.job_guid)
+        if payload is None:
+            payload = payloads[message.job_guid] = _payload(one.keys, message)
+        merge = Merge(
+            payload.data,
+            locale=message.locale or "",
+            zone=message.tz_id or "UTC",
+            recipient=_profile(one.keys, message) if one.is_personal else {},
+            entity=payload.entity,
+            public_url=self._public_url or "",
+        )
+        return merge, payload.hints
 
     async def _render(self, batch: _Batch, *, seconds_max: float) -> list[Merged]:
         """Have a batch merged; a renderer with a defect leaves its messages without a call, not without an outcome."""
@@ -233,7 +269,7 @@ class Preparation:
                 case _:
                     content_hash = keyed_digest(waiting[0].keys.identity_key, msgspec.to_builtins(one))
                     held = _Held(one, content_hash, batch.hints[place])
-                    if not waiting[0].bundle.definition.one_time_code:  # which must lie nowhere when it is over (X-23)
+                    if waiting[0].is_held:
                         self._hold(place, held)
                     for opened in waiting:
                         ready = partial(self._ready, opened, held, asked_at=asked_at)
@@ -253,10 +289,11 @@ class Preparation:
         """Judge whether a merged message may be called, and put its call together."""
         message = opened.message
         if message.content_hash not in (None, held.content_hash):
-            return NotCalled(
-                reason="a retry repeats the same bytes or nothing, and these would differ",
-                leads_to=OutgoingStatus.FAILED_FINAL,
+            # All that it is merged from is frozen, so only a defect of ours, or a changed library, can do this.
+            log.critical(
+                "a message would say something else than before", outgoing_id=message.id, tenant_id=message.tenant_id
             )
+            return NotCalled(reason=OTHER_BYTES, counts=False, is_defect=True)
         if not self._may_call(message, asked_at):
             return NotCalled(
                 reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
@@ -299,6 +336,7 @@ class _Payload(msgspec.Struct, frozen=True):
     """What a call needs of a job's payload; the recipients, of which there may be many, are not read."""
 
     data: dict[str, object] = {}
+    entity: dict[str, object] = {}
     hints: Hints | None = None
 
 
@@ -310,6 +348,14 @@ def _payload(keys: TenantKeys, message: ClaimedMessage) -> _Payload:
     if message.payload is None:
         return _Payload()
     return _PAYLOAD.decode(payload_place(message.job_guid).open(keys, message.payload))
+
+
+def _profile(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:
+    """Open the profile that a message was made with."""
+    if message.profile is None or message.profile_hash is None:
+        raise BrokenInvariant("the version of the profile that it was made with is not stored")
+    names = {"recipient_id_hash": message.recipient_id_hash, "profile_hash": message.profile_hash}
+    return open_profile(keys, message.profile, **names)
 
 
 def _call(opened: _Opened, held: _Held, *, headers: Mapping[str, str]) -> Call:

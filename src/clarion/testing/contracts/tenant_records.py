@@ -53,6 +53,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     uncertain: int
     address: int
+    profile: int
     versions: dict[int, int]
 
 
@@ -103,6 +104,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
         failed=refused.id or 0,
         uncertain=uncertain.id or 0,
         address=addresses[0].id or 0,
+        profile=profile.record.id or 0,
         versions={one.id or 0: (await pump.seen(one.id)).message.version for one in rows},
     )
 
@@ -144,6 +146,7 @@ READS: Final[dict[str, Ask]] = {
     ),
     "find_job_timeline": lambda store, tenant, _: store.find_job_timeline(tenant, JOB.guid),
     "find_job_timeline of a direct send": lambda store, tenant, _: store.find_job_timeline(tenant, DIRECT.job.guid),
+    "find_person_versions": lambda store, tenant, of: store.find_person_versions(tenant, [of.profile]),
     "find_local_forms": lambda store, tenant, _: store.find_local_forms(tenant, [UNIT.guid]),
     "list_business_units": lambda store, tenant, _: store.list_business_units(tenant),
     "find_members": lambda store, tenant, _: store.find_members(tenant, {GROUP}),

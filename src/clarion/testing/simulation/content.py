@@ -4,6 +4,7 @@ Compiled by the real renderer, once in a Python process. Edition 2 differs in ev
 the newest template instead of the frozen one would send other bytes (I-15).
 """
 
+import re
 from functools import cache
 from html.parser import HTMLParser
 from typing import Final
@@ -52,14 +53,11 @@ POISON: Final = " (poison)"
 _TEXT: Final = "{{ text }} (%d)"
 """Every template says this and no more, so that what comes of it can be worked out by replacing words."""
 
-_MAIL: Final = (
-    f"<mjml><mj-body><mj-section><mj-column><mj-text>{_TEXT}</mj-text></mj-column></mj-section></mj-body></mjml>"
-)
-_FILES: Final = {
-    Channel.EMAIL: {"email.subject.liquid": _TEXT, "email.mjml.liquid": _MAIL, "email.text.liquid": _TEXT},
-    Channel.SMS: {"sms.liquid": _TEXT},
-    Channel.INBOX: {"inbox.liquid": f"{_TEXT}\nbody"},
-}
+_PERSONAL: Final = frozenset({"flash"})
+_NAME: Final = " for {{ recipient.name | default: 'nobody' }}"
+"""What the templates of these types say besides. Names change with addresses, so the one tells of the other."""
+
+_WHO: Final = re.compile(r"u(\d+)\.(\d+)@example\.com|\+120255501(\d)([0-8])")
 
 
 @cache
@@ -73,11 +71,26 @@ def templates(edition: int) -> tuple[TemplateRow, ...]:
     """Compile every type in one edition; the version is the store's to give."""
     rows = []
     for definition in DEFINITIONS:
-        files = {name: text % edition for channel in definition.channels for name, text in _FILES[channel].items()}
+        files = {
+            name: text.replace("%d", str(edition))
+            for channel in definition.channels
+            for name, text in _files(definition.key)[channel].items()
+        }
         bundle = renderer().compile(definition, files)
         text = msgspec.json.encode(bundle).decode()
         rows.append(TemplateRow(template_key=definition.key, version=0, content_hash=bundle.content_hash, bundle=text))
     return tuple(rows)
+
+
+def _files(type_key: str) -> dict[Channel, dict[str, str]]:
+    """Write the files of a type, with the edition left open."""
+    text = _TEXT + (_NAME if type_key in _PERSONAL else "")
+    mail = f"<mjml><mj-body><mj-section><mj-column><mj-text>{text}</mj-text></mj-column></mj-section></mj-body></mjml>"
+    return {
+        Channel.EMAIL: {"email.subject.liquid": text, "email.mjml.liquid": mail, "email.text.liquid": text},
+        Channel.SMS: {"sms.liquid": text},
+        Channel.INBOX: {"inbox.liquid": f"{text}\nbody"},
+    }
 
 
 def text_of(plan: JobPlan, payload: str) -> str:
@@ -85,14 +98,29 @@ def text_of(plan: JobPlan, payload: str) -> str:
     return f"{payload} text of job {plan.number}{POISON if plan.poison else ''}"
 
 
-def merged(channel: Channel, text: str, edition: int) -> dict[str, str]:
+def merged(plan: JobPlan, text: str, edition: int, *, channel: Channel, destination: str) -> dict[str, str]:
     """Say what a recipient sees of a text, by part: worked out by replacing words, not by the renderer."""
     seen = _TEXT.replace("{{ text }}", text).replace("%d", str(edition))
+    if plan.type in _PERSONAL:
+        seen += f" for {_name_at(destination)}"
     match channel:
         case Channel.EMAIL:
             return {"subject": seen, "html": seen, "text": seen}
         case _:
             return {"text": seen}
+
+
+def _name_at(destination: str) -> str:
+    """Say what somebody is called who is reached there; a bare address is nobody's."""
+    found = _WHO.fullmatch(destination)
+    if found is None:
+        return "nobody"
+    number, edition = (part for part in found.groups() if part is not None)
+    return _name(int(number), int(edition))
+
+
+def _name(number: int, edition: int) -> str:
+    return f"Person {number}.{edition % 10}"
 
 
 def bare_channel(type_key: str) -> Channel:
@@ -106,10 +134,10 @@ def bare_address(type_key: str, number: int) -> str:
 
 
 def person(number: int, *, edition: int = 1) -> PersonEntry:
-    """Describe a person; a later edition has moved to other addresses."""
+    """Describe a person; a later edition has moved to other addresses, and is called otherwise."""
     return PersonEntry(
         identity=Identity.user(f"u{number}"),
-        name=f"Person {number}",
+        name=_name(number, edition),
         contacts=(
             Contact(channel=Channel.EMAIL, destination=f"u{number}.{edition}@example.com", serial=edition),
             Contact(channel=Channel.SMS, destination=f"+120255501{number}{edition % 10}", serial=edition),

@@ -190,7 +190,13 @@ class Truth:
             since=self._first(plan), until=min((send.promised_at or call.at for send in promised), default=call.at)
         )
         texts = [
-            content.merged(call.row.channel, content.text_of(plan, payload), edition)
+            content.merged(
+                plan,
+                content.text_of(plan, payload),
+                edition,
+                channel=call.row.channel,
+                destination=call.destination,
+            )
             for payload in sorted(payloads)
             for edition in sorted(editions)
         ]

@@ -10,7 +10,7 @@ import msgspec
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.identity import Channel
-from clarion.domain.person import LocalForm, Person, PersonRow
+from clarion.domain.person import LocalForm, Person, PersonRow, PersonVersion
 from clarion.ports.facts import Latest, TemplateRow
 
 _SQL: Final = Statements("facts.sql")
@@ -72,6 +72,15 @@ async def find_recipients(transaction: Transaction, tenant_id: str, hashes: Coll
         )
         for person_hash, rows in people.items()
     }
+
+
+async def find_person_versions(
+    transaction: Transaction, tenant_id: str, ids: Collection[int]
+) -> dict[int, PersonVersion]:
+    """Return these versions of profiles, sealed, by id; the unknown are left out."""
+    wanted = sorted(set(ids))
+    rows = await transaction.fetch(PersonVersion, _SQL["find_person_versions"], tenant_id=tenant_id, ids=wanted)
+    return {row.id: row for row in rows if row.id is not None}
 
 
 async def find_local_forms(

@@ -105,6 +105,7 @@ class SharedStore(ABC):
 
     now = _reads(facts.now)
     find_recipients = _reads(facts.find_recipients)
+    find_person_versions = _reads(facts.find_person_versions)
     find_local_forms = _reads(facts.find_local_forms)
     find_members = _reads(facts.find_members)
     find_disabled_types = _reads(facts.find_disabled_types)

@@ -1,12 +1,11 @@
-"""Generate: make the rows of a job. Freezes its recipients, then ensures inbox rows and outgoing rows.
+"""The stage: freezes a job's recipients, then ensures inbox rows and outgoing rows.
 
 Reads templates, people and groups in sets, never job by job; who gets what is decided by `domain.decision`; writes
-through dispatch. Only the inbox is rendered here: what goes to a provider is merged by `distribute`, after the claim. A
-missing variable is found here already, so that a job fails with a reason before anybody is written to.
+through dispatch.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -19,18 +18,20 @@ from clarion.dispatch.message import outgoing_item
 from clarion.dispatch.request import Destination, InboxEntry, Payload, Trace
 from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
-from clarion.domain.decision import Known, decide, summary
+from clarion.domain.decision import Known, decide, in_their_form, nearest, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
 from clarion.domain.key import require_key_version
 from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
-from clarion.errors import CallerError, RenderFailed, SealBroken, UnknownVersion
+from clarion.errors import CallerError, SealBroken, UnknownVersion
+from clarion.pipeline.generate.inbox import Inbox
+from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, not_merged, put_off
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
-from clarion.ports.renderer import QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
+from clarion.ports.renderer import QUARANTINED, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import payload_place
@@ -41,29 +42,10 @@ BATCH: Final = 200
 ALONE_FOR: Final = timedelta(milliseconds=20)
 """About what one job takes. Jobs that are to be made alone are put off by multiples of it, to come back one by one."""
 
-TENANT_RESTS_FOR: Final = timedelta(minutes=5)
-"""How long jobs are put off if something is wrong with their whole tenant, so that somebody has time to mend it."""
-
 MERGE_SHARE: Final = 4
 """Looking at the data of jobs of one template, and merging their inbox lines, has one part in so many of the lease."""
 
-NOT_MERGED_FOR: Final = timedelta(seconds=1)
-"""How long a job waits whose inbox line was not merged for want of time, or because a renderer ended."""
-
 log = structlog.get_logger("clarion.pipeline")
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """One job with all that making its rows needs."""
-
-    claim: StageClaim
-    bundle: Bundle
-    payload: Payload
-
-    @property
-    def job_id(self) -> int:
-        """The stored job's id."""
-        return self.claim.job.id or 0
 
 
 class Generate:
@@ -79,8 +61,9 @@ class Generate:
         dispatcher: DeliveryDispatcher,
         keyring: Keyring,
         lease: timedelta = STAGE_LEASE,
+        public_url: str | None = None,
     ) -> None:
-        """Work on this queue, with these facts, through this dispatcher."""
+        """Work on this queue, with these facts, through this dispatcher; links begin with this URL."""
         self._queue = queue
         self._facts = facts
         self._templates = templates
@@ -89,6 +72,7 @@ class Generate:
         self._keyring = keyring
         self._lease = lease
         self._merging_max = lease.total_seconds() / MERGE_SHARE
+        self._inbox = Inbox(facts=facts, renderer=renderer, merging_max=self._merging_max, public_url=public_url or "")
 
     async def step(self) -> int:
         """Make the rows of a batch of jobs; return how many jobs.
@@ -102,7 +86,7 @@ class Generate:
         )
         if rescued[1:]:
             why = "waits to be made alone: a worker was lost over it"
-            await self._queue.finish_stage([_later(one, n * ALONE_FOR, why) for n, one in enumerate(rescued[1:], 1)])
+            await self._queue.finish_stage([put_off(one, n * ALONE_FOR, why) for n, one in enumerate(rescued[1:], 1)])
         await self._make([claim for claim in claims if not claim.scheduler.rescue_count])
         await self._make(rescued[:1])
         return len(claims)
@@ -122,7 +106,7 @@ class Generate:
                 results += await self._generate(tenant_id, mine)
             except (CallerError, SealBroken) as error:
                 log.warning("a tenant's jobs cannot be made", tenant_id=tenant_id, error=str(error))
-                results += [_later(claim, TENANT_RESTS_FOR, str(error)) for claim in mine]
+                results += [put_off(claim, TENANT_RESTS_FOR, str(error)) for claim in mine]
         if results:
             await self._queue.finish_stage(results)
 
@@ -132,21 +116,21 @@ class Generate:
         plans, results = await self._plan(tenant_id, keys, claims)
         sets = await self._freeze(tenant_id, keys, plans, results)
         plans = [plan for plan in plans if plan.job_id in sets]
-        inbox = await self._inbox_entries(tenant_id, plans, sets)
+        inbox = await self._inbox.make(keys, plans, sets)
         entered: list[InboxEntry] = []
         sends: list[OutgoingItem] = []
         for plan in plans:
-            entries = inbox[plan.job_id]
-            if isinstance(entries, StageResult):
-                results.append(entries)
+            lines = inbox[plan.job_id]
+            if isinstance(lines, StageResult):
+                results.append(lines)
                 continue
-            entered += entries
+            entered += lines.entries
             sends += _outgoing(tenant_id, plan, sets[plan.job_id], lease=self._lease)
-            reason = summary(sets[plan.job_id])
+            reason = ", ".join([summary(sets[plan.job_id]), *lines.failures])
             results.append(plan.claim.ended(NotificationStatus.DONE, stage=Stage.GENERATE, reason=reason))
         # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
-        for lines in in_sets(entered):
-            await self._dispatcher.ensure_user_messages(tenant_id, lines)
+        for entries in in_sets(entered):
+            await self._dispatcher.ensure_user_messages(tenant_id, entries)
         for items in in_sets(sends):
             await self._dispatcher.ensure_outgoing_messages(tenant_id, items)
         return results
@@ -164,22 +148,22 @@ class Generate:
             try:
                 require_key_version(claim.job.key_version)
             except UnknownVersion as error:
-                failed.append(_later(claim, TENANT_RESTS_FOR, str(error)))  # left to the newer program that made it
+                failed.append(put_off(claim, TENANT_RESTS_FOR, str(error)))  # left to the newer program that made it
                 continue
             if claim.job.payload is None:
-                failed.append(_failed(claim, "its recipients and data are not stored any more"))
+                failed.append(fail(claim, "its recipients and data are not stored any more"))
                 continue
             if found is None and self._templates.is_quarantined(names[claim.job.guid]):
-                failed.append(_later(claim, TENANT_RESTS_FOR, QUARANTINED))
+                failed.append(put_off(claim, TENANT_RESTS_FOR, QUARANTINED))
                 continue
             if found is None:
-                failed.append(_failed(claim, f"the notification type {claim.job.event_type!r} is not published"))
+                failed.append(fail(claim, f"the notification type {claim.job.event_type!r} is not published"))
                 continue
             try:
                 opened = payload_place(claim.job.guid).open(keys, claim.job.payload)
                 payload = msgspec.json.decode(opened, type=Payload)
             except (SealBroken, msgspec.DecodeError) as error:
-                failed.append(_failed(claim, f"its recipients and data cannot be opened: {error}"))
+                failed.append(fail(claim, f"its recipients and data cannot be opened: {error}"))
                 continue
             plans.append(Plan(claim=claim, bundle=found[1], payload=payload))
         return await self._covered(tenant_id, plans, failed), failed
@@ -187,17 +171,21 @@ class Generate:
     async def _covered(self, tenant_id: str, plans: Sequence[Plan], failed: list[StageResult]) -> list[Plan]:
         """Fail the jobs whose data does not cover their templates, and return the others, in their order."""
         covered: set[int] = set()
-        for batch in _by_bundle(plans):
+        for batch in by_bundle(plans):
             data = [plan.payload.data for plan in batch]
             found = await self._renderer.find_missing(
-                batch[0].bundle, data, tenant_id=tenant_id, seconds_max=self._merging_max
+                batch[0].bundle,
+                data,
+                entities=[plan.payload.entity for plan in batch],
+                tenant_id=tenant_id,
+                seconds_max=self._merging_max,
             )
             for plan, missing in zip(batch, found, strict=True):
                 if isinstance(missing, NotMerged):
-                    failed.append(_not_merged(plan.claim, missing))
+                    failed.append(not_merged(plan.claim, missing))
                 elif missing:
                     why = f"the data has no {', '.join(missing)}, which the templates need"
-                    failed.append(_failed(plan.claim, why))
+                    failed.append(fail(plan.claim, why))
                 else:
                     covered.add(plan.job_id)
         return [plan for plan in plans if plan.job_id in covered]
@@ -213,7 +201,7 @@ class Generate:
             try:
                 texts[plan.job_id] = recipient.encode(resolved[plan.job_id])
             except CallerError as error:
-                results.append(_failed(plan.claim, str(error)))
+                results.append(fail(plan.claim, str(error)))
         stored = await self._queue.freeze_recipients(texts) if texts else {}
         stored |= {plan.job_id: plan.claim.job.recipients for plan in plans if plan.claim.job.recipients is not None}
         sets: dict[int, tuple[FrozenRecipient, ...]] = {}
@@ -221,7 +209,7 @@ class Generate:
             try:
                 sets[plan.job_id] = recipient.decode(stored[plan.job_id])
             except msgspec.DecodeError as error:
-                results.append(_failed(plan.claim, f"its recipients cannot be read: {error}"))
+                results.append(fail(plan.claim, f"its recipients cannot be read: {error}"))
         return sets
 
     async def _resolve(
@@ -240,16 +228,26 @@ class Generate:
         people = await self._facts.find_recipients(tenant_id, hashes) if hashes else {}
         addresses = await self._addresses(tenant_id, plans)
         known = Known(people=people, members=members, addresses=addresses)
-        return {
-            plan.job_id: decide(
-                plan.payload.to,
-                channels=plan.payload.channels or plan.bundle.definition.channels,
-                policy=plan.bundle.definition.channel_policy,
+        units = {plan.payload.business_unit for plan in plans if plan.payload.business_unit is not None}
+        forms = await self._facts.find_local_forms(tenant_id, units) if plans else {}
+        resolved: dict[int, tuple[FrozenRecipient, ...]] = {}
+        for plan in plans:
+            definition, payload = plan.bundle.definition, plan.payload
+            decided = decide(
+                payload.to,
+                channels=payload.channels or definition.channels,
+                policy=definition.channel_policy,
                 known=known,
                 hash_of=keys.hash_of,
             )
-            for plan in plans
-        }
+            resolved[plan.job_id] = in_their_form(
+                decided,
+                people=people,
+                asked=payload.locale,
+                others=nearest(forms, payload.business_unit),
+                locales=definition.locales,
+            )
+        return resolved
 
     async def _addresses(self, tenant_id: str, plans: Sequence[Plan]) -> dict[tuple[Channel, str], int]:
         """Ensure an address version for every bare address; return their ids by channel and address."""
@@ -276,59 +274,6 @@ class Generate:
                     ids[one.channel, one.identity.id] = answer.record.id
         return ids
 
-    async def _inbox_entries(
-        self, tenant_id: str, plans: Sequence[Plan], sets: Mapping[int, Sequence[FrozenRecipient]]
-    ) -> dict[int, list[InboxEntry] | StageResult]:
-        """Render each job's inbox line once for all of its recipients; say of each job what came of it.
-
-        Lines of the same template are merged together.
-        """
-        made: dict[int, list[InboxEntry] | StageResult] = {plan.job_id: [] for plan in plans}
-        for batch in _by_bundle([plan for plan in plans if _readers(sets[plan.job_id])]):
-            merged = await self._renderer.render(
-                batch[0].bundle,
-                Channel.INBOX,
-                [Merge(plan.payload.data) for plan in batch],
-                tenant_id=tenant_id,
-                seconds_max=self._merging_max,
-            )
-            for plan, one in zip(batch, merged, strict=True):
-                made[plan.job_id] = _entries(plan, one, _readers(sets[plan.job_id]))
-        return made
-
-
-def _by_bundle(plans: Sequence[Plan]) -> Collection[list[Plan]]:
-    """Put jobs together whose templates are the same."""
-    batches: dict[str, list[Plan]] = defaultdict(list)
-    for plan in plans:
-        batches[plan.bundle.content_hash].append(plan)
-    return batches.values()
-
-
-def _readers(recipients: Sequence[FrozenRecipient]) -> list[Identity]:
-    """Name those whose inbox gets a line."""
-    return [
-        one.inbox_identity
-        for one in recipients
-        for decision in one.decisions
-        if decision.channel is Channel.INBOX and decision.skipped is None and one.inbox_identity is not None
-    ]
-
-
-def _entries(plan: Plan, merged: Merged, readers: Sequence[Identity]) -> list[InboxEntry] | StageResult:
-    """Make the inbox lines of a job, or say that it failed or waits."""
-    match merged:
-        case RenderFailed():
-            return _failed(plan.claim, str(merged))
-        case NotMerged():
-            return _not_merged(plan.claim, merged)
-        case _:
-            content = msgspec.json.encode(merged)
-            return [
-                InboxEntry(job=plan.claim.job, hold=plan.claim.hold, recipient=reader, content=content)
-                for reader in readers
-            ]
-
 
 def _outgoing(
     tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient], *, lease: timedelta
@@ -353,6 +298,9 @@ def _outgoing(
             expires_at=expires_at,
             uncertain_policy=definition.uncertain_policy,
             attempts_max=definition.attempts_max,
+            person_version_id=one.person_version_id,
+            locale=one.locale,
+            tz_id=one.tz_id,
         )
         for one in recipients
         for decision in one.decisions
@@ -362,17 +310,3 @@ def _outgoing(
 
 def _template_name(claim: StageClaim) -> TemplateName:
     return (claim.tenant_id, claim.job.template_key or claim.job.event_type, claim.job.template_version)
-
-
-def _later(claim: StageClaim, delay: timedelta, reason: str) -> StageResult:
-    """Give a claim back for a while."""
-    return claim.ended(NotificationStatus.READY, stage=Stage.GENERATE, reason=reason, delay=delay)
-
-
-def _not_merged(claim: StageClaim, why: NotMerged) -> StageResult:
-    """Give a claim back because of a merge that was not made."""
-    return _later(claim, TENANT_RESTS_FOR if why.counts or why.is_held else NOT_MERGED_FOR, why.reason)
-
-
-def _failed(claim: StageClaim, reason: str) -> StageResult:
-    return claim.ended(NotificationStatus.FAILED, stage=Stage.GENERATE, reason=reason)
