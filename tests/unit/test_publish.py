@@ -3,8 +3,9 @@
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from clarion.domain.definition import Definition
 from clarion.errors import AuditBroken, InvalidInput
 from clarion.operations.support import Support
 from clarion.operations.types import Types
+from clarion.ports.catalog import NewTemplate
 from clarion.ports.insights import PAGE_MAX
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
@@ -134,6 +136,20 @@ async def test_a_sample_that_lacks_something_is_named_by_the_definitions_path(
     with pytest.raises(InvalidInput, match="the sample has no nobody") as refused:
         await publisher.publish("school", folder=folder / "welcome", actor="cli:sam")
     assert refused.value.field == str(folder / "welcome" / "definition.toml")
+
+
+async def test_a_folder_is_stored_by_one_transaction(
+    store: SqliteInMemory, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish, sets = store.publish_templates, []
+
+    async def noted(tenant_id: str, templates: Sequence[NewTemplate], *, actor: str) -> Any:
+        sets.append([one.template_key for one in templates])
+        return await publish(tenant_id, templates, actor=actor)
+
+    monkeypatch.setattr(store, "publish_templates", noted)
+    await Publisher(catalog=store, renderer=open_renderer()).publish("school", folder=folder, actor="cli:sam")
+    assert sets == [["one-time-code", "welcome"]]
 
 
 async def test_a_folder_that_is_not_there_is_said(publisher: Publisher, tmp_path: Path) -> None:

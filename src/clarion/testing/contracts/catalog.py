@@ -101,6 +101,15 @@ class TemplateContract:
         assert [answer.record.bundle for answer in answers] == ["of h1:c1", "{}", "of h1:a1"]
         assert await harness.store.publish_templates(harness.tenant_id, [], actor="sam") == []
 
+    async def test_a_set_is_stored_as_a_whole_or_not_at_all(self, harness: StoreHarness) -> None:
+        """Half of a folder would mix a layout of before with texts of after."""
+        good = NewTemplate(template_key="a", content_hash="h1:a", bundle="{}")
+        bad = NewTemplate(template_key="b", content_hash="h1:b", bundle="\ud800")  # which no store can keep
+        with pytest.raises(InvalidInput):
+            await harness.store.publish_templates(harness.tenant_id, [good, bad], actor="sam")
+        assert await harness.store.list_templates(harness.tenant_id) == []
+        assert await acts(harness) == []
+
     async def test_two_who_publish_sets_in_another_order_both_come_to_an_end(self, harness: StoreHarness) -> None:
         """Each row of the one may have to wait for the other."""
         keys = [f"type-{n}" for n in range(8)]
