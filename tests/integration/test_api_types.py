@@ -132,6 +132,21 @@ async def test_a_body_that_is_no_type_is_refused(api: ApiHarness, body: Any, fie
     assert says in said["detail"]
 
 
+async def test_what_no_folder_could_have_is_refused_here_too(api: ApiHarness) -> None:
+    body = changed(
+        layouts={"../school.mjml.liquid": "x"},
+        locales={"de_DE": {}, "fr": {"a b": "x", "where": "{% if place %}"}},
+    )
+    async with api.client(Role.AUTHOR) as author:
+        said = problem(await author.put("/v1/types/outing", json=body))
+    assert {(one["field"], one["detail"].partition(":")[0]) for one in said["mistakes"]} == {
+        ("layouts.../school.mjml.liquid", "no layout has such a name"),
+        ("locales.de_DE", "no language has such a name"),
+        ("locales.fr.a b", "it cannot be a name"),
+        ("locales.fr.where", "it holds a tag, and texts hold only variables"),
+    }
+
+
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.SENDER, Role.SUPPORT])
 async def test_publishing_needs_its_own_grant(api: ApiHarness, role: Role) -> None:
     async with api.client(role) as client:

@@ -11,7 +11,6 @@ Every mistake that can be found is found in one run, each with its file. Files a
 follows no link. Writes nothing.
 """
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -20,19 +19,16 @@ from typing import Final
 from clarion.catalog import definition as form
 from clarion.catalog.definition import DEFINITION, parse_toml
 from clarion.catalog.open_folder import OpenFolder, open_folder
-from clarion.catalog.source import SCHEMA, Source, Written, read_schema
+from clarion.catalog.source import SCHEMA, Source, Written, read_schema, wrong_layout, wrong_locale, wrong_text
 from clarion.catalog.toml_line import line_of
 from clarion.domain.definition import Definition
-from clarion.domain.expansion import NAME, Text
-from clarion.domain.locale import normal
+from clarion.domain.expansion import Text
 from clarion.errors import InvalidDefinition, InvalidInput
 
 LAYOUTS: Final = "layouts"
 LOCALES: Final = "locales"
 SHARED: Final = "shared"
 """The table of texts for all types."""
-
-_LAYOUT: Final = re.compile(r"_?[a-z0-9][a-z0-9-]{0,62}\.(mjml|text)\.liquid", re.ASCII)
 
 Texts = dict[str, dict[str, dict[str, Text]]]
 """By language, by table, by name."""
@@ -113,18 +109,16 @@ class _Reader:
 
     def _read_layouts(self, folder: OpenFolder) -> None:
         for name in [one for one in folder.names() if one.endswith(".liquid")]:
-            if not _LAYOUT.fullmatch(name):
-                hint = "call it school.mjml.liquid, or _signature.text.liquid"
-                self._wrong(folder.path / name, "no layout has such a name", hint)
+            if (wrong := wrong_layout(name)) is not None:
+                self._wrong(folder.path / name, *wrong)
             elif (text := self._read(folder, name)) is not None:
                 self._layouts[name] = text
 
     def _read_texts(self, folder: OpenFolder) -> None:
         for name in [one for one in folder.names() if one.endswith(".toml")]:
             locale = name.removesuffix(".toml")
-            if normal(locale) != locale:
-                hint = "call it de.toml, pt-BR.toml or zh-Hant.toml"
-                self._wrong(folder.path / name, "no language has such a name", hint)
+            if (wrong := wrong_locale(locale)) is not None:
+                self._wrong(folder.path / name, *wrong)
             elif (text := self._read(folder, name)) is not None:
                 self._texts[locale] = self._tables(folder.path / name, text)
 
@@ -144,7 +138,7 @@ class _Reader:
             tables[table] = {}
             for name, value in texts.items():
                 line = line_of(text, f"{table}.{name}")
-                if (wrong := _wrong_text(name, value)) is not None:
+                if (wrong := wrong_text(name, value)) is not None:
                     self._wrong(path, f"line {line}: {name!r} {wrong[0]}", wrong[1])
                 else:
                     tables[table][name] = Text(value, f"{LOCALES}/{path.name}", line)
@@ -187,14 +181,3 @@ class _Reader:
 
     def _wrong(self, path: Path, what: str, hint: str) -> None:
         self.mistakes.append(InvalidInput(what, field=str(path), hint=hint))
-
-
-def _wrong_text(name: str, value: object) -> tuple[str, str] | None:
-    """Say what is wrong with a text, and what to do."""
-    if not isinstance(value, str):
-        return "is no text", "put it between quotes"
-    if not NAME.fullmatch(name):
-        return "cannot be a name", "use letters, digits, - and _"
-    if "{%" in value:
-        return "holds a tag, and texts hold only variables", "put the tag into the template, with a text in each branch"
-    return None

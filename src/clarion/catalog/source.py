@@ -5,6 +5,7 @@ partials and texts (`domain.expansion`). Pure: `folder` reads the files, the ren
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Final, NamedTuple
@@ -13,9 +14,9 @@ import msgspec
 
 from clarion.catalog.definition import DEFINITION
 from clarion.domain.definition import Definition
-from clarion.domain.expansion import Expanded, Pieces, Text, expand, layout_file
+from clarion.domain.expansion import NAME, Expanded, Pieces, Text, expand, layout_file
 from clarion.domain.identity import Channel
-from clarion.domain.locale import parents
+from clarion.domain.locale import normal, parents
 from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidDefinition, InvalidInput
 from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, Bundle, NotCompiled, Renderer, TemplateMistake
@@ -27,6 +28,8 @@ LAID_OUT: Final = frozenset({MJML, "email.text.liquid"})
 
 _ENDING: Final = ".liquid"
 _KNOWN: Final = frozenset(chain(*FILES_OF.values(), *OPTIONAL_FILES_OF.values()))
+
+_LAYOUT: Final = re.compile(r"_?[a-z0-9][a-z0-9-]{0,62}\.(mjml|text)\.liquid", re.ASCII)
 
 Translated = dict[str, dict[str, Expanded]]
 """By language, the files of a notification with everything put in."""
@@ -195,3 +198,30 @@ def _texts(source: Source, locale: str) -> dict[str, Text]:
     for one in reversed(list(parents(locale))):
         found |= source.texts.get(one, {})
     return found
+
+
+Wrong = tuple[str, str]
+"""What is wrong, and what to do."""
+
+
+def wrong_layout(name: str) -> Wrong | None:
+    """Say what is wrong with the name of a layout's file."""
+    if _LAYOUT.fullmatch(name):
+        return None
+    return "no layout has such a name", "call it school.mjml.liquid, or _signature.text.liquid"
+
+
+def wrong_locale(name: str) -> Wrong | None:
+    """Say what is wrong with the name of a language that texts are in."""
+    return None if normal(name) == name else ("no language has such a name", "call it de, pt-BR or zh-Hant")
+
+
+def wrong_text(name: str, value: object) -> Wrong | None:
+    """Say what is wrong with a text, and what to do."""
+    if not isinstance(value, str):
+        return "is no text", "put it between quotes"
+    if not NAME.fullmatch(name):
+        return "cannot be a name", "use letters, digits, - and _"
+    if "{%" in value:
+        return "holds a tag, and texts hold only variables", "put the tag into the template, with a text in each branch"
+    return None

@@ -5,7 +5,7 @@ Reads and writes templates through `catalog.publish`, which audits what is new. 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Final
@@ -17,7 +17,7 @@ from clarion.bootstrap import Platform
 from clarion.catalog.change import Change
 from clarion.catalog.definition import DEFINITION, check_definition
 from clarion.catalog.publish import Publisher
-from clarion.catalog.source import SCHEMA, Source, Written
+from clarion.catalog.source import SCHEMA, Source, Written, wrong_layout, wrong_locale, wrong_text
 from clarion.client import wire_types as wire
 from clarion.domain.definition import RESERVED
 from clarion.domain.expansion import Text
@@ -51,7 +51,7 @@ class Publishing:
             raise InvalidInput(
                 "it is not the one that the path names", field="definition.key", hint="write the same in both"
             )
-        mistakes = check_definition(asked.definition, field="definition")
+        mistakes = [*check_definition(asked.definition, field="definition"), *_wrong_names(asked)]
         written = Written(_source(asked), _field_of)
         if self._waiting >= WAITING_MAX:
             raise TooManyAtOnce("too many notifications are being published", hint="try again in a moment")
@@ -161,6 +161,19 @@ def _source(asked: wire.TypeRequest) -> Source:
     return Source(
         definition=asked.definition, files=asked.files, layouts=asked.layouts, texts=texts, schema=asked.schema
     )
+
+
+def _wrong_names(asked: wire.TypeRequest) -> Iterator[InvalidInput]:
+    """Name layouts, languages and texts that no folder could have either."""
+    places = {f"layouts.{name}": wrong_layout(name) for name in asked.layouts}
+    for locale, texts in asked.locales.items():
+        places[f"locales.{locale}"] = wrong_locale(locale)
+        for name, value in texts.items():
+            wrong = wrong_text(name, value)
+            places[f"locales.{locale}.{name}"] = wrong and (f"it {wrong[0]}", wrong[1])
+    for field, wrong in places.items():
+        if wrong is not None:
+            yield InvalidInput(wrong[0], field=field, hint=wrong[1])
 
 
 def _field_of(file: str) -> str:
