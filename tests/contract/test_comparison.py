@@ -142,6 +142,7 @@ BUGS = [
     (JOBS, "claim_stage", longer),
     (JOBS, "claim_stage", backwards),
     (JOBS, "rescue_stages", nothing),
+    (JOBS, "erase_codes", nothing),
     (ENSURES, "ensure_outgoing_messages", given_backwards),
     (KNOWN, "publish_templates", by_another),
     (KNOWN, "list_api_keys", backwards),

@@ -14,6 +14,7 @@ from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
+from clarion.errors import Gone
 from clarion.testing.contracts.pump import LEASE
 from clarion.testing.contracts.queue_operation import Cancel, Elapse, Resolve
 from clarion.testing.contracts.side import Operation, Side
@@ -33,7 +34,10 @@ ENDINGS: Final[tuple[Mapping[str, object], ...]] = (
 
 
 class Accept(msgspec.Struct, frozen=True):
-    """Ensure jobs with their pending rows, in this order: (number, lane, due in so many seconds)."""
+    """Ensure jobs with their pending rows, in this order: (number, lane, due in so many seconds).
+
+    Every second job is a one-time code.
+    """
 
     jobs: tuple[tuple[int, Lane, int], ...]
 
@@ -42,7 +46,7 @@ class Accept(msgspec.Struct, frozen=True):
         now = await side.harness.now()
         entries = []
         for n, lane, due_in in self.jobs:
-            job = notification_job(n, payload=b"sealed", template_key="welcome")
+            job = notification_job(n, payload=b"sealed", template_key="welcome", one_time_code=n % 2 == 0)
             due_at = now + timedelta(seconds=due_in) if due_in else None
             pending = msgspec.structs.replace(scheduler_of(job), lane=lane, due_at=due_at)
             entries.append(JobEntry(job=job, scheduler=pending))
@@ -127,8 +131,20 @@ class RetryJob(msgspec.Struct, frozen=True):
     job: int
 
     async def run(self, side: Side) -> object:
-        """Retry it."""
-        return await side.store.retry_job(side.tenant_id, notification_job(self.job).guid, actor="sam", reason="mended")
+        """Retry it; a one-time code whose data was erased is refused."""
+        guid = notification_job(self.job).guid
+        try:
+            return await side.store.retry_job(side.tenant_id, guid, actor="sam", reason="mended")
+        except Gone as refused:
+            return str(refused)
+
+
+class EraseCodes(msgspec.Struct, frozen=True):
+    """Erase the data of one-time codes that are over."""
+
+    async def run(self, side: Side) -> None:
+        """Look at all of them; how many there are, those of other tenants included, is not compared."""
+        await side.store.erase_codes(after=0, limit=1000)
 
 
 def _claim(side: Side, back: int) -> StageClaim | None:
@@ -177,6 +193,7 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
     (2, st.builds(RetryJob, job=st.integers(1, 6))),
     (1, st.builds(Resolve, place=st.integers(0, 9))),
     (1, st.builds(Cancel, job=st.integers(1, 6))),
+    (2, st.builds(EraseCodes)),
 )
 STAGE_OPERATIONS: Final = st.sampled_from(
     [place for place, (times, _) in enumerate(_DRAWN) for _ in range(times)]
