@@ -235,6 +235,20 @@ async def test_a_wrong_method_is_told_the_right_ones(api: ApiHarness) -> None:
     assert "POST" in answer.headers["allow"]
 
 
+@pytest.mark.parametrize(
+    "path, methods",
+    [
+        ("/v1/notifications", "GET, OPTIONS, POST"),
+        ("/v1/types/welcome", "GET, OPTIONS, PUT"),
+        ("/v1/types", "GET, OPTIONS"),
+    ],
+)
+async def test_a_path_names_all_of_its_methods(api: ApiHarness, path: str, methods: str) -> None:
+    async with api.client() as client:
+        answer = await client.options(path)
+    assert (answer.status_code, answer.headers["allow"], answer.content) == (204, methods, b"")
+
+
 async def test_a_body_that_does_not_come_is_not_waited_for(api: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BODY_TIME_MAX", timedelta(milliseconds=10))
 

@@ -172,7 +172,13 @@ async def test_a_cursor_of_another_filter_is_refused(api: ApiHarness) -> None:
             assert (answer.status_code, problem(answer)["field"]) == (422, "cursor")
 
 
-@pytest.mark.parametrize("query", ["result=done", "since_at=yesterday", "since_at=2026-01-01T00:00:00", "limit=0"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("result=done", "result=null", "limit=0"),
+        *("since_at=yesterday", "since_at=2026-01-01T00:00:00", "since_at=5", "until_at=null"),
+    ],
+)
 async def test_a_filter_that_means_nothing_is_refused(api: ApiHarness, query: str) -> None:
     async with api.client(Role.VIEWER) as client:
         answer = await client.get(f"/v1/notifications?{query}")

@@ -192,7 +192,7 @@ async def test_a_store_that_hangs_is_not_waited_for_and_what_was_begun_comes_to_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Callers give up after some seconds, and should hear before that what they can do.
-    monkeypatch.setattr(door, "ANSWER_MAX", door.ANSWER_MAX / 400)
+    monkeypatch.setattr(door, "ANSWER_MAX", door.ANSWER_MAX / 40)
     api = await seeded_api()
     ensure, asked, goes_on = api.memory.ensure_notification_jobs, asyncio.Event(), asyncio.Event()
 
@@ -221,7 +221,7 @@ async def test_a_store_that_hangs_is_not_waited_for_and_what_was_begun_comes_to_
 
 
 async def test_a_slow_caller_is_not_taken_for_a_slow_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "ANSWER_MAX", door.ANSWER_MAX / 400)
+    monkeypatch.setattr(door, "ANSWER_MAX", door.ANSWER_MAX / 40)
     api = await seeded_api()
     body = msgspec.json.encode(WELCOME)
     start = head(api, "content-type: application/json", f"content-length: {len(body)}", "connection: close")

@@ -6,7 +6,7 @@ A process that only works has `create_watch`.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 from typing import Final
 
 import msgspec
@@ -139,7 +139,7 @@ def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: 
     """Put routes together with what stands around them."""
     answering = _answering(context, [path for route in routes for path in sorted(route.paths)])
     app = Litestar(
-        routes,
+        [*_naming_methods(routes), *routes],
         guards=[_guard(Authentication(context.access, context.meter))],
         dependencies={"context": Provide(lambda: context, sync_to_thread=False)},
         exception_handlers={Exception: answering, HTTPException: answering},
@@ -150,6 +150,22 @@ def _door(context: ApiContext, routes: Sequence[HTTPRouteHandler], *, lifespan: 
         logging_config=None,  # ours is in `logs`
     )
     return Door(app, metrics=context.metrics, clock=context.platform.clock, ids=context.platform.ids)
+
+
+def _naming_methods(routes: Sequence[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
+    """Answer OPTIONS on each path with all of its methods; the framework's own answer knows only the first route's."""
+    methods: dict[str, set[str]] = {}
+    for route in routes:
+        for path in route.paths:
+            methods.setdefault(path, {HTTPMethod.OPTIONS.value}).update(map(str, route.http_methods))
+    return [_options(path, ", ".join(sorted(named))) for path, named in methods.items()]
+
+
+def _options(path: str, allow: str) -> HTTPRouteHandler:
+    def answer() -> Response[None]:
+        return Response(None, status_code=HTTPStatus.NO_CONTENT, headers={"allow": allow})
+
+    return HTTPRouteHandler(path, http_method=HTTPMethod.OPTIONS.value, sync_to_thread=False)(answer)
 
 
 def _guard(authentication: Authentication) -> Guard:

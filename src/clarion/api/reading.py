@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -149,6 +149,10 @@ def read_query(request: AnyRequest, shape: type[S]) -> S:
         value = getattr(read, name)
         if type(value) is int and str(value) != text:  # as in 1.0, which msgspec takes for 1
             raise InvalidInput("it is no whole number", field=name, hint="write it in plain digits")
+        if value is None:  # as in null
+            raise InvalidInput("it has no value", field=name, hint="give it one, or leave it out")
+        if isinstance(value, datetime) and "T" not in text.upper():  # as in 5, which msgspec counts from 1970
+            raise InvalidInput("it is no time", field=name, hint="write it such as 2026-11-16T08:30:00Z")
     return read
 
 
