@@ -93,6 +93,7 @@ async def test_what_is_no_json_is_malformed(api: ApiHarness, content: bytes) -> 
         ({"channels": ["sms"]}, "channels[0]"),
         ({"channels": ["email", "email"]}, "channels[1]"),
         ({"business_unit": "7"}, "business_unit"),
+        ({"business_unit": str(ENTITY)}, "business_unit"),
         ({"hints": {"colour": "red"}}, "hints.colour"),
         ({"hints": {"tags": ["a"] * 11}}, "hints.tags"),
         ({"hints": {"unicode": "yes"}}, "hints.unicode"),

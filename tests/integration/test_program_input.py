@@ -90,6 +90,10 @@ def refused_here(
         ((*WELCOME, "--channel", "pigeon"), "--channel: 'pigeon' is not one of its words"),
         ((*WELCOME, "--channel", "email", "--channel", "sms"), "--channel (2): the notification type 'welcome' is not"),
         ((*WELCOME, "--business-unit", "7"), "--business-unit: '7' is no id"),
+        (
+            (*WELCOME, "--business-unit", "57aff000-0000-4000-8000-000000000001"),
+            "--business-unit: the tenant has no such business unit: name one that `clarion units list` shows",
+        ),
         ((*WELCOME, "--hint", "region"), "--hint: 'region' is no hint: write NAME=VALUE; the names are region, categ"),
         ((*WELCOME, "--hint", "colour=red"), "--hint: 'colour=red' is no hint"),
         ((*WELCOME, "--hint", "region=eu", "--hint", "region=us"), "--hint region: it is given twice: give it once"),

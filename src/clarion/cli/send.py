@@ -48,6 +48,7 @@ OPTIONS = {
     "ttl_seconds": "--ttl",
     "locale": "--locale",
     "channels": "--channel",
+    "business_unit": "--business-unit",
 }
 """What the fields of a send are called here; those of a recipient are named by its place."""
 

@@ -28,6 +28,7 @@ from clarion.operations.shape import as_wire
 from clarion.operations.status import Status
 from clarion.operations.wake import Wake
 from clarion.operations.whom import Whom, find_whom
+from clarion.ports.facts import FactStore
 from clarion.ports.templates import Published
 from clarion.producers.direct import OPERATION, origin_of, target_of
 
@@ -62,6 +63,7 @@ class Notifications:
         published = await self._sends.look_up(tenant_id, asked.type)
         origin = origin_of(key, self._ids)
         request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
+        await require_unit(self._store, tenant_id, request)
         answer = answer_of(await self._sends.send(tenant_id, request, published, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
@@ -188,6 +190,17 @@ def read_request(
         actor=actor,
         trace=trace,
     )
+
+
+async def require_unit(store: FactStore, tenant_id: str, request: JobRequest) -> None:
+    """Refuse a business unit that the tenant does not have; a send that names none costs no look-up."""
+    unit = request.business_unit
+    if unit is not None and unit not in await store.find_local_forms(tenant_id, [unit]):
+        raise InvalidInput(
+            "the tenant has no such business unit",
+            field="business_unit",
+            hint="name one that `clarion units list` shows, or add it with `clarion units put`",
+        )
 
 
 def answer_of(accepted: Ensured[NotificationJob]) -> wire.SendAnswer:

@@ -20,7 +20,7 @@ from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict
-from clarion.operations.notification import read_request
+from clarion.operations.notification import read_request, require_unit
 from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
 from clarion.ports.renderer import Bundle, Merge, render_one
@@ -62,6 +62,7 @@ async def preview(
     published = await platform.sends.look_up(tenant_id, asked.type)
     origin = origin_of(key, platform.ids)
     request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
+    await require_unit(platform.store, tenant_id, request)
     repeated = await _is_repeated(platform, tenant_id, request)
     off = await platform.store.find_disabled_types([(tenant_id, asked.type)])
     if repeated:
