@@ -116,6 +116,7 @@ def test_every_file_of_every_locale_is_looked_at_in_one_run() -> None:
     good = mail_files()
     bad = mail_files(subject="{{ a", body="\n{{ a | shout }}", preheader="{% if %}")
     assert mistakes_of(MAIL, bad, de=good, fr={**good, "email.text.liquid": "\n\n{% endif %}"}) == [
+        ("", "email.preheader.liquid", 1),
         ("", "email.subject.liquid", 1),
         ("", "email.mjml.liquid", 3),
         ("fr", "email.text.liquid", 3),

@@ -57,8 +57,14 @@ def compile_files(
     needed: dict[Channel, set[str]] = {channel: {*definition.required} for channel in definition.channels}
     names: dict[Channel, set[str]] = {channel: set() for channel in definition.channels}
     usual = definition.locales[0] if locales else ""  # where there is one language, the author says which or nobody
-    for locale, given in {"": files, **locales}.items():
-        found += [(locale, error) for error in wrong_files(definition, given)]
+    for locale, whole in {"": files, **locales}.items():
+        found += [(locale, error) for error in wrong_files(definition, whole)]
+        given = dict(whole)
+        try:
+            parse(HTML, given.get(PREHEADER, ""), file=PREHEADER)
+        except InvalidInput as error:
+            found.append((locale, error))
+            del given[PREHEADER]  # what is wrong with the HTML beside it is found too
         sources[locale] = {channel: {} for channel in definition.channels}
         for channel in definition.channels:
             for file in [one for one in FILES_OF[channel] if one in given]:
@@ -131,7 +137,6 @@ def _in_language(mjml: str, locale: str) -> str:
 
 def _with_preheader(html: str, preheader: str, *, mjml: str) -> str:
     """Put the line that clients show beside the subject at the start of the body, where it is not seen."""
-    parse(HTML, preheader, file=PREHEADER)
     if "<mj-preview" in mjml:
         raise TemplateMistake(
             "the mail has a line for previews already, in its <mj-preview>",
