@@ -26,6 +26,16 @@ DEMO = (
 SERVER_TIME_MAX = 60.0
 """Seconds within which a server has said what is open to whom."""
 
+NOTIFICATIONS = (
+    "docs/how-to/translate-a-notification.md",
+    "docs/how-to/share-a-layout.md",
+    "docs/how-to/check-notifications-in-ci.md",
+    "docs/how-to/choose-channels.md",
+    "docs/how-to/send-one-time-codes.md",
+    "docs/how-to/publish-over-the-api.md",
+)
+"""Pages about notifications as files, which are followed while another demo runs."""
+
 
 def reader(folder: Path, *, shown_port: str = "", port: str = "") -> Reader:
     """Somebody in a clone whose environment is ours."""
@@ -50,6 +60,14 @@ def test_pages_about_the_demo_show_what_happens(tmp_path: Path) -> None:
         until(house.outbox, so=lambda sent: len(sent) == 21)  # the first day is over
         by = reader(tmp_path, shown_port="8025", port=served.url.rpartition(":")[2])
         found = [complaints(ROOT / page, by, only=only) for page, only in DEMO]
+    assert not any(found), "\n".join(found)
+
+
+def test_pages_about_notifications_show_what_happens(tmp_path: Path) -> None:
+    house = House(tmp_path / "clarion-data")
+    with house.serving(command="demo") as served:
+        by = reader(tmp_path, shown_port="8025", port=served.url.rpartition(":")[2])
+        found = [complaints(ROOT / page, by) for page in NOTIFICATIONS]
     assert not any(found), "\n".join(found)
 
 
