@@ -27,8 +27,10 @@ SERVER_TIME_MAX = 60.0
 """Seconds within which a server has said what is open to whom."""
 
 NOTIFICATIONS = (
+    "docs/tutorial/first-notification.md",
     "docs/how-to/translate-a-notification.md",
     "docs/how-to/share-a-layout.md",
+    "docs/how-to/link-to-your-application.md",
     "docs/how-to/check-notifications-in-ci.md",
     "docs/how-to/choose-channels.md",
     "docs/how-to/send-one-time-codes.md",
