@@ -19,10 +19,8 @@ def plant(value: object) -> object:
                 pass
         case "regex":  # in one call of the interpreter: no signal handler written in Python would ever run
             re.match(r"(a+)+$", "a" * 60 + "b")
-        case "hog":
-            held = []
-            while True:
-                held.append(bytes(1024 * 1024))
+        case "hog":  # more than it may have; nothing of it is ever touched, so the machine has it
+            return len(bytes(300 * 1024 * 1024))
         case "stop":  # no processor time passes
             os.kill(os.getpid(), signal.SIGSTOP)
         case "die":

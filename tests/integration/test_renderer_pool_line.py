@@ -101,6 +101,7 @@ async def test_messages_of_a_quarantined_version_wait_and_are_sent_once_its_case
     assert row.reason is not None
     assert row.reason.startswith("its template version is quarantined")
     assert not line.provider.calls
+    assert {entry.not_called for entry in await line.store.rows(TENANT, QueueEntry)} == {0}
     (case,) = await line.store.list_support_cases(TENANT, status=SupportStatus.OPEN)
     assert (case.record, case.record_key, case.seen_count) == ("Template", '["planted","1"]', 1)
     with pytest.raises(InvalidInput, match="version 1 of the notification type 'planted' is quarantined"):
@@ -135,7 +136,8 @@ async def test_another_tenants_code_leaves_while_a_template_hangs(line: Line, tm
     os.mkfifo(place)
     pump = line.pumps[1]
     pump.hint()
-    await pump.step()
+    async with asyncio.timeout(10):  # it does not wait for what it has claimed
+        await pump.step()
     pipe = await asyncio.get_running_loop().run_in_executor(None, open_writer, place)  # the first of them hangs now
     await other.send("code", PHONE.format(99), data={"x": "123456"})
     await line.queue()
