@@ -283,3 +283,33 @@ def test_attributes_of_python_objects_are_out_of_reach(path: str) -> None:
 
 if __name__ == "__main__":
     main()
+
+
+@pytest.mark.parametrize("sign", ["x", "é"])
+def test_what_is_written_has_a_limit_in_bytes_though_there_are_steps_left(sign: str) -> None:
+    body = sign * (10_000 // len(sign.encode()))
+    renderer = open_renderer()
+    bundle = renderer.compile(
+        Definition(key="a", title="A", channels=(Channel.SMS,)),
+        {"sms.liquid": f"{{% for i in (1..n) %}}{body}{{% endfor %}}"},
+    )
+    content = renderer.merge(bundle, Channel.SMS, Merge({"n": 50}))
+    assert isinstance(content, SmsContent)
+    assert len(content.text.encode()) == 500_000
+    with pytest.raises(RenderFailed, match="it becomes longer than 524288 bytes"):
+        renderer.merge(bundle, Channel.SMS, Merge({"n": 60}))
+
+
+@pytest.mark.parametrize("number", [2**63 + 1, -(2**63) - 1, 1e300, float("inf"), float("nan")])
+@pytest.mark.parametrize("where", ["data", "entity", "recipient"])
+def test_a_number_that_is_too_large_is_refused_wherever_it_stands(number: float, where: str) -> None:
+    renderer = open_renderer()
+    definition = Definition(key="a", title="A", channels=(Channel.SMS,))
+    bundle = renderer.compile(definition, {"sms.liquid": "{{ a | default: 1 }}{{ entity.b }}{{ recipient.c }}"})
+    given: dict[str, dict[str, object]] = {"data": {}, "entity": {"b": 1}, "recipient": {"c": 1}}
+    given[where] = {**given[where], "list": [{"deep": number}]}
+    with pytest.raises(RenderFailed, match="a number is too large"):
+        renderer.merge(bundle, Channel.SMS, Merge(**given))  # type: ignore[arg-type]  # no locale among them
+    if where != "recipient":
+        with pytest.raises(InvalidInput, match="a number is too large"):
+            renderer.check(bundle, given["data"], entity=given["entity"])
