@@ -189,6 +189,7 @@ def test_without_a_public_url_nothing_is_merged_and_nothing_ends() -> None:
         open_renderer().merge(bundle, Channel.SMS, merge)
     merged = open_renderer().merged(bundle, Channel.SMS, merge)
     assert isinstance(merged, NotMerged)
+    assert merged.is_held, "or it would be claimed and merged four times a second"
     assert not merged.counts
 
 

@@ -84,7 +84,8 @@ class NotCalled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     no part in it: its merge never began, or its call had no time left.
 
     With `is_defect` something went wrong that cannot happen, so a person is told and the row waits until it is mended.
-    With `is_held` its template version is quarantined; the row waits likewise, and never ends by it.
+    With `is_held` its template version is quarantined, or the installation lacks a setting that it needs; the row waits
+    likewise, and never ends by it.
     """
 
     reason: str

@@ -98,7 +98,7 @@ class NotMerged(msgspec.Struct, frozen=True):
     counts: bool = False
     """Whether this merge itself is at fault, so that a row for which this happens again and again is given up."""
     is_held: bool = False
-    """Whether its template version is quarantined, so that there is no point in trying it again soon."""
+    """Whether it should not be tried again soon: its template version is quarantined, or a setting is missing."""
 
 
 Merged = Content | RenderFailed | NotMerged

@@ -382,7 +382,7 @@ def _merged(answer: Answer | NotMerged) -> Merged:
         case Refused():
             return RenderFailed(answer.message, hint=answer.hint)
         case Waits(reason=reason):
-            return NotMerged(reason)
+            return NotMerged(reason, is_held=True)
         case Broken() | Checked() | Lacks():
             return NotMerged("it could not be merged", counts=True)
         case _:

@@ -252,7 +252,7 @@ class LiquidRenderer:
         except RenderFailed as error:
             return error
         except BadConfiguration as error:
-            return NotMerged(str(error))
+            return NotMerged(str(error), is_held=True)
         except Exception:  # a defect: this message is not called, and the others beside it are
             log.exception("a merge broke", channel=channel)
             return NotMerged("it could not be merged", counts=True)
