@@ -91,16 +91,25 @@ def in_their_form(
     themselves, the nearest first. `locales` are those of the notification.
     """
     formed: list[FrozenRecipient] = []
+    known: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}  # most people of a tenant read alike
     for one in recipients:
         person = people.get(one.recipient_id_hash)
-        own = LocalForm() if person is None else LocalForm(locale=person.locale, tz_id=person.tz_id)
-        forms = (own, *others)
+        own = (None, None) if person is None else (person.locale, person.tz_id)
+        if own not in known:
+            wanted = [asked, own[0], *(form.locale for form in others)]
+            zones = (own[1], *(form.tz_id for form in others))
+            known[own] = locale.resolve(wanted, locales) or None, next((zone for zone in zones if zone), None)
+        spoken, zone = known[own]
+        version = None if person is None else person.person_version_id
         formed.append(
-            msgspec.structs.replace(
-                one,
-                person_version_id=None if person is None else person.person_version_id,
-                locale=locale.resolve([asked, *(form.locale for form in forms)], locales) or None,
-                tz_id=next((form.tz_id for form in forms if form.tz_id is not None), None),
+            FrozenRecipient(
+                recipient_id_hash=one.recipient_id_hash,
+                domain=one.domain,
+                person_id=one.person_id,
+                person_version_id=version,
+                locale=spoken,
+                tz_id=zone,
+                decisions=one.decisions,
             )
         )
     return tuple(formed)
