@@ -85,6 +85,7 @@ tenants list --limit 0
 types enable
 uncertain list --limit 0
 uncertain retry
+units put
 work --slots 0
 """
 """Each command, asked wrongly."""

@@ -23,6 +23,7 @@ from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportStatus
+from clarion.domain.trouble import quarantined_template
 from clarion.domain.worker import Heartbeat
 from clarion.errors import Gone, InvalidInput
 from clarion.ports.catalog import ApiKey, NewTemplate, Role, Used
@@ -309,7 +310,10 @@ async def use_catalog(store: PostgresStore) -> None:
     assert await store.find_templates([(TENANT, "welcome", None)])
     assert (await store.find_latest_versions([(TENANT, "welcome")])).versions
     assert await store.list_templates(TENANT)
-    assert await store.list_template_versions(TENANT, "welcome", limit=5)
+    (version, *_) = await store.list_template_versions(TENANT, "welcome", limit=5)
+    assert await store.quarantine_template(TENANT, "welcome", version.content_hash)
+    held = quarantined_template(TENANT, template_key="welcome", version=version.version)
+    assert await store.resolve_support_case(TENANT, held.case_id, actor="sam", resolution="mended")
     key = ApiKey(key_id="key-id-of-sam", tenant_id=TENANT, secret_hash="h1:1", actor="sam", role=Role.ADMIN)  # noqa: S106  no secret
     await store.put_api_key(key, actor="sam")
     assert await store.find_api_key(key.key_id)

@@ -240,7 +240,7 @@ def test_a_file_of_data_that_cannot_be_read_as_json_is_one_line(
 
 @pytest.mark.parametrize("levels", [40, 800, 5000])
 def test_a_definition_that_is_nested_too_deeply_is_one_line(home: Path, tmp_path: Path, levels: int) -> None:
-    folder = shutil.copytree(ROOT / "src/clarion/cli/definitions/welcome", tmp_path / "deep")
+    folder = shutil.copytree(ROOT / "src/clarion/cli/definitions", tmp_path / "definitions") / "welcome"
     with (folder / "definition.toml").open("a") as file:
         file.write(f"deep = {'[' * levels}1{']' * levels}\n")
     refused(clarion("publish", str(folder), home=home), code=2)

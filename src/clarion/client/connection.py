@@ -22,6 +22,7 @@ from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import ConnectError, PyreqwestError
 
 from clarion.client import wire, wire_status, wire_support, wire_types
+from clarion.domain.call_times import LAST_PAUSE
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.result import Result
@@ -36,10 +37,6 @@ FIRST_PAUSE: Final = 0.25
 
 PAUSE_MAX: Final = 10.0
 """Seconds, even if the server asks for a longer pause: whether to wait longer is for the caller to decide."""
-
-LAST_PAUSE: Final = 0.01
-"""Seconds after closing, for a thread of the HTTP library to let go of its Python objects. Python aborts a process that
-ends before that: 21 of 80 runs of a script that sends one notification and ends."""
 
 _KEY: Final = re.compile(r"[!-~]+", re.ASCII)
 
@@ -109,7 +106,7 @@ class Client:
     async def close(self) -> None:
         """Let go of connections."""
         await self._http.close()
-        await asyncio.sleep(LAST_PAUSE)
+        await asyncio.sleep(LAST_PAUSE.total_seconds())
 
     async def send(
         self,

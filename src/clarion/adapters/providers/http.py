@@ -17,6 +17,7 @@ looks at the `Reply` first and leaves the rest to `judge`. `HttpCaller` makes th
 proxy and repeats nothing.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -30,6 +31,7 @@ from pyreqwest.request import RequestBuilder
 from pyreqwest.response import Response
 
 from clarion.domain.call import REASON_CHARS_MAX, Accepted, CallOutcome, Deferred, Misconfigured, Refused, Unknown
+from clarion.domain.call_times import LAST_PAUSE
 
 TIMEOUT: Final = timedelta(seconds=15)
 """For a whole call. The pipeline gives up after 20 s; with less than that the reason comes from here and is exact."""
@@ -142,6 +144,7 @@ class HttpCaller:
     async def close(self) -> None:
         """Let go of connections."""
         await self._client.close()
+        await asyncio.sleep(LAST_PAUSE.total_seconds())
 
 
 def _header(response: Response, name: str) -> str | None:

@@ -9,23 +9,25 @@ LIMIT :limit
 FOR UPDATE SKIP LOCKED;
 
 -- name: read_code_standings
--- A statement of its own, so that it sees what was committed before the locks were had.
+-- A statement of its own, so that it sees what was committed before the locks were had. CROSS JOIN keeps SQLite from
+-- beginning with the messages where its statistics are of an empty queue.
 SELECT
   j.id, s.status AS work,
   (
     SELECT count(*)
     FROM outgoing_key AS k
-    JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id AND o.status IN {open: text}
-    WHERE k.tenant_id = j.tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key
+    CROSS JOIN outgoing_message AS o
+    WHERE
+      k.tenant_id = j.tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key AND o.bucket = k.bucket
+      AND o.id = k.outgoing_id AND o.status IN {open: text}
   ) AS waiting,
   (
     SELECT count(*)
     FROM outgoing_key AS k
-    JOIN outgoing_message AS o
-      ON
-        o.bucket = k.bucket AND o.id = k.outgoing_id AND o.status = 'Uncertain'
-        AND NOT coalesce(o.expires_at <= now(), false)
-    WHERE k.tenant_id = j.tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key
+    CROSS JOIN outgoing_message AS o
+    WHERE
+      k.tenant_id = j.tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key AND o.bucket = k.bucket
+      AND o.id = k.outgoing_id AND o.status = 'Uncertain' AND NOT coalesce(o.expires_at <= now(), false)
   ) AS undecided
 FROM {ids: id whole} AS g
 JOIN notification_job AS j ON j.id = g.id
