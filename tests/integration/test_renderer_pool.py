@@ -157,6 +157,7 @@ async def test_three_ends_quarantine_a_template_version() -> None:
         with pytest.raises(InvalidInput, match="its template version is quarantined"):
             await pool.check_request(bundle, {"x": 1}, tenant_id="a", briefly=True)
         assert await texts(pool, other, [1]) == sms(1)
+        assert await texts(pool, bundle, [1], tenant_id="b") == sms(1)  # who published the same content
         assert heard == [("a", "bad")]
     finally:
         await pool.close()

@@ -228,4 +228,4 @@ def _escaped(text: str) -> str:
 
 
 def _as_html(text: str) -> str:
-    return escape(text, quote=False).replace('"', "&quot;")
+    return escape(text).replace("&#x27;", "&#39;")  # as the merge writes it

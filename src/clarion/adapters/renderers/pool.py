@@ -105,9 +105,9 @@ class PoolRenderer:
         self._processes: dict[Process, list[Item]] = {}  # with what each is at work on
         self._turns = Turns()
         self._waiting = 0
-        self._kills: dict[str, list[float]] = {}
+        self._kills: dict[tuple[str, str], list[float]] = {}
         self._suspects: dict[str, float] = {}
-        self._forbidden: dict[str, float] = {}  # until when; after that it is the store that knows
+        self._forbidden: dict[tuple[str, str], float] = {}  # until when; after that it is the store that knows
         self._starts: set[asyncio.Task[None]] = set()  # held, or else they could be collected while they run
         self._start_from = 0.0
         self._closed = False
@@ -204,7 +204,7 @@ class PoolRenderer:
         seconds_max: float,
     ) -> list[Answer | NotMerged]:
         """Put a batch in line and wait for its answers, but no longer than is of use."""
-        if self._is_forbidden(bundle):
+        if self._is_forbidden(tenant_id, bundle):
             return [HELD] * len(merges)
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds_max
@@ -261,7 +261,9 @@ class PoolRenderer:
         """Take the next turn in which something is left to do."""
         while turn := self._turns.take(lambda tenant_id: not (busy[tenant_id] and tenant_id in self._suspects)):
             wanted = [item for item in turn if item.care is Care.ALONE or not item.is_answered]
-            if wanted and not self._is_forbidden(wanted[0].batch.bundle):  # a turn is of one bundle
+            if wanted and not self._is_forbidden(
+                wanted[0].batch.tenant_id, wanted[0].batch.bundle
+            ):  # a turn is of one bundle
                 return wanted
             for item in wanted:
                 item.answer(HELD)
@@ -330,17 +332,17 @@ class PoolRenderer:
 
     def _count_kill(self, batch: Batch, now: float) -> None:
         """Count an end against a template version, and quarantine it at the third."""
-        content_hash = batch.bundle.content_hash
-        recent = [at for at in self._kills.get(content_hash, []) if at > now - KILLS_FOR]
-        self._kills[content_hash] = [*recent, now]
+        version = (batch.tenant_id, batch.bundle.content_hash)  # another tenant may have published the same content
+        recent = [at for at in self._kills.get(version, []) if at > now - KILLS_FOR]
+        self._kills[version] = [*recent, now]
         if len(recent) + 1 >= KILLS_MAX:
-            del self._kills[content_hash]
-            self._forbidden[content_hash] = now + KILLS_FOR
+            del self._kills[version]
+            self._forbidden[version] = now + KILLS_FOR
             log.error("a template version is quarantined", tenant_id=batch.tenant_id)
             self._quarantined(batch.tenant_id, batch.bundle)
 
-    def _is_forbidden(self, bundle: Bundle) -> bool:
-        until = self._forbidden.get(bundle.content_hash)
+    def _is_forbidden(self, tenant_id: str, bundle: Bundle) -> bool:
+        until = self._forbidden.get((tenant_id, bundle.content_hash))
         return until is not None and until > asyncio.get_running_loop().time()
 
     def _start_one(self) -> None:
