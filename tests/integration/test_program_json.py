@@ -133,6 +133,7 @@ async def work(platform: Platform, *, calls: int) -> None:
         renderer=platform.renderer,
         dispatcher=platform.dispatcher,
         keyring=platform.keyring,
+        clock=platform.clock,
     )
     schedule = Schedule(queue=store, facts=store)
     while await schedule.step() + await generate.step():

@@ -5,27 +5,32 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import UUID
 
 import msgspec
 import pytest
 
-from clarion.adapters.renderers import open_renderer
+from clarion.adapters.renderers import open_renderer, pool
 from clarion.adapters.renderers.language import HTML, TEXT
 from clarion.adapters.renderers.pool import PoolRenderer
+from clarion.catalog.people import GroupEntry, People, PersonEntry
 from clarion.catalog.quarantine import Quarantine
+from clarion.client.wire import Recipient
 from clarion.domain.backoff import MISCONFIGURED_FOR, NOT_CALLED_MAX
 from clarion.domain.definition import Definition
-from clarion.domain.identity import Channel, Lane
+from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.inbox import UserMessage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportStatus
 from clarion.errors import InvalidInput
+from clarion.pipeline.generate import inbox
 from clarion.ports.catalog import NewTemplate
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory
 from tests.integration.planted_child import install
 from tests.integration.test_renderer_pool import PLANTED, open_writer
-from tests.unit.pipeline_line import TENANT, Line, Scripted
+from tests.unit.pipeline_line import TENANT, TRACE, Line, Scripted
 
 PHONE = "+4477009000{:02}"
 
@@ -42,18 +47,20 @@ async def line() -> AsyncIterator[Line]:
     clock = ManualClock()
     store = SqliteInMemory(clock)
     quarantine = Quarantine(store)
-    pool = PoolRenderer(processes=2, module=PLANTED, quarantined=quarantine.hear)
-    line = Line(store, clock, Scripted(), renderer=pool, slots=40)
+    renderer = PoolRenderer(processes=2, module=PLANTED, quarantined=quarantine.hear)
+    line = Line(store, clock, Scripted(), renderer=renderer, slots=40)
     await line.seed()
     await publish(line, TENANT, "planted", "{{ x | plant }}")
     yield line
-    await pool.close()
+    await renderer.close()
     await quarantine.close()
 
 
-async def publish(line: Line, tenant_id: str, key: str, template: str, **fields: object) -> None:
-    definition = Definition(key=key, title="A", channels=(Channel.SMS,), **fields)  # type: ignore[arg-type]
-    bundle = open_renderer().compile(definition, {"sms.liquid": template})
+async def publish(
+    line: Line, tenant_id: str, key: str, template: str, *, channel: Channel = Channel.SMS, **fields: object
+) -> None:
+    definition = Definition(key=key, title="A", channels=(channel,), **fields)  # type: ignore[arg-type]
+    bundle = open_renderer().compile(definition, {f"{channel}.liquid": template})
     row = NewTemplate(template_key=key, content_hash=bundle.content_hash, bundle=msgspec.json.encode(bundle).decode())
     await line.store.publish_templates(tenant_id, [row], actor="test")
 
@@ -116,6 +123,23 @@ async def test_messages_of_a_quarantined_version_wait_and_are_sent_once_its_case
     for _ in range(3):
         await other.wait(MISCONFIGURED_FOR.total_seconds())
     assert [call.destination for call in line.provider.calls] == ["kim@example.com", PHONE.format(1)]
+
+
+async def test_more_inbox_lines_are_made_than_may_wait_at_once(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of several jobs, each reader's own: the pool is asked for no more of them than it has room for."""
+    assert inbox.MERGES_MAX <= pool.WAITING_MAX
+    monkeypatch.setattr(inbox, "MERGES_MAX", 5)
+    monkeypatch.setattr(pool, "WAITING_MAX", 8)
+    await publish(line, TENANT, "note", "For {{ recipient.name }}\n{{ x }}", channel=Channel.INBOX)
+    readers = [PersonEntry(identity=Identity.user(f"reader {n}"), name=f"Reader {n}") for n in range(12)]
+    people = People(catalog=line.store, dispatcher=line.dispatcher, keyring=line.keyring)
+    await people.put(TENANT, readers, trace=TRACE)
+    group = GroupEntry(guid=UUID(int=1), name="All", members=tuple(one.identity for one in readers))
+    await people.put_group(TENANT, group)
+    for number in range(3):
+        await line.send("note", Recipient(group=group.guid), data={"x": number})
+    await line.queue()
+    assert len(await line.store.rows(TENANT, UserMessage)) == 3 * len(readers)
 
 
 async def test_another_tenants_code_leaves_while_a_template_hangs(line: Line, tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ class Line:
             renderer=self.renderer,
             dispatcher=self.dispatcher,
             keyring=self.keyring,
+            clock=self.clock,
         )
 
     async def queue(self) -> None:

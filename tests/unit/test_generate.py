@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendRequest
@@ -26,10 +27,12 @@ from clarion.domain.notification import (
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportKind
 from clarion.operations.notification import answer_of, read_request
-from clarion.pipeline.generate.plan import TENANT_RESTS_FOR
+from clarion.pipeline.generate import Generate, inbox
+from clarion.pipeline.generate.plan import NOT_MERGED_FOR, TENANT_RESTS_FOR
 from clarion.pipeline.generate.stage import ALONE_FOR
 from clarion.pipeline.schedule import Schedule
 from clarion.ports.ensure import ITEMS_MAX, WrappedKeys
+from clarion.ports.renderer import Bundle, Merge, Merged
 from clarion.producers.direct import origin_of
 from clarion.sealing.place import payload_place
 from clarion.testing.clock import ManualClock
@@ -341,3 +344,51 @@ async def test_jobs_that_are_done_have_all_their_rows_though_these_are_more_than
     assert [await status_of(line, TENANT, one.job_id) for one in sent] == [DONE, DONE]
     assert len(await line.store.rows(TENANT, OutgoingMessage)) == 2 * len(members)
     assert len(await line.store.rows(TENANT, UserMessage)) == 2 * len(members)
+
+
+class Slow(LiquidRenderer):
+    """A renderer that takes a second for a batch, and notes for how long it may."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.asked: list[tuple[int, float]] = []
+
+    async def render(
+        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+    ) -> list[Merged]:
+        if channel is not Channel.INBOX:
+            return await super().render(bundle, channel, merges, tenant_id=tenant_id, seconds_max=seconds_max)
+        self.asked.append((len(merges), seconds_max))
+        self.clock.advance(timedelta(seconds=1))
+        return await super().render(bundle, channel, merges, tenant_id=tenant_id, seconds_max=seconds_max - 1)
+
+
+async def test_where_time_is_too_short_for_all_inbox_lines_the_first_jobs_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And the others wait: were all put off, as many would be claimed together again, and none ever made."""
+    monkeypatch.setattr(inbox, "MERGES_MAX", 2)
+    clock = ManualClock()
+    line = Line(SqliteInMemory(clock), clock, Scripted())
+    line.renderer = slow = Slow(clock)
+    await line.seed()
+    sent = [await line.send(to=Recipient(user="1")) for _ in range(5)]
+    await Schedule(queue=line.store, facts=line.store).step()
+    short = Generate(
+        queue=line.store,
+        facts=line.store,
+        templates=line.templates,
+        renderer=slow,
+        dispatcher=line.dispatcher,
+        keyring=line.keyring,
+        clock=clock,
+        lease=timedelta(seconds=10),
+    )
+    await short.step()
+    assert slow.asked == [(2, 2.5), (2, 1.5), (1, 0.5)]
+    states = [await status_of(line, TENANT, one.job_id) for one in sent]
+    assert states == [DONE, DONE, DONE, DONE, NotificationStatus.READY]
+    clock.advance(NOT_MERGED_FOR)
+    await short.step()
+    assert await status_of(line, TENANT, sent[-1].job_id) is DONE

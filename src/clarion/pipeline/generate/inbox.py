@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -12,9 +13,14 @@ from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import RenderFailed
 from clarion.pipeline.generate.plan import Plan, fail, not_merged
+from clarion.ports.clock import Clock
 from clarion.ports.facts import FactStore
-from clarion.ports.renderer import Merge, Merged, NotMerged, Renderer
+from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.sealing.place import open_profile
+
+MERGES_MAX: Final = 500
+"""Merges that the renderer is asked for at once: enough to keep its processes busy, and their data together, which it
+holds in memory until it answers, has 32 MB at most."""
 
 Sets = Mapping[int, Sequence[FrozenRecipient]]
 """The frozen recipients of jobs, by the job's id."""
@@ -30,8 +36,11 @@ class Lines(msgspec.Struct, frozen=True):
 class Inbox:
     """Makes inbox lines."""
 
-    def __init__(self, *, facts: FactStore, renderer: Renderer, merging_max: float, public_url: str) -> None:
+    def __init__(
+        self, *, facts: FactStore, renderer: Renderer, clock: Clock, merging_max: float, public_url: str
+    ) -> None:
         """Merge with this renderer, the lines of one template for so many seconds; links begin with this URL."""
+        self._clock = clock
         self._facts = facts
         self._renderer = renderer
         self._merging_max = merging_max
@@ -41,7 +50,8 @@ class Inbox:
         """Render the inbox lines of jobs; say of each job what came of it.
 
         Readers share a line unless it reads who they are, or they read in different languages or zones. Lines of the
-        same template are merged together.
+        same template are merged together, job by job: where the time is too short for all, the first jobs are made and
+        the others wait, so that any number of lines is made in the end.
         """
         profiles = await self._profiles(keys, plans, sets)
         batches: dict[str, list[tuple[Plan, Merge, list[Identity]]]] = defaultdict(list)
@@ -50,16 +60,24 @@ class Inbox:
                 batches[plan.bundle.content_hash].append((plan, merge, readers))
         merged: dict[int, list[tuple[Merged, list[Identity]]]] = {plan.job_id: [] for plan in plans}
         for batch in batches.values():
-            answers = await self._renderer.render(
-                batch[0][0].bundle,
-                Channel.INBOX,
-                [merge for _, merge, _ in batch],
-                tenant_id=keys.tenant_id,
-                seconds_max=self._merging_max,
-            )
+            answers = await self._render(keys.tenant_id, batch[0][0].bundle, [merge for _, merge, _ in batch])
             for (plan, _, readers), one in zip(batch, answers, strict=True):
                 merged[plan.job_id].append((one, readers))
         return {plan.job_id: _lines(plan, merged[plan.job_id]) for plan in plans}
+
+    async def _render(self, tenant_id: str, bundle: Bundle, merges: Sequence[Merge]) -> list[Merged]:
+        """Make merges of one template, so many at once that the renderer has room for them."""
+        until = self._clock.monotonic() + self._merging_max
+        answers: list[Merged] = []
+        for start in range(0, len(merges), MERGES_MAX):
+            answers += await self._renderer.render(
+                bundle,
+                Channel.INBOX,
+                merges[start : start + MERGES_MAX],
+                tenant_id=tenant_id,
+                seconds_max=until - self._clock.monotonic(),
+            )
+        return answers
 
     async def _profiles(self, keys: TenantKeys, plans: Sequence[Plan], sets: Sets) -> dict[int, Mapping[str, object]]:
         """Open the profiles that inbox lines read, by the ids of their versions."""

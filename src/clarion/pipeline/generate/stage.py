@@ -28,6 +28,7 @@ from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, SealBroken, UnknownVersion
 from clarion.pipeline.generate.inbox import Inbox
 from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, not_merged, put_off
+from clarion.ports.clock import Clock
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
@@ -60,6 +61,7 @@ class Generate:
         renderer: Renderer,
         dispatcher: DeliveryDispatcher,
         keyring: Keyring,
+        clock: Clock,
         lease: timedelta = STAGE_LEASE,
         public_url: str | None = None,
     ) -> None:
@@ -72,7 +74,13 @@ class Generate:
         self._keyring = keyring
         self._lease = lease
         self._merging_max = lease.total_seconds() / MERGE_SHARE
-        self._inbox = Inbox(facts=facts, renderer=renderer, merging_max=self._merging_max, public_url=public_url or "")
+        self._inbox = Inbox(
+            facts=facts,
+            renderer=renderer,
+            clock=clock,
+            merging_max=self._merging_max,
+            public_url=public_url or "",
+        )
 
     async def step(self) -> int:
         """Make the rows of a batch of jobs; return how many jobs.
