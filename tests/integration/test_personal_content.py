@@ -17,6 +17,7 @@ from clarion.domain.content import EmailContent, InboxContent, SmsContent
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.inbox import UserMessage
+from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm, PersonVersion
 from clarion.domain.recipient import decode
@@ -258,6 +259,28 @@ async def test_every_reader_has_an_inbox_line_of_their_own(world: World) -> None
     (pending,) = [(await line.timeline(half)).scheduler]
     assert pending is not None
     assert (pending.reason or "").startswith("2 recipients, 2 messages, 1 inbox line not made: ")
+
+
+async def test_an_inbox_line_that_cannot_be_made_keeps_no_mail_back(world: World) -> None:
+    """Also where nobody else has a line in an inbox; the job fails only where nothing is made of it at all."""
+    line = world.line
+    nick = {**FILES, "inbox.liquid": "{{ recipient.nick }}\nx"}
+    await world.publish("nick", nick, Channel.EMAIL, Channel.SMS, Channel.INBOX)
+    await world.publish("line", nick, Channel.INBOX)
+    sent = await line.send("nick", Recipient(user="sam"), data={"what": "lunch"})
+    alone = await line.send("line", Recipient(user="sam"), data={})
+    await line.drain()
+    assert sorted(map(said, line.provider.calls)) == ["Dear Sam Sample, lunch", "Hello Sam Sample | Dear Sam Sample"]
+    told = {}
+    for one in (sent, alone):
+        pending = (await line.timeline(one)).scheduler
+        assert pending is not None
+        told[one.job_id] = (pending.status, pending.reason or "")
+    assert told[sent.job_id][0] is NotificationStatus.DONE
+    assert "1 inbox line not made: " in told[sent.job_id][1]
+    assert told[alone.job_id][0] is NotificationStatus.FAILED
+    assert "recipient.nick" in told[alone.job_id][1]
+    assert not await inbox(world)
 
 
 async def inbox(world: World) -> list[InboxContent]:

@@ -12,7 +12,7 @@ from clarion.domain.identity import Channel, Identity
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import RenderFailed
-from clarion.pipeline.generate.plan import Plan, fail, not_merged
+from clarion.pipeline.generate.plan import Plan, not_merged
 from clarion.ports.clock import Clock
 from clarion.ports.facts import FactStore
 from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, Renderer
@@ -128,9 +128,9 @@ def _merges(
 
 
 def _lines(plan: Plan, merged: Sequence[tuple[Merged, list[Identity]]]) -> Lines | StageResult:
-    """Make the inbox lines of a job, or say that it waits, or that none could be made of any.
+    """Make the inbox lines of a job, or say that it waits.
 
-    Where only some could not be made, the others are: what one reader's profile lacks is no fault of the others.
+    A line that cannot be made is left out: what one reader's profile lacks is no fault of the others, nor of the mails.
     """
     unmade: list[tuple[str, int]] = []
     entries: list[InboxEntry] = []
@@ -146,8 +146,6 @@ def _lines(plan: Plan, merged: Sequence[tuple[Merged, list[Identity]]]) -> Lines
                     InboxEntry(job=plan.claim.job, hold=plan.claim.hold, recipient=reader, content=content)
                     for reader in readers
                 ]
-    if unmade and not entries:
-        return fail(plan.claim, unmade[0][0])
     if not unmade:
         return Lines(entries)
     number = sum(readers for _, readers in unmade)

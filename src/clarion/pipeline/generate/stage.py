@@ -132,8 +132,12 @@ class Generate:
             if isinstance(lines, StageResult):
                 results.append(lines)
                 continue
+            outgoing = _outgoing(tenant_id, plan, sets[plan.job_id], lease=self._lease)
+            if lines.failures and not lines.entries and not outgoing:
+                results.append(fail(plan.claim, ", ".join(lines.failures)))
+                continue
             entered += lines.entries
-            sends += _outgoing(tenant_id, plan, sets[plan.job_id], lease=self._lease)
+            sends += outgoing
             reason = ", ".join([summary(sets[plan.job_id]), *lines.failures])
             results.append(plan.claim.ended(NotificationStatus.DONE, stage=Stage.GENERATE, reason=reason))
         # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
