@@ -10,6 +10,7 @@ from clarion.domain.notification import NotificationJob, NotificationStatus
 from clarion.domain.one_time_code import CodeStanding, is_spent
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.errors import Conflict
+from clarion.ports.renderer import QUARANTINED
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import TENANT, Line, Scripted
@@ -60,6 +61,33 @@ async def test_a_code_is_sent_and_then_its_data_is_gone_from_store_and_memory(li
     timeline = await line.timeline(sent)
     assert [row.status for row in timeline.outgoing] == [OutgoingStatus.SENT_TO_PROVIDER]
     assert "generated" in [one.what for one in await line.told(sent)]
+
+
+async def test_a_code_whose_template_is_quarantined_ends_with_its_life_and_is_erased(line: Line) -> None:
+    """It waits while somebody may mend the template, and no longer: it would lie in the store for ever."""
+    sent = await line.send("one-time-code", PHONE, data={"code": CODE})
+    other = await line.send("welcome", data={"name": "Somebody else"})
+    for row in await line.store.list_templates(TENANT):
+        assert await line.store.quarantine_template(TENANT, row.template_key, row.content_hash)
+    worker = Line(line.store, line.clock, line.provider)  # a process that hears of it when it first asks
+    await worker.wait(0)
+    assert await payloads(line) == [True, True]
+    await worker.wait(299)
+    pending = (await line.timeline(sent)).scheduler
+    assert pending is not None
+    assert (pending.status, pending.reason) == (NotificationStatus.READY, QUARANTINED)
+    await worker.wait(1)
+    pending = (await line.timeline(sent)).scheduler
+    assert pending is not None
+    assert (pending.status, pending.reason) == (
+        NotificationStatus.FAILED,
+        f"its time ran out while it waited: {QUARANTINED}",
+    )
+    assert await payloads(line) == [False, True]
+    await worker.wait(86_400)
+    pending = (await line.timeline(other)).scheduler
+    assert pending is not None
+    assert pending.status is NotificationStatus.READY, "what lives for ever waits as long as it has to"
 
 
 async def test_a_code_that_is_put_off_by_its_provider_keeps_its_data_for_the_retry(line: Line) -> None:

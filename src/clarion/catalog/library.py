@@ -26,9 +26,13 @@ class Library:
         self._bundles: dict[tuple[str, str, int], Bundle] = {}
         self._quarantined: set[TemplateName] = set()
 
-    async def load(self, wanted: Collection[TemplateName]) -> dict[TemplateName, tuple[int, Bundle]]:
-        """Return version and bundle of those that exist and are not quarantined, from memory or from the store."""
+    async def load(
+        self, wanted: Collection[TemplateName], *, also_quarantined: bool = False
+    ) -> dict[TemplateName, tuple[int, Bundle]]:
+        """Return version and bundle of those that exist, from memory or from the store."""
         found = await self._find(wanted, held=self._quarantined)
+        if also_quarantined:
+            return found
         return {name: one for name, one in found.items() if (*name[:2], one[0]) not in self._quarantined}
 
     async def _find(

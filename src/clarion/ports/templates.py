@@ -24,8 +24,13 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 class Templates(Protocol):
     """Bundles by name."""
 
-    async def load(self, wanted: Collection[TemplateName]) -> dict[TemplateName, tuple[int, Bundle]]:
-        """Return version and bundle of those that exist and are not quarantined, from memory or from the store."""
+    async def load(
+        self, wanted: Collection[TemplateName], *, also_quarantined: bool = False
+    ) -> dict[TemplateName, tuple[int, Bundle]]:
+        """Return version and bundle of those that exist, from memory or from the store.
+
+        Those that are quarantined are left out, unless the caller asks for them to read their definitions.
+        """
         ...
 
     def is_quarantined(self, name: TemplateName) -> bool:

@@ -137,7 +137,7 @@ def _lines(plan: Plan, merged: Sequence[tuple[Merged, list[Identity]]]) -> Lines
     for one, readers in merged:
         match one:
             case NotMerged():
-                return not_merged(plan.claim, one)
+                return not_merged(plan, one)
             case RenderFailed():
                 unmade.append((str(one), len(readers)))
             case _:

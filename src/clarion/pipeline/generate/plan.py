@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -25,11 +25,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     claim: StageClaim
     bundle: Bundle
     payload: Payload
+    claimed_at: datetime | None
+    """By the store's clock."""
 
     @property
     def job_id(self) -> int:
         """The stored job's id."""
         return self.claim.job.id or 0
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When its time to live is over; None where it lives for ever."""
+        ttl, job = self.payload.ttl_seconds or self.bundle.definition.ttl_seconds, self.claim.job
+        starts_at = max(job.source_at, self.payload.due_at or job.source_at)
+        if self.claimed_at is not None:
+            # A job that was accepted in a time that was taken back since lives from now on, not from then.
+            starts_at = min(starts_at, self.claimed_at)
+        return None if ttl is None else starts_at + timedelta(seconds=ttl)
 
 
 def by_bundle(plans: Sequence[Plan]) -> Collection[list[Plan]]:
@@ -45,9 +57,22 @@ def put_off(claim: StageClaim, delay: timedelta, reason: str) -> StageResult:
     return claim.ended(NotificationStatus.READY, stage=Stage.GENERATE, reason=reason, delay=delay)
 
 
-def not_merged(claim: StageClaim, why: NotMerged) -> StageResult:
-    """Give a claim back because of a merge that was not made."""
-    return put_off(claim, TENANT_RESTS_FOR if why.counts or why.is_held else NOT_MERGED_FOR, why.reason)
+def rest(plan: Plan, reason: str) -> StageResult:
+    """Give a job back until somebody has mended something, but end it with its time to live.
+
+    After that nobody has any use for it, and the data of a one-time code must not lie there for ever (X-23).
+    """
+    delay = TENANT_RESTS_FOR
+    if plan.expires_at is not None and plan.claimed_at is not None:
+        delay = min(delay, plan.expires_at - plan.claimed_at)
+    if delay <= timedelta():
+        return fail(plan.claim, f"its time ran out while it waited: {reason}")
+    return put_off(plan.claim, delay, reason)
+
+
+def not_merged(plan: Plan, why: NotMerged) -> StageResult:
+    """Give a job back because of a merge that was not made."""
+    return rest(plan, why.reason) if why.counts or why.is_held else put_off(plan.claim, NOT_MERGED_FOR, why.reason)
 
 
 def fail(claim: StageClaim, reason: str) -> StageResult:

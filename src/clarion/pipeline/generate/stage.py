@@ -6,7 +6,7 @@ through dispatch.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -27,7 +27,7 @@ from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, SealBroken, UnknownVersion
 from clarion.pipeline.generate.inbox import Inbox
-from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, not_merged, put_off
+from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, not_merged, put_off, rest
 from clarion.ports.clock import Clock
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
@@ -132,7 +132,7 @@ class Generate:
             if isinstance(lines, StageResult):
                 results.append(lines)
                 continue
-            outgoing = _outgoing(tenant_id, plan, sets[plan.job_id], lease=self._lease)
+            outgoing = _outgoing(tenant_id, plan, sets[plan.job_id])
             if lines.failures and not lines.entries and not outgoing:
                 results.append(fail(plan.claim, ", ".join(lines.failures)))
                 continue
@@ -152,7 +152,7 @@ class Generate:
     ) -> tuple[list[Plan], list[StageResult]]:
         """Open each job's payload and find its bundle; fail those that lack one, or data that their templates need."""
         names = {claim.job.guid: _template_name(claim) for claim in claims}
-        bundles = await self._templates.load(set(names.values()))
+        bundles = await self._templates.load(set(names.values()), also_quarantined=True)
         plans: list[Plan] = []
         failed: list[StageResult] = []
         for claim in claims:
@@ -165,9 +165,6 @@ class Generate:
             if claim.job.payload is None:
                 failed.append(fail(claim, "its recipients and data are not stored any more"))
                 continue
-            if found is None and self._templates.is_quarantined(names[claim.job.guid]):
-                failed.append(put_off(claim, TENANT_RESTS_FOR, QUARANTINED))
-                continue
             if found is None:
                 failed.append(fail(claim, f"the notification type {claim.job.event_type!r} is not published"))
                 continue
@@ -177,8 +174,15 @@ class Generate:
             except (SealBroken, msgspec.DecodeError) as error:
                 failed.append(fail(claim, f"its recipients and data cannot be opened: {error}"))
                 continue
-            plans.append(Plan(claim=claim, bundle=found[1], payload=payload))
+            plan = Plan(claim=claim, bundle=found[1], payload=payload, claimed_at=self._claimed_at(claim))
+            if self._templates.is_quarantined((tenant_id, names[claim.job.guid][1], found[0])):
+                failed.append(rest(plan, QUARANTINED))
+                continue
+            plans.append(plan)
         return await self._covered(tenant_id, plans, failed), failed
+
+    def _claimed_at(self, claim: StageClaim) -> datetime | None:
+        return None if claim.scheduler.lease_until is None else claim.scheduler.lease_until - self._lease
 
     async def _covered(self, tenant_id: str, plans: Sequence[Plan], failed: list[StageResult]) -> list[Plan]:
         """Fail the jobs whose data does not cover their templates, and return the others, in their order."""
@@ -194,7 +198,7 @@ class Generate:
             )
             for plan, missing in zip(batch, found, strict=True):
                 if isinstance(missing, NotMerged):
-                    failed.append(not_merged(plan.claim, missing))
+                    failed.append(not_merged(plan, missing))
                 elif missing:
                     why = f"the data has no {', '.join(missing)}, which the templates need"
                     failed.append(fail(plan.claim, why))
@@ -287,17 +291,9 @@ class Generate:
         return ids
 
 
-def _outgoing(
-    tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient], *, lease: timedelta
-) -> list[OutgoingItem]:
+def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[OutgoingItem]:
     """Make the outgoing rows of a job from its frozen set."""
-    claim, definition = plan.claim, plan.bundle.definition
-    ttl = plan.payload.ttl_seconds or definition.ttl_seconds
-    starts_at = max(claim.job.source_at, plan.payload.due_at or claim.job.source_at)
-    if claim.scheduler.lease_until is not None:
-        # A job that was accepted in a time that was taken back since lives from now on, not from then.
-        starts_at = min(starts_at, claim.scheduler.lease_until - lease)
-    expires_at = None if ttl is None else starts_at + timedelta(seconds=ttl)
+    claim, definition, expires_at = plan.claim, plan.bundle.definition, plan.expires_at
     return [
         outgoing_item(
             tenant_id,
