@@ -14,6 +14,7 @@ from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendRequest
 from clarion.dispatch.request import Trace
+from clarion.domain.claim import StageResult
 from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.inbox import UserMessage
@@ -274,6 +275,11 @@ async def test_a_tenant_with_few_jobs_does_not_wait_for_the_rows_of_one_with_man
             self.made += (tenant_id,)
             return await super().ensure_outgoing_messages(tenant_id, items)
 
+        async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
+            if any(one.to is DONE for one in results):
+                self.made += (f"{len(results)} finished",)
+            return await super().finish_stage(results)
+
     clock = ManualClock()
     store = Noting(clock)
     line = await open_line(store, clock)
@@ -284,7 +290,7 @@ async def test_a_tenant_with_few_jobs_does_not_wait_for_the_rows_of_one_with_man
     for tenant_id in (TENANT, TENANT, TENANT, "college"):
         await line.accept(asked, tenant_id=tenant_id)
     await line.queue()
-    assert store.made == ("college", TENANT)
+    assert store.made == ("college", "1 finished", TENANT, "3 finished")
 
 
 class Killed(BaseException):

@@ -100,23 +100,23 @@ class Generate:
         return len(claims)
 
     async def _make(self, claims: Sequence[StageClaim]) -> None:
-        """Make the rows of jobs, tenant by tenant, and finish them together.
+        """Make the rows of jobs and finish them, tenant by tenant.
 
-        Tenants with few jobs come first: their rows can leave while those of the others are still being made.
+        Tenants with few jobs come first: theirs are finished, and their rows can leave, while those of the others are
+        still being made, however long that takes.
         If something is wrong with a whole tenant, such as keys that do not open, only that tenant's jobs are put off.
         """
         by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
         for claim in claims:
             by_tenant[claim.tenant_id].append(claim)
-        results: list[StageResult] = []
         for tenant_id, mine in sorted(by_tenant.items(), key=lambda one: len(one[1])):
             try:
-                results += await self._generate(tenant_id, mine)
+                results = await self._generate(tenant_id, mine)
             except (CallerError, SealBroken) as error:
                 log.warning("a tenant's jobs cannot be made", tenant_id=tenant_id, error=str(error))
-                results += [put_off(claim, TENANT_RESTS_FOR, str(error)) for claim in mine]
-        if results:
-            await self._queue.finish_stage(results)
+                results = [put_off(claim, TENANT_RESTS_FOR, str(error)) for claim in mine]
+            if results:
+                await self._queue.finish_stage(results)
 
     async def _generate(self, tenant_id: str, claims: Sequence[StageClaim]) -> list[StageResult]:
         """Make the rows of one tenant's jobs; a job that cannot be made fails by itself."""
