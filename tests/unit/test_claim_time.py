@@ -7,14 +7,15 @@ from uuid import UUID
 
 import pytest
 
+from clarion.adapters.renderers.pool import LATE
 from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, Call, CallOutcome
-from clarion.domain.call_times import CallTimes
+from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import ClaimedMessage, FlowQuota
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import Bundle, Merge, Merged
+from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory
@@ -22,6 +23,7 @@ from tests.unit.pipeline_line import TENANT, Line, Newer, Scripted
 
 SECOND = timedelta(seconds=1)
 TIMES = CallTimes(timeout=2 * SECOND, record_max=SECOND, lease=4 * SECOND)
+TICK = timedelta(milliseconds=1)
 HEAVY = timedelta(milliseconds=68)
 """What one merge of a heavy template takes: eighty of them take 5.4 s."""
 
@@ -38,6 +40,21 @@ class Slow(Newer):
             self.slow_times -= 1
             self.clock.advance(self.takes)
         return super().merged(bundle, channel, merge)
+
+
+class Apart(Slow):
+    """A renderer that merges elsewhere: of more than one merge it answers when the time is over, with what it has."""
+
+    is_apart = True
+
+    async def render(
+        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+    ) -> list[Merged]:
+        del tenant_id
+        if len(merges) == 1:
+            return [self.merged(bundle, channel, merges[0])]
+        self.clock.advance(timedelta(seconds=seconds_max) + TICK)
+        return [self.merged(bundle, channel, merges[0]), *[NotMerged(LATE)] * (len(merges) - 1)]
 
 
 class Timed(SqliteInMemory):
@@ -78,12 +95,12 @@ class Watched(Scripted):
 class Setting:
     """Messages that wait, each with a merge of its own, and a worker that has their template in memory."""
 
-    def __init__(self, takes: timedelta) -> None:
+    def __init__(self, takes: timedelta, *, renderer: type[Slow] = Slow, times: CallTimes = TIMES) -> None:
         self.clock = ManualClock()
         self.store = Timed(self.clock)
         self.provider = Watched(self.store)
-        self.renderer = Slow(self.clock, takes)
-        self.line = Line(self.store, self.clock, self.provider, renderer=self.renderer, slots=100, times=TIMES)
+        self.renderer = renderer(self.clock, takes)
+        self.line = Line(self.store, self.clock, self.provider, renderer=self.renderer, slots=100, times=times)
 
     async def open(self, messages: int) -> None:
         await self.line.seed()
@@ -126,6 +143,28 @@ async def test_only_the_row_whose_own_merge_took_the_time_is_blamed() -> None:
     for _ in range(4):
         await setting.line.wait(0.2)
     assert await setting.states() == [OutgoingStatus.SENT_TO_PROVIDER] * 20
+
+
+@pytest.mark.parametrize("times, called", [(CALL_TIMES, 1), (TIMES, 0)])
+async def test_what_was_merged_in_time_beside_something_late_is_called_as_far_as_its_lease_allows(
+    times: CallTimes, called: int
+) -> None:
+    """A call begins within a third of the usual lease, and within a quarter of the shortest; nobody is blamed."""
+    setting = Setting(timedelta(), renderer=Apart, times=times)
+    await setting.open(2)
+    while not setting.store.sizes:
+        await setting.line.pumps[0].step()
+    await asyncio.gather(*setting.line.tasks)
+    await asyncio.gather(*setting.line.tasks)  # merging begins the calls
+    assert len(setting.provider.calls) == called
+    await setting.line.pumps[0].step()
+    assert sorted(await setting.states()) == sorted(
+        [OutgoingStatus.SENT_TO_PROVIDER] * called + [OutgoingStatus.RETRY_READY] * (2 - called)
+    )
+    assert await setting.not_called() == [0, 0]
+    await setting.line.wait(1)
+    assert await setting.states() == [OutgoingStatus.SENT_TO_PROVIDER] * 2
+    assert max(setting.provider.begun) <= times.begins_within.total_seconds()
 
 
 async def test_a_row_that_is_never_merged_in_time_does_not_end() -> None:

@@ -180,7 +180,8 @@ class Renderer(Protocol):
     ) -> list[Merged]:
         """Make the merges of one tenant, and say of each, in their order, what came of it.
 
-        After `seconds_max` no merge is begun any more: what is left is not merged, and nobody is to blame for it.
+        After `seconds_max` no merge is begun any more: what is left is not merged, and nobody is to blame for it. Where
+        merges are made outside of this process, the answer comes then, and what is merged in it was so in time.
         """
         ...
 

@@ -4,7 +4,8 @@ No I/O stands between a claim and its call (I-14). So keys and templates are bro
 (`open_tenants`, `load_templates`); opening, merging and judging after it happen in memory alone. What goes into the
 same parts is merged together, and each job once for all of its recipients on a channel who read the same; a profile is
 opened only where the parts read it. Merging takes time nevertheless: what is not merged in a quarter of the lease goes
-back.
+back. A renderer in this process cannot stop a merge, so the one that ran on beyond that counts against its row. One
+that merges elsewhere answers when the time is over with what was merged until then, and nobody of those is to blame.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -172,7 +173,7 @@ class Preparation:
                 seconds[flow_id] = seconds.get(flow_id, 0.0) + (now - began) / len(made)
                 longest = max(longest, (now - began) / len(made))
             self._answer(batch, merged, answers, asked_at)
-            if made and now > until:  # only the one whose own merge took the time is to blame
+            if made and now > until and not self.is_apart:  # only the one whose own merge took the time is to blame
                 self._blame(batch.waiting[made[-1]][0], answers)
         messages = [(message, answers[position]) for position, message in enumerate(claimed)]
         return Prepared(messages, seconds, out_of_time=now + longest > until)
