@@ -210,3 +210,25 @@ async def test_a_preview_that_cannot_be_made_says_why(
         said = problem(await author.post("/v1/types/outing/preview", json=asked))
     assert (said["status"], said.get("field")) == (422, field)
     assert says in said["detail"]
+
+
+async def test_a_quarantined_type_is_shown_as_such_and_its_preview_says_what_to_do(api: ApiHarness) -> None:
+    """Its older version, which is not quarantined, can be seen as before."""
+    async with api.client(Role.AUTHOR) as author:
+        await author.put("/v1/types/outing", json=OUTING)
+        await author.put("/v1/types/outing", json=changed(definition={"lane": "high"}))
+        latest = (await author.get("/v1/types/outing")).json()["versions"][0]
+        await author.post("/v1/types/outing/preview", json={})
+        assert await api.memory.quarantine_template(TENANT, "outing", latest["content_hash"])
+        shown = (await author.get("/v1/types/outing")).json()
+        refused = [problem(await author.post("/v1/types/outing/preview", json=one)) for one in ({}, {"version": 2})]
+        older = (await author.post("/v1/types/outing/preview", json={"version": 1})).json()
+        absent = [await author.post("/v1/types/outing/preview", json={"version": 3}), await author.get("/v1/types/no")]
+    assert (shown["version"], shown["definition"]["lane"], shown["variables"]) == (2, "high", ["place"])
+    assert [one["quarantined_at"] is not None for one in shown["versions"]] == [True, False]
+    for said in refused:
+        assert (said["status"], said["field"]) == (422, "type")
+        assert said["detail"].startswith("version 2 of the notification type 'outing' is quarantined")
+        assert "publish a corrected version, or resolve its support case" in said["detail"]
+    assert older["version"] == 1
+    assert [one.status_code for one in absent] == [404, 404]

@@ -1,5 +1,6 @@
 """Notifications as files, from the shell: starting one, checking, comparing, publishing and seeing it."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
+from clarion.bootstrap import load_settings, open_platform
 from clarion.cli.program import program
 from clarion.errors import InvalidDefinition, InvalidInput
 
@@ -160,6 +162,26 @@ def test_a_published_type_is_seen_by_its_key(school: Path) -> None:
     assert "did you mean ball?" in str(refusal("preview", "bal"))
     assert str(refusal("preview", "ball", "--channel", "email")).startswith("--channel: the notification type 'ball'")
     assert str(refusal("preview", "ball", "--zone", "Mars")).startswith("--zone: there is no such zone")
+
+
+@pytest.mark.usefixtures("school")
+def test_the_preview_of_a_quarantined_type_says_so_and_what_to_do() -> None:
+    ran("new", "ball", "--channel", "sms")
+    ran("publish", "definitions")
+
+    async def hurt() -> None:
+        async with open_platform(load_settings()) as platform:
+            (version,) = await platform.store.list_template_versions("school", "ball", limit=1)
+            assert await platform.store.quarantine_template("school", "ball", version.content_hash)
+
+    asyncio.run(hurt())
+    assert str(refusal("preview", "ball")) == (
+        "type: version 1 of the notification type 'ball' is quarantined, because merging it ended a process again and "
+        "again: publish a corrected version, or resolve its support case (`clarion support list`)"
+    )
+    (case,) = said("support", "list")["items"]
+    ran("support", "resolve", case["case_id"], "--resolution", "it was the machine")
+    assert ran("preview", "ball") == "sms text: Hello Maya, something happened.\n"
 
 
 @pytest.mark.usefixtures("place")

@@ -24,6 +24,7 @@ from clarion.domain.expansion import Text
 from clarion.domain.locale import choose
 from clarion.errors import InvalidInput, TooManyAtOnce
 from clarion.ports.renderer import Bundle, Merge, Renderer, render_one
+from clarion.producers.direct import quarantined
 
 WAITING_MAX: Final = 10
 """Who wait for their turn to publish; each is an open request."""
@@ -67,11 +68,11 @@ class Publishing:
         return change_shape(change)
 
     async def find(self, tenant_id: str, key: str) -> wire.TypeDetails | None:
-        """Show a type as it is published now, with its versions; None where it is not published."""
-        found = (await self._platform.templates.load([(tenant_id, key, None)])).get((tenant_id, key, None))
-        if found is None:
+        """Show a type as it is published now, quarantined or not, with its versions; None where it is not published."""
+        (published,) = await self._platform.templates.latest([(tenant_id, key)])
+        version, bundle = published.version, published.bundle
+        if version is None or bundle is None:
             return None
-        version, bundle = found
         versions = await self._platform.store.list_template_versions(tenant_id, key, limit=VERSIONS_MAX)
         return wire.TypeDetails(
             type=key,
@@ -84,10 +85,19 @@ class Publishing:
         )
 
     async def preview(self, tenant_id: str, key: str, asked: wire.PreviewRequest) -> wire.TypePreview | None:
-        """Merge a type's templates with data, or with its sample; None where there is no such type or version."""
-        name = (tenant_id, key, asked.version)
-        found = (await self._platform.templates.load([name])).get(name)
+        """Merge a type's templates with data, or with its sample; None where there is no such type or version.
+
+        A version that is quarantined is not merged here either; InvalidInput says so.
+        """
+        templates, version = self._platform.templates, asked.version
+        if version is None:
+            (published,) = await templates.latest([(tenant_id, key)])
+            version = published.version
+        name = (tenant_id, key, version)
+        found = (await templates.load([name])).get(name) if version is not None else None
         if found is None:
+            if templates.is_quarantined(name):
+                raise quarantined(key, version)
             return None
         version, bundle = found
         url = self._platform.settings.public_url or ""

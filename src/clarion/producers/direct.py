@@ -112,12 +112,7 @@ class DirectSends:
     ) -> None:
         """Refuse what does not go with the type as it is now."""
         if published.quarantined:
-            raise InvalidInput(
-                f"version {published.version} of the notification type {request.event_type!r} is quarantined, because "
-                "merging it ended a process again and again",
-                field="type",
-                hint="publish a corrected version, or resolve its support case (`clarion support list`)",
-            )
+            raise quarantined(request.event_type, published.version)
         if not may_raise:
             _check_lane(request, bundle)
         _check_channels(request, bundle)
@@ -148,6 +143,16 @@ def _require_published(published: Published, event_type: str) -> Bundle:
             hint="use a published type; `clarion types` lists them, `clarion publish FOLDER` adds one",
         )
     return published.bundle
+
+
+def quarantined(event_type: str, version: int | None) -> InvalidInput:
+    """Make the error for a version of a notification type that is not merged any more."""
+    return InvalidInput(
+        f"version {version} of the notification type {event_type!r} is quarantined, because merging it ended a process "
+        "again and again",
+        field="type",
+        hint="publish a corrected version, or resolve its support case (`clarion support list`)",
+    )
 
 
 def origin_of(key: str | None, ids: Ids) -> Direct:
