@@ -31,6 +31,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             ProgramTooOld
             BlobMissing
             BadConfiguration
+            Ending
             ClockLeap
             SealBroken
             AuditBroken
@@ -261,6 +262,12 @@ class BadConfiguration(OperatorError):
     """A setting or a file of the installation is missing or unusable."""
 
     code = "misconfigured"
+
+
+class Ending(OperatorError):
+    """The program was told to end before it could answer; nothing was stored, ask again in a moment."""
+
+    code = "ending"
 
 
 class ClockLeap(OperatorError):

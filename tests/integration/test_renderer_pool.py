@@ -20,8 +20,8 @@ from clarion.adapters.renderers.pool import ENDED, HELD, PoolRenderer
 from clarion.domain.content import Content, EmailContent, SmsContent
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged
+from clarion.errors import Ending, InvalidInput, RenderFailed
+from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged, render_one
 from tests.integration.planted_child import install
 from tests.unit.test_renderer import MJML
 from tests.unit.test_renderer_limits import BOMBS, DATA, EVIL
@@ -205,6 +205,28 @@ async def test_a_check_that_hangs_is_refused_and_others_are_answered_meanwhile(p
     with pytest.raises(InvalidInput, match="needs x"):
         await pool.check_request(bundle, {}, tenant_id="a", briefly=True)
     assert await pool.find_missing(bundle, [{}, {"x": 1}], tenant_id="a", seconds_max=30) == [("x",), ()]
+
+
+async def test_who_waits_for_an_answer_when_the_program_ends_is_asked_to_try_again(pool: PoolRenderer) -> None:
+    """Nothing is wrong with the template or the data; so it is for whoever comes a moment later."""
+    bundle = bundle_of("{{ x | plant }}")
+
+    async def check() -> None:
+        with pytest.raises(Ending, match="the program is ending: try again in a moment"):
+            await pool.check_request(bundle, {"x": "spin"}, tenant_id="a", briefly=False)
+
+    async def merge() -> None:
+        merge = Merge({"x": "spin"})
+        with pytest.raises(Ending, match="the program is ending: try again in a moment"):
+            await render_one(pool, bundle, Channel.SMS, merge, tenant_id="a", seconds_max=30)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(check())
+        tasks.create_task(merge())
+        await asyncio.sleep(0)
+        await pool.close()
+    await check()
+    await merge()
 
 
 async def test_a_process_knows_nothing_and_ends_with_the_pool(

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from clarion.adapters.renderers.pool import LATE
 from clarion.domain.backoff import NOT_CALLED_MAX
 from clarion.domain.call import Accepted, Call, CallOutcome
 from clarion.domain.call_times import CALL_TIMES, CallTimes
@@ -15,7 +14,7 @@ from clarion.domain.claim import ClaimedMessage, FlowQuota
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged
+from clarion.ports.renderer import LATE, Bundle, Merge, Merged, NotMerged
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory

@@ -80,6 +80,7 @@ def test_codes_do_not_change() -> None:
         "program-too-old",
         "blob-missing",
         "misconfigured",
+        "ending",
         "clock-leap",
         "seal-broken",
         "audit-broken",

@@ -43,7 +43,8 @@ _PROBLEMS: Final = {
     HTTPStatus.UNPROCESSABLE_ENTITY: "A value cannot be accepted; `field` names it.",
     HTTPStatus.TOO_MANY_REQUESTS: "A quota of the key or its tenant is used up; `Retry-After` says for how long.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The installation or the program is at fault.",
-    HTTPStatus.SERVICE_UNAVAILABLE: "The store does not answer, or is busy; `Retry-After` says when to ask again.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The store does not answer or is busy, or the program is ending; `Retry-After` "
+    "says when to ask again.",
 }
 
 _ABOUT: Final = (

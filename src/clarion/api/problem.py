@@ -79,6 +79,12 @@ KINDS: Final[dict[type[ClarionError], Kind]] = {
         detail=f"nothing was stored; {_ASK_OPERATOR}",
         retry_after=30,  # a person, or a failover, has to end it
     ),
+    errors.Ending: Kind(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        title="The program is ending",
+        detail="nothing was stored; try again in a moment",
+        retry_after=5,  # the next request may reach another node, or this one when it has started again
+    ),
     errors.SchemaMissing: Kind(
         status=HTTPStatus.SERVICE_UNAVAILABLE, title="The store is not ready", detail=_ASK_OPERATOR, retry_after=30
     ),

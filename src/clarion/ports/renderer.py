@@ -13,7 +13,7 @@ import msgspec
 from clarion.domain.content import Content
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, RenderFailed
+from clarion.errors import Ending, InvalidInput, RenderFailed
 
 FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
     Channel.EMAIL: ("email.subject.liquid", "email.mjml.liquid", "email.text.liquid"),
@@ -89,6 +89,8 @@ class Merge(msgspec.Struct, frozen=True):
 
 
 QUARANTINED: Final = "its template version is quarantined: merging it ended a process again and again"
+LATE: Final = "the merges before it took too long"
+ENDING: Final = "the program is ending"
 
 
 class NotMerged(msgspec.Struct, frozen=True):
@@ -189,15 +191,22 @@ class Renderer(Protocol):
 async def render_one(
     renderer: Renderer, bundle: Bundle, channel: Channel, merge: Merge, *, tenant_id: str, seconds_max: float
 ) -> Content:
-    """Merge once, for somebody who waits for it; raise RenderFailed where there is no content."""
+    """Merge once, for somebody who waits for it; raise RenderFailed where there is no content, or Ending."""
     (merged,) = await renderer.render(bundle, channel, [merge], tenant_id=tenant_id, seconds_max=seconds_max)
     match merged:
         case RenderFailed():
             raise merged
+        case NotMerged(reason=reason) if reason == ENDING:
+            raise ending()
         case NotMerged(reason=reason):
             raise RenderFailed(f"it was not merged: {reason}", hint="try again in a moment")
         case _:
             return merged
+
+
+def ending() -> Ending:
+    """Make the error for whoever waits for a merge or a check when the program ends."""
+    return Ending(ENDING, hint="try again in a moment")
 
 
 def wrong_files(definition: Definition, files: Collection[str]) -> Iterator[InvalidInput]:

@@ -38,7 +38,7 @@ from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.adapters.renderers.turns import Batch, Care, Item, Turns
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed, TooManyAtOnce
-from clarion.ports.renderer import QUARANTINED, Bundle, Merge, Merged, NotMerged
+from clarion.ports.renderer import ENDING, LATE, QUARANTINED, Bundle, Merge, Merged, NotMerged, ending
 
 TURN: Final = 0.05
 """Seconds of one turn: about what the heaviest merge takes that the step limits allow."""
@@ -70,7 +70,6 @@ CHECK_MAX: Final = 5.0
 HELD: Final = NotMerged(QUARANTINED, is_held=True)
 
 ENDED: Final = "its merge ended the process that made it"
-LATE: Final = "the merges before it took too long"
 
 _NOTHING: Final[Mapping[str, object]] = {}
 
@@ -128,7 +127,7 @@ class PoolRenderer:
         """Answer for what waits, and end every process."""
         self._closed = True
         for item in [*self._turns.clear(), *(item for items in self._processes.values() for item in items)]:
-            item.answer(NotMerged("the program is ending"))
+            item.answer(NotMerged(ENDING))
         for start in self._starts:
             start.cancel()
         await asyncio.gather(*self._starts, return_exceptions=True)
@@ -172,10 +171,10 @@ class PoolRenderer:
                     "too many notifications are being checked whose templates take long to merge",
                     hint="try again in a moment, with fewer at once",
                 )
-            case NotMerged(reason=reason):
-                raise _cannot(reason)
+            case NotMerged(reason=reason) if reason == ENDING:
+                raise ending()
             case _:
-                raise _cannot("the check failed")
+                raise _cannot(answer.reason if isinstance(answer, NotMerged) else "the check failed")
 
     async def find_missing(
         self,
@@ -211,7 +210,7 @@ class PoolRenderer:
         batch = Batch(work, bundle, channel, tenant_id=tenant_id, count=len(merges), until=until)
         items = [Item(batch, position, b"") for position in range(len(merges))]
         if seconds_max <= 0 or self._closed or self._waiting + len(items) > WAITING_MAX:
-            return [NotMerged(LATE)] * len(merges)
+            return [NotMerged(ENDING if self._closed else LATE)] * len(merges)
         for item, merge in zip(items, merges, strict=True):
             try:
                 item.data = ENCODER.encode(merge)

@@ -34,7 +34,7 @@ from clarion.domain.content import Content
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration, InvalidInput, RenderFailed
-from clarion.ports.renderer import Bundle, Merge, Merged, NotCompiled, NotMerged
+from clarion.ports.renderer import LATE, Bundle, Merge, Merged, NotCompiled, NotMerged
 
 HOLD_MAX: Final = 0.005
 """Seconds of merging after which others have a turn: a hundred small messages are merged in less."""
@@ -234,7 +234,7 @@ class LiquidRenderer:
         answers: list[Merged] = []
         for one in merges:
             if now + longest > until:  # what is merged already would come too late if one more took so long
-                answers.append(NotMerged("the merges before it took too long"))
+                answers.append(NotMerged(LATE))
                 continue
             began = now
             answers.append(self.merged(bundle, channel, one))

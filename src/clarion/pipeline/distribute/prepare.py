@@ -32,7 +32,7 @@ from clarion.domain.unsubscribe import Unsubscription, unsubscribe_headers
 from clarion.errors import BrokenInvariant, ClarionError, RenderFailed, SealBroken
 from clarion.pipeline.distribute.accounts import Accounts
 from clarion.ports.clock import Clock
-from clarion.ports.renderer import QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
+from clarion.ports.renderer import LATE, QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import destination_place, open_profile, payload_place
@@ -162,7 +162,7 @@ class Preparation:
         seconds: dict[int, float] = {}
         now, longest = self._clock.monotonic(), 0.0
         for batch in batches:
-            merged: Sequence[Merged] = [NotMerged("the merges before it took too long")] * len(batch.merges)
+            merged: Sequence[Merged] = [NotMerged(LATE)] * len(batch.merges)
             began = now
             if now + longest <= until:  # or else the calls that are ready begin too late if one more takes so long
                 merged = await self._render(batch, seconds_max=until - now)
