@@ -1,5 +1,8 @@
 """Notification types over HTTP: publishing one as files are published, looking at it, and seeing how it reads."""
 
+import zoneinfo
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,8 +199,8 @@ async def test_a_preview_takes_data_and_one_channel_of_one_version(api: ApiHarne
     "asked, field, says",
     [
         ({"channel": "push"}, "channel", "is not sent by push: it is sent by email, sms"),
-        ({"zone": "../../etc/passwd"}, "zone", "there is no such zone"),
-        ({"zone": "Mars/Olympus"}, "zone", "there is no such zone"),
+        ({"zone": "../../etc/passwd"}, "zone", "'../../etc/passwd' is no time zone: write its name, such as"),
+        ({"zone": "Mars/Olympus"}, "zone", "'Mars/Olympus' is no time zone: write its name, such as"),
         ({"data": {}}, "data", "the notification type 'outing' needs place: add what is missing to data"),
         ({"data": []}, "data", "it is a list and must be an object or null"),
     ],
@@ -210,6 +213,22 @@ async def test_a_preview_that_cannot_be_made_says_why(
         said = problem(await author.post("/v1/types/outing/preview", json=asked))
     assert (said["status"], said.get("field")) == (422, field)
     assert says in said["detail"]
+
+
+async def test_a_zone_that_only_this_host_has_is_refused_for_a_preview(api: ApiHarness, tmp_path: Path) -> None:
+    """Templates are merged with the zones of a package; one that is not among them would be shown as UTC."""
+    (tmp_path / "Ours").write_bytes(resources.files("tzdata.zoneinfo").joinpath("UTC").read_bytes())
+    zoneinfo.reset_tzpath([tmp_path])
+    try:
+        assert zoneinfo.ZoneInfo("Ours").key == "Ours"
+        async with api.client(Role.AUTHOR) as author:
+            await author.put("/v1/types/outing", json=OUTING)
+            said = problem(await author.post("/v1/types/outing/preview", json={"zone": "Ours"}))
+            vienna = await author.post("/v1/types/outing/preview", json={"zone": "Europe/Vienna"})
+    finally:
+        zoneinfo.reset_tzpath()
+    assert (said["status"], said["field"]) == (422, "zone")
+    assert vienna.status_code == 200
 
 
 async def test_a_quarantined_type_is_shown_as_such_and_its_preview_says_what_to_do(api: ApiHarness) -> None:

@@ -161,7 +161,7 @@ def test_a_published_type_is_seen_by_its_key(school: Path) -> None:
     }
     assert "did you mean ball?" in str(refusal("preview", "bal"))
     assert str(refusal("preview", "ball", "--channel", "email")).startswith("--channel: the notification type 'ball'")
-    assert str(refusal("preview", "ball", "--zone", "Mars")).startswith("--zone: there is no such zone")
+    assert str(refusal("preview", "ball", "--zone", "Mars")).startswith("--zone: 'Mars' is no time zone")
 
 
 @pytest.mark.usefixtures("school")

@@ -9,19 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
 from clarion.bootstrap import Platform
 from clarion.catalog.change import Change
 from clarion.catalog.definition import DEFINITION, check_definition
+from clarion.catalog.local_form import checked_form
 from clarion.catalog.publish import Publisher
 from clarion.catalog.source import SCHEMA, Source, Written, wrong_layout, wrong_locale, wrong_text
 from clarion.client import wire_types as wire
 from clarion.domain.definition import RESERVED
 from clarion.domain.expansion import Text
 from clarion.domain.locale import choose
+from clarion.domain.person import LocalForm
 from clarion.errors import InvalidInput, TooManyAtOnce
 from clarion.ports.renderer import Bundle, Merge, Renderer, render_one
 from clarion.producers.direct import quarantined
@@ -118,7 +119,7 @@ async def preview_of(
             field="channel",
             hint=f"it is sent by {', '.join(definition.channels)}",
         )
-    _check_zone(asked.zone)
+    checked_form(LocalForm(tz_id=asked.zone))  # a zone that the renderer's tables have
     sample = dict(definition.sample)
     person, entity = sample.pop("recipient", {}), sample.pop("entity", {})
     merge = Merge(
@@ -193,14 +194,6 @@ def _field_of(file: str) -> str:
     if file.startswith("layouts/"):
         return f"layouts.{file.removeprefix('layouts/')}"
     return {DEFINITION: "definition", SCHEMA: "schema"}.get(file) or f"files.{file}"
-
-
-def _check_zone(zone: str) -> None:
-    try:
-        ZoneInfo(zone)
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        hint = "name one such as Europe/Vienna, or leave it out for UTC"
-        raise InvalidInput("there is no such zone", field="zone", hint=hint) from None
 
 
 def _given(asked: Mapping[str, object] | None, sample: object) -> Mapping[str, object]:
