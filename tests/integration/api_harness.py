@@ -65,6 +65,7 @@ class ApiHarness:
         store: Any = None,
         clock: ManualClock | None = None,
         reporters: Mapping[str, Provider] = {},
+        public_url: str | None = None,
     ) -> None:
         self.clock = clock or ManualClock()
         self.provider = Scripted()
@@ -77,7 +78,9 @@ class ApiHarness:
         self.keys: dict[tuple[str, Role], str] = {}
         providers = {"*": f"sandbox://{sandbox}"} if sandbox else {"*": "null://"}
         self.platform = Platform(
-            settings=Settings(store="memory://", blobs="memory://", vault="memory://", providers=providers),
+            settings=Settings(
+                store="memory://", blobs="memory://", vault="memory://", providers=providers, public_url=public_url
+            ),
             store=delegating,
             blobs=open_blobs("memory://"),
             keyring=self.line.keyring,

@@ -12,7 +12,7 @@ from clarion.domain.worker import LOST_AFTER
 from clarion.errors import StoreUnreachable
 from clarion.ports.catalog import Role
 from clarion.workers.presence import Presence
-from tests.integration.api_harness import WELCOME, ApiHarness, seeded_api
+from tests.integration.api_harness import WELCOME, ApiHarness, problem, seeded_api
 
 SOME = {"type": "welcome", "to": [{"user": "1"}], "data": {"name": "Sam"}}
 
@@ -74,6 +74,35 @@ async def test_a_repeat_is_warned_as_things_stand_now(api: ApiHarness) -> None:
     assert len(await warnings(api, key="k")) == 1
     await present(api, Channel.EMAIL).step()
     assert await warnings(api, key="k") == []
+
+
+@pytest.mark.parametrize("public_url, count", [(None, 1), ("https://clarion.example.com", 0)])
+async def test_a_send_with_links_to_an_installation_without_url_is_accepted_with_a_warning(
+    public_url: str | None, count: int
+) -> None:
+    """Of the channels that it goes to, only the text message has such a link; a preview of it says the same."""
+    api = ApiHarness(public_url=public_url)
+    await api.seed()
+    await present(api, Channel.SMS, Channel.PUSH).step()
+    definition = {
+        "key": "ball",
+        "title": "Ball",
+        "channels": ["sms", "push"],
+        "links": {"BALL_LINK": "{{ public_url }}/ball"},
+    }
+    files = {"sms.liquid": "See {{ BALL_LINK }}", "push.liquid": "See\n\nyou"}
+    async with api.client(Role.AUTHOR) as author:
+        await author.put("/v1/types/ball", json={"definition": definition, "files": files})
+        shown = await author.post("/v1/types/ball/preview", json={})
+    said = await warnings(api, {"type": "ball", "to": [{"user": "1"}], "data": {}})
+    assert [one[:60] for one in said] == ["on sms it has links to this installation, and its URL is not"] * count
+    if count:
+        assert problem(shown)["detail"] == (
+            "the notification 'ball' has links to this installation, and its URL is not set: set CLARION_PUBLIC_URL "
+            "and start again"
+        )
+    else:
+        assert shown.json()["contents"]["sms"] == {"text": "See https://clarion.example.com/ball"}
 
 
 async def test_what_is_accepted_stays_accepted_where_the_store_cannot_tell_who_works(api: ApiHarness) -> None:

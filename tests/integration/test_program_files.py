@@ -164,6 +164,22 @@ def test_a_published_type_is_seen_by_its_key(school: Path) -> None:
     assert str(refusal("preview", "ball", "--zone", "Mars")).startswith("--zone: 'Mars' is no time zone")
 
 
+def test_a_preview_with_links_to_an_installation_without_url_says_what_to_set(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran("new", "ball", "--channel", "sms")
+    with (place / "definitions/ball/definition.toml").open("a") as definition:
+        definition.write('\n[links]\nBALL_LINK = "{{ public_url }}/ball"\n')
+    (place / "definitions/ball/sms.liquid").write_text("{{ BALL_LINK }}")
+    monkeypatch.delenv("CLARION_PUBLIC_URL", raising=False)
+    assert str(run("preview", "definitions/ball").exception) == (
+        "the notification 'ball' has links to this installation, and its URL is not set: set CLARION_PUBLIC_URL and "
+        "start again"
+    )
+    monkeypatch.setenv("CLARION_PUBLIC_URL", "https://clarion.example.com")
+    assert ran("preview", "definitions/ball") == "sms text: https://clarion.example.com/ball\n"
+
+
 @pytest.mark.usefixtures("school")
 def test_the_preview_of_a_quarantined_type_says_so_and_what_to_do() -> None:
     ran("new", "ball", "--channel", "sms")

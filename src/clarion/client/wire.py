@@ -170,7 +170,9 @@ class SendAnswer(msgspec.Struct, frozen=True, kw_only=True):
     repeated: Annotated[bool, msgspec.Meta(description="the key was used for this very request before: nothing new")]
     warnings: Annotated[
         tuple[str, ...],
-        msgspec.Meta(description="what keeps it waiting as things stand, such as a channel without worker"),
+        msgspec.Meta(
+            description="what keeps it waiting as things stand, such as a channel without worker or a missing setting"
+        ),
     ] = ()
 
 

@@ -3,7 +3,7 @@
 A notification is named by its job's id or by that of one of its messages, everywhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from uuid import UUID
 
@@ -43,6 +43,7 @@ class Notifications:
         self._dispatcher = platform.dispatcher
         self._keyring = platform.keyring
         self._ids = platform.ids
+        self._public_url = platform.settings.public_url
         self._wake = wake
         self._status = status
 
@@ -67,7 +68,8 @@ class Notifications:
         answer = answer_of(await self._sends.send(tenant_id, request, published, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
-        warnings = await self._status.warnings(_channels(request, published))
+        channels = tuple(dict.fromkeys(_channels(request, published)))
+        warnings = (*await self._status.warnings(channels), *self._without_url(channels, published))
         return msgspec.structs.replace(answer, warnings=warnings) if warnings else answer
 
     async def is_known(self, tenant_id: str, key: str | None) -> bool:
@@ -140,6 +142,15 @@ class Notifications:
     async def list(self, tenant_id: str, query: wire.NotificationQuery, *, whole: bool) -> wire.NotificationPage:
         """List a tenant's notifications, the newest first, all of them or those that a filter lets through."""
         return await latest(self._store, await self._keyring.get(tenant_id), query, whole=whole)
+
+    def _without_url(self, channels: Iterable[Channel], published: Published) -> Iterator[str]:
+        """Say on which of these channels nothing is merged until the URL of this installation is set."""
+        for channel in channels:
+            if published.bundle is not None and published.bundle.lacks_url(channel, self._public_url):
+                yield (
+                    f"on {channel} it has links to this installation, and its URL is not set: what goes there waits "
+                    "until CLARION_PUBLIC_URL is set and the workers have started again"
+                )
 
     async def _find(self, tenant_id: str, named: UUID) -> tuple[JobTimeline | None, UUID | None]:
         """Return what is stored about a notification and, if one of its messages was named, that message's id."""

@@ -13,7 +13,7 @@ import msgspec
 from clarion.domain.content import Content
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.errors import Ending, InvalidInput, RenderFailed
+from clarion.errors import BadConfiguration, Ending, InvalidInput, RenderFailed
 
 FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
     Channel.EMAIL: ("email.subject.liquid", "email.mjml.liquid", "email.text.liquid"),
@@ -48,6 +48,10 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     def reads_recipient(self, channel: Channel) -> bool:
         """Tell whether what one recipient gets on a channel may differ from what another gets."""
         return "recipient" in self.reads.get(channel, ())
+
+    def lacks_url(self, channel: Channel, public_url: str | None) -> bool:
+        """Tell whether a channel's parts have links to this installation, whose URL is not set."""
+        return not public_url and "public_url" in self.reads.get(channel, ())
 
 
 class TemplateMistake(InvalidInput):
@@ -89,6 +93,7 @@ class Merge(msgspec.Struct, frozen=True):
 
 
 QUARANTINED: Final = "its template version is quarantined: merging it ended a process again and again"
+END_QUARANTINE: Final = "publish a corrected version, or resolve its support case (`clarion support list`)"
 LATE: Final = "the merges before it took too long"
 ENDING: Final = "the program is ending"
 
@@ -192,16 +197,28 @@ async def render_one(
     renderer: Renderer, bundle: Bundle, channel: Channel, merge: Merge, *, tenant_id: str, seconds_max: float
 ) -> Content:
     """Merge once, for somebody who waits for it; raise RenderFailed where there is no content, or Ending."""
+    if bundle.lacks_url(channel, merge.public_url):
+        unset = no_url(bundle)
+        raise RenderFailed(unset.message, hint=unset.hint)
     (merged,) = await renderer.render(bundle, channel, [merge], tenant_id=tenant_id, seconds_max=seconds_max)
     match merged:
         case RenderFailed():
             raise merged
         case NotMerged(reason=reason) if reason == ENDING:
             raise ending()
-        case NotMerged(reason=reason):
-            raise RenderFailed(f"it was not merged: {reason}", hint="try again in a moment")
+        case NotMerged(reason=reason, is_held=is_held):
+            hint = END_QUARANTINE if is_held else "try again in a moment"
+            raise RenderFailed(f"it was not merged: {reason}", hint=hint)
         case _:
             return merged
+
+
+def no_url(bundle: Bundle) -> BadConfiguration:
+    """Make the error for links to this installation without its URL."""
+    return BadConfiguration(
+        f"the notification {bundle.definition.key!r} has links to this installation, and its URL is not set",
+        hint="set CLARION_PUBLIC_URL and start again",
+    )
 
 
 def ending() -> Ending:

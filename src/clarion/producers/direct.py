@@ -28,7 +28,7 @@ from clarion.domain.recipient import Target
 from clarion.domain.support import differing_in_words
 from clarion.errors import CallerError, Conflict, Forbidden, Gone, InvalidInput, Superseded
 from clarion.ports.clock import Ids
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import END_QUARANTINE, Bundle, Renderer
 from clarion.ports.templates import Published, Templates
 from clarion.producers.merge_check import MergeChecks
 
@@ -151,7 +151,7 @@ def quarantined(event_type: str, version: int | None) -> InvalidInput:
         f"version {version} of the notification type {event_type!r} is quarantined, because merging it ended a process "
         "again and again",
         field="type",
-        hint="publish a corrected version, or resolve its support case (`clarion support list`)",
+        hint=END_QUARANTINE,
     )
 
 

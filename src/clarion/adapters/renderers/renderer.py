@@ -34,7 +34,7 @@ from clarion.domain.content import Content
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import BadConfiguration, InvalidInput, RenderFailed
-from clarion.ports.renderer import LATE, Bundle, Merge, Merged, NotCompiled, NotMerged
+from clarion.ports.renderer import LATE, Bundle, Merge, Merged, NotCompiled, NotMerged, no_url
 
 HOLD_MAX: Final = 0.005
 """Seconds of merging after which others have a turn: a hundred small messages are merged in less."""
@@ -203,11 +203,8 @@ class LiquidRenderer:
 
     def merge(self, bundle: Bundle, channel: Channel, merge: Merge) -> Content:
         """Merge into a channel's parts, or raise RenderFailed where a limit is hit or a variable is missing."""
-        if not merge.public_url and "public_url" in bundle.reads.get(channel, ()):
-            raise BadConfiguration(
-                f"the notification {bundle.definition.key!r} has links to this installation, and its URL is not set",
-                hint="set CLARION_PUBLIC_URL and start again",
-            )
+        if bundle.lacks_url(channel, merge.public_url):
+            raise no_url(bundle)
         names = given(bundle, channel, merge)
         try:
             check_data(names)
