@@ -10,6 +10,7 @@ import pytest
 
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.schema import COST_BRIEF_MAX, SCHEMAS_MAX
+from clarion.adapters.renderers.weight import STATES_MAX, states_of
 from clarion.catalog.publish import compile_folder
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
@@ -96,7 +97,7 @@ def test_the_library_is_loaded_only_where_a_type_has_a_schema(monkeypatch: pytes
         ({"pattern": "(a"}, "pattern: this regular expression cannot be used"),
         ({"pattern": "(a)\\1"}, "pattern: this regular expression cannot be used: write one without references back"),
         ({"pattern": "(?=a)"}, "pattern: this regular expression cannot be used"),
-        ({"pattern": "(a{1000}){1000}"}, "pattern: this regular expression cannot be used"),
+        ({"pattern": "\\p{L}{1000}"}, "pattern: this regular expression cannot be used"),
         ({"$schema": "http://json-schema.org/draft-07/schema#"}, "$schema: it is another dialect: write https://"),
         ({"$ref": "https://example.com/x.json"}, "$ref: it leads out of the schema's own $defs: write #/$defs/NAME"),
         ({"$ref": "file:///etc/passwd"}, "$ref: it leads out of the schema's own $defs"),
@@ -146,6 +147,83 @@ def test_a_check_that_takes_long_is_not_made_in_the_event_loop_and_one_that_take
     assert not renderer.is_certain(bundle, some)
     with pytest.raises(InvalidInput, match="it is too large to be checked against the schema of its type"):
         renderer.check(bundle, {"list": [1] * 60_000})
+
+
+FLOATS: Final = [number + 0.5 for number in range(1000)]
+
+
+@pytest.mark.parametrize(
+    "field, data",
+    [
+        ({"items": {"enum": FLOATS}}, FLOATS[:50]),
+        ({"items": {"anyOf": [{"const": one} for one in FLOATS[:200]]}}, FLOATS[:50]),
+        ({"const": FLOATS[:100]}, FLOATS[:100]),
+        ({"items": {"allOf": [{"minimum": 0.5}] * 200}}, FLOATS[:50]),
+        ({"items": {"enum": [{"a": [n]} for n in range(500)]}}, [{"a": [499]}] * 100),
+        ({"items": {"enum": [*map(str, range(1000)), 1]}}, ["1"] * 100),
+        ({"pattern": "^[ab]{0,1000}$"}, "ab" * 500),
+        ({"pattern": "^((a{1,10}){1,10}){1,10}$"}, "a" * 1000),
+        ({"type": "object", "patternProperties": {"^[ab]{0,900}$": {}}}, {"ab" * 450: 1}),
+        ({"items": {"required": [str(n) for n in range(300)]}}, [{str(n): 0 for n in range(300)}] * 2),
+    ],
+)
+def test_a_check_that_compares_much_is_not_made_in_the_event_loop(field: dict[str, object], data: object) -> None:
+    renderer, bundle = open_renderer(), bundle_of({"properties": {"x": field}})
+    assert not renderer.check(bundle, {"x": data}, briefly=True)
+    assert not renderer.is_certain(bundle, {"x": data})
+    assert renderer.check(bundle, {"x": data})
+
+
+def test_a_check_that_compares_too_much_is_not_made_at_all_and_an_ordinary_one_in_the_event_loop() -> None:
+    says = "it is too large to be checked against the schema of its type"
+    floats = {"properties": {"x": {"items": {"enum": FLOATS}}}}
+    with pytest.raises(InvalidInput, match=says):
+        open_renderer().check(bundle_of(floats), {"x": FLOATS})
+    with pytest.raises(NotCompiled, match=f"the sample does not fit the schema, data: {says}"):
+        bundle_of(floats, sample={"x": FLOATS})
+    countries = {"enum": [f"{n:03}" for n in range(250)]}
+    fields = {"from": countries, "to": countries, "id": {"pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}}
+    data = {"from": "001", "to": "249", "id": "01234567-0123-0123-0123-0123456789ab", "body": "x" * 2000}
+    assert open_renderer().check(bundle_of({"properties": fields}), data, briefly=True)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": [number + 0.5 for number in range(2000)]},
+        {"enum": ["x" * 100] * 2000},
+        {"pattern": "(a{1000}){1000}"},
+        {"allOf": [{"pattern": f"{n}[ab]{{0,1000}}"} for n in range(100)]},
+        {"$defs": {"a": {"enum": FLOATS}}, "allOf": [{"$ref": "#/$defs/a"}] * 2},
+    ],
+    ids=["numbers", "words", "repeats in repeats", "expressions", "referred to twice"],
+)
+def test_a_schema_for_which_a_short_message_would_be_too_large_is_not_published(schema: dict[str, object]) -> None:
+    says = "its enums, consts, numbers and regular expressions are so many that a check takes too long: shorten the"
+    with pytest.raises(NotCompiled, match=says):
+        bundle_of(schema)
+
+
+@pytest.mark.parametrize(
+    "pattern, states",
+    [
+        ("", 0),
+        ("abc", 3),
+        ("a{3}b{2,5}c{4,}", 3 + 5 + 4),
+        ("(ab{3}){10}", 40),
+        ("((a{10}){10}){10}", 1000),
+        (r"\{9[{9}(]\(\p{L}", 5),
+        (r"[\]{3}]{2}", 2),
+        ("x{,3}", 5),
+        ("a{0}", 1),
+        ("(a{5}", 5),
+        ("ab){3}", 6),
+        ("(" * 5000 + "a" + "){999999999}" * 5000, STATES_MAX),
+        ("[" * 50_000, 1),
+    ],
+)
+def test_the_states_of_an_expression_are_counted_with_its_repeats(pattern: str, states: int) -> None:
+    assert states_of(pattern) == states
 
 
 def test_a_hostile_expression_takes_linear_time() -> None:

@@ -90,7 +90,7 @@ class LiquidRenderer:
         """
         check_names(bundle, data)
         size = self.check_data(data) + self.check_data(entity)
-        if not self._schemas.check(bundle, data, size=size, briefly=briefly):
+        if not self._schemas.check(bundle, data, briefly=briefly):
             return False
         if briefly and not self.is_parsed_soon(bundle):
             return False
@@ -136,7 +136,7 @@ class LiquidRenderer:
         """Tell without any merge that `merge` will take the data; the bundle is parsed where it is not yet."""
         check_names(bundle, data)
         size = self.check_data(data) + self.check_data(entity)
-        if not self._schemas.check(bundle, data, size=size, briefly=True):
+        if not self._schemas.check(bundle, data, briefly=True):
             return False
         has_break = has_header_sign(data) or has_header_sign(entity)
         return not _absent(bundle, data, entity) and all(

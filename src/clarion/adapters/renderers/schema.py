@@ -3,7 +3,7 @@
 A schema comes from a tenant, and validating must not hurt others (X-33). Regular expressions take linear time, and
 nothing is ever fetched. Two things the library does not bound, and they are bounded here: references that multiply
 (twenty short definitions that each refer twice to the next are a million checks), and the product of a large schema
-and large data. So a schema is unrolled and counted when it is published, may not refer to itself, and has no
+and large data. So a schema is unrolled and weighed (`weight`) when it is published, may not refer to itself, and has no
 `unevaluated…` keywords, whose time grows with the square of what stands around them.
 
 Errors name the field and what the schema says of it, never a value of the data. Reads and writes nothing but its own
@@ -15,6 +15,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from clarion.adapters.renderers.weight import Amount, Weight, weight_of
 from clarion.errors import InvalidInput
 from clarion.ports.renderer import Bundle
 
@@ -28,13 +29,16 @@ DEPTH_MAX: Final = 32
 """Subschemas inside each other, which is as deep as data may be."""
 
 REGEX_BYTES_MAX: Final = 1024 * 1024
-"""What one compiled regular expression may take; `(a{1000}){1000}` would take more."""
+"""What one compiled regular expression may take; `\\p{L}{1000}` would take more."""
 
 COST_MAX: Final = 20_000_000
-"""Subschemas times the size of the data: a quarter of a second at worst, where every value meets every subschema."""
+"""What a check may take, in the units of `weight`: a quarter of a second at worst."""
 
 COST_BRIEF_MAX: Final = 200_000
 """What the event loop waits for: some 2 ms at worst, and microseconds for an ordinary message."""
+
+SHORT: Final = Amount(size=1000, values=100, numbers=100)
+"""A short message: a schema that this is too large for is not published."""
 
 HELD_MAX: Final = 256
 """Compiled schemas in memory, some tens of kilobytes each."""
@@ -91,7 +95,9 @@ def mistakes_in(schema: object) -> Iterator[InvalidInput]:
     try:
         _check_form(schema)
         if isinstance(schema, Mapping):
-            _Count(schema).count(schema, "", inside=())
+            if _weighed(schema).cost(SHORT) > COST_MAX:
+                what = "its enums, consts, numbers and regular expressions are so many that a check takes too long"
+                raise _wrong("", what, "shorten the longest enum, or take bounded repeats such as {1000} out")
             _compiled(schema)
     except InvalidInput as error:
         yield error
@@ -99,6 +105,8 @@ def mistakes_in(schema: object) -> Iterator[InvalidInput]:
 
 def misfit_of(schema: Mapping[str, object], data: Mapping[str, object]) -> InvalidInput | None:
     """Say what of some data does not fit a schema, or None where all does."""
+    if _weighed(schema).cost(Amount.of(data)) > COST_MAX:
+        return _too_large()
     return _misfit(_compiled(schema), data)
 
 
@@ -107,29 +115,28 @@ class Schemas:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._held: dict[str, tuple[Draft202012Validator, int]] = {}
+        self._held: dict[str, tuple[Draft202012Validator, Weight]] = {}
         self._lock = Lock()
 
-    def check(self, bundle: Bundle, data: Mapping[str, object], *, size: int, briefly: bool) -> bool:
-        """Raise InvalidInput where data of this size does not fit; with `briefly` give False where that takes long."""
+    def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool) -> bool:
+        """Raise InvalidInput where data does not fit; with `briefly` give False where that takes long."""
         if bundle.schema is None:
             return True
-        validator, schemas = self._get(bundle.content_hash, bundle.schema)
-        if schemas * size > COST_MAX:
-            raise InvalidInput(
-                "it is too large to be checked against the schema of its type", field="data", hint="send less"
-            )
-        if briefly and schemas * size > COST_BRIEF_MAX:
+        validator, weight = self._get(bundle.content_hash, bundle.schema)
+        cost = weight.cost(Amount.of(data))
+        if cost > COST_MAX:
+            raise _too_large()
+        if briefly and cost > COST_BRIEF_MAX:
             return False
         misfit = _misfit(validator, data)
         if misfit is not None:
             raise misfit
         return True
 
-    def _get(self, content_hash: str, schema: Mapping[str, object]) -> "tuple[Draft202012Validator, int]":
+    def _get(self, content_hash: str, schema: Mapping[str, object]) -> "tuple[Draft202012Validator, Weight]":
         held = self._held.get(content_hash)
         if held is None:
-            held = _compiled(schema), _Count(schema).count(schema, "", inside=())
+            held = _compiled(schema), _weighed(schema)
             with self._lock:  # the door may compile in a thread
                 if len(self._held) >= HELD_MAX:
                     del self._held[next(iter(self._held))]
@@ -144,14 +151,22 @@ def _check_form(schema: object) -> None:
         raise _wrong("$schema", "it is another dialect", f"write {DIALECT}, or leave it out")
 
 
+def _weighed(schema: Mapping[str, object]) -> Weight:
+    count = _Count(schema)
+    count.count(schema, "", inside=())
+    return count.weight
+
+
 class _Count:
-    """Counts the subschemas of a schema with all references followed, and refuses what has no bound."""
+    """Counts and weighs the subschemas of a schema with all references followed, and refuses what has no bound."""
 
     def __init__(self, root: Mapping[str, object]) -> None:
         self._root = root
         self._counted = 0
+        self._weights: dict[int, Weight] = {}  # by subschema: with references one can come again and again
+        self.weight = Weight()
 
-    def count(self, schema: object, path: str, *, inside: Sequence[str], depth: int = 0) -> int:
+    def count(self, schema: object, path: str, *, inside: Sequence[str], depth: int = 0) -> None:
         """Count a subschema and those in it; `inside` has the references that led to it."""
         self._counted += 1
         if self._counted > SCHEMAS_MAX:
@@ -160,18 +175,21 @@ class _Count:
         if depth > DEPTH_MAX:
             raise _wrong(path, f"it is nested over {DEPTH_MAX} deep", "make it flatter")
         if not isinstance(schema, Mapping):
-            return self._counted  # true, false, or something that the library refuses
+            self.weight += Weight(sized=1)
+            return  # true, false, or something that the library refuses
         for refused in sorted(_REFUSED & schema.keys()):
             raise _wrong(
                 _below(path, refused), "it cannot be used here", "take it out and write out what it stands for"
             )
         if "$id" in schema and path:
             raise _wrong(_below(path, "$id"), "only the whole schema may have a name", "take it out")
+        if id(schema) not in self._weights:
+            self._weights[id(schema)] = weight_of(schema)
+        self.weight += self._weights[id(schema)]
         for name, inner in _inner(schema, path):
             self.count(inner, name, inside=inside, depth=depth + 1)
         if "$ref" in schema:
             self._follow(schema["$ref"], _below(path, "$ref"), inside=inside, depth=depth)
-        return self._counted
 
     def _follow(self, reference: object, path: str, *, inside: Sequence[str], depth: int) -> None:
         if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
@@ -283,6 +301,10 @@ def _below(path: str, name: str) -> str:
     if not path or not name or name.startswith("["):
         return f"{path}{name}"
     return f"{path}.{name}"
+
+
+def _too_large() -> InvalidInput:
+    return InvalidInput("it is too large to be checked against the schema of its type", field="data", hint="send less")
 
 
 def _wrong(path: str, what: str, hint: str) -> InvalidInput:
