@@ -102,6 +102,10 @@ def test_the_library_is_loaded_only_where_a_type_has_a_schema(monkeypatch: pytes
         ({"$ref": "https://example.com/x.json"}, "$ref: it leads out of the schema's own $defs: write #/$defs/NAME"),
         ({"$ref": "file:///etc/passwd"}, "$ref: it leads out of the schema's own $defs"),
         ({"properties": {"a": {"$ref": "other.json#/x"}}}, "properties.a.$ref: it leads out of the schema's own $defs"),
+        (
+            {"$ref": "#/$defs/%61", "$defs": {"%61": {}, "a": {"allOf": [{"$ref": "#/$defs/a"}]}}},
+            "$ref: it has a %: write the name in $defs without one, and refer to it as it is written",
+        ),
         ({"$ref": "#/$defs/x"}, "$ref: there is nothing where it leads to"),
         ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "$ref.$ref: it leads back to itself"),
         (

@@ -194,6 +194,8 @@ class _Count:
     def _follow(self, reference: object, path: str, *, inside: Sequence[str], depth: int) -> None:
         if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
             raise _wrong(path, "it leads out of the schema's own $defs", "write #/$defs/NAME")
+        if "%" in reference:  # the library reads %61 as a, so it could lead elsewhere than we follow it
+            raise _wrong(path, "it has a %", "write the name in $defs without one, and refer to it as it is written")
         if reference in inside:
             raise _wrong(path, "it leads back to itself", "write the levels out that there can be")
         found: object = self._root
