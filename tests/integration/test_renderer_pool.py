@@ -16,7 +16,7 @@ import pytest
 
 from clarion.adapters.renderers import open_renderer, process
 from clarion.adapters.renderers.language import HTML, TEXT
-from clarion.adapters.renderers.pool import ENDED, HELD, PoolRenderer
+from clarion.adapters.renderers.pool import ENDED, HELD, KILLS_MAX, PoolRenderer
 from clarion.domain.content import Content, EmailContent, SmsContent
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
@@ -159,6 +159,24 @@ async def test_three_ends_quarantine_a_template_version() -> None:
         assert await texts(pool, other, [1]) == sms(1)
         assert await texts(pool, bundle, [1], tenant_id="b") == sms(1)  # who published the same content
         assert heard == [("a", "bad")]
+    finally:
+        await pool.close()
+
+
+async def test_ends_of_checks_and_previews_quarantine_nothing() -> None:
+    """Whoever sends strange data, or looks at what it would become, hears that it cannot be; others send on."""
+    heard: list[Bundle] = []
+    pool = PoolRenderer(processes=2, module=PLANTED, quarantined=lambda _tenant_id, one: heard.append(one))
+    bundle = bundle_of("{{ x | plant }}")
+    try:
+        for number in range(KILLS_MAX):
+            for briefly in (True, False):
+                with pytest.raises(InvalidInput, match=f"{ENDED}: simplify the template or send less data"):
+                    await pool.check_request(bundle, {"x": "die"}, tenant_id="a", briefly=briefly)
+            with pytest.raises(RenderFailed, match=f"{ENDED}: simplify the template or send less data"):
+                await render_one(pool, bundle, Channel.SMS, Merge({"x": "die"}), tenant_id="a", seconds_max=30)
+            assert await texts(pool, bundle, [number]) == sms(number)
+        assert not heard
     finally:
         await pool.close()
 

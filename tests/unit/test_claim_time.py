@@ -47,9 +47,8 @@ class Apart(Slow):
     is_apart = True
 
     async def render(
-        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, seconds_max: float, **_: object
     ) -> list[Merged]:
-        del tenant_id
         if len(merges) == 1:
             return [self.merged(bundle, channel, merges[0])]
         self.clock.advance(timedelta(seconds=seconds_max) + TICK)

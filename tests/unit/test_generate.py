@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -361,13 +362,12 @@ class Slow(LiquidRenderer):
         self.asked: list[tuple[int, float]] = []
 
     async def render(
-        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, seconds_max: float, **options: Any
     ) -> list[Merged]:
-        if channel is not Channel.INBOX:
-            return await super().render(bundle, channel, merges, tenant_id=tenant_id, seconds_max=seconds_max)
-        self.asked.append((len(merges), seconds_max))
-        self.clock.advance(timedelta(seconds=1))
-        return await super().render(bundle, channel, merges, tenant_id=tenant_id, seconds_max=seconds_max - 1)
+        if channel is Channel.INBOX:
+            self.asked.append((len(merges), seconds_max))
+            self.clock.advance(timedelta(seconds=1))
+        return await super().render(bundle, channel, merges, seconds_max=seconds_max - 1, **options)
 
 
 async def test_where_time_is_too_short_for_all_inbox_lines_the_first_jobs_are_made(

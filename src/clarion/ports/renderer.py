@@ -183,12 +183,20 @@ class Renderer(Protocol):
         ...
 
     async def render(
-        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+        self,
+        bundle: Bundle,
+        channel: Channel,
+        merges: Sequence[Merge],
+        *,
+        tenant_id: str,
+        seconds_max: float,
+        is_preview: bool = False,
     ) -> list[Merged]:
         """Make the merges of one tenant, and say of each, in their order, what came of it.
 
         After `seconds_max` no merge is begun any more: what is left is not merged, and nobody is to blame for it. Where
         merges are made outside of this process, the answer comes then, and what is merged in it was so in time.
+        What a preview does is never held against its template version.
         """
         ...
 
@@ -196,11 +204,13 @@ class Renderer(Protocol):
 async def render_one(
     renderer: Renderer, bundle: Bundle, channel: Channel, merge: Merge, *, tenant_id: str, seconds_max: float
 ) -> Content:
-    """Merge once, for somebody who waits for it; raise RenderFailed where there is no content, or Ending."""
+    """Merge once, for somebody who wants to see it; raise RenderFailed where there is no content, or Ending."""
     if bundle.lacks_url(channel, merge.public_url):
         unset = no_url(bundle)
         raise RenderFailed(unset.message, hint=unset.hint)
-    (merged,) = await renderer.render(bundle, channel, [merge], tenant_id=tenant_id, seconds_max=seconds_max)
+    (merged,) = await renderer.render(
+        bundle, channel, [merge], tenant_id=tenant_id, seconds_max=seconds_max, is_preview=True
+    )
     match merged:
         case RenderFailed():
             raise merged

@@ -113,7 +113,7 @@ class Child:
         """Do the work on one item."""
         try:
             match request.work:
-                case Work.MERGE if request.channel is not None:
+                case Work.MERGE | Work.PREVIEW if request.channel is not None:
                     return self._renderer.merge(bundle, request.channel, merge)
                 case Work.MISSING:
                     return Lacks(self._renderer.missing(bundle, merge.data, entity=merge.entity))

@@ -11,7 +11,7 @@ import msgspec
 from clarion.domain.content import Content
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput, RenderFailed
-from clarion.ports.renderer import Bundle, Merge
+from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged
 
 LENGTH_BYTES: Final = 4
 
@@ -23,6 +23,7 @@ class Work(StrEnum):
     """What is done with each of the items of a request."""
 
     MERGE = "merge"
+    PREVIEW = "preview"  # merge for somebody who wants to see what comes of it
     LOOK = "look"  # check the data within a few steps
     CHECK = "check"
     MISSING = "missing"
@@ -101,6 +102,21 @@ class Broken(msgspec.Struct, frozen=True, tag="broken"):
 
 
 Answer = Content | Failed | Refused | Checked | Lacks | Waits | Broken
+
+
+def merged(answer: Answer | NotMerged) -> Merged:
+    """Read what a process says of a merge."""
+    match answer:
+        case Failed():
+            return answer.error()
+        case Refused():
+            return RenderFailed(answer.message, hint=answer.hint)
+        case Waits(reason=reason):
+            return NotMerged(reason, is_held=True)
+        case Broken() | Checked() | Lacks():
+            return NotMerged("it could not be merged", counts=True)
+        case _:
+            return answer
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):

@@ -3,8 +3,9 @@
 A few warm processes are asked through pipes (`process`, `child`); tenants take turns (`turns`). A process that ends in
 the middle, because a merge ran on, because it needed too much memory or because somebody killed it, is replaced. What
 it had answered stands; of the rest nobody knows which one it was, so each is answered by itself now; where a process
-ends again, the item that it ended over is tried alone. Only an item that ends a process alone counts against its
-template version, and three such ends quarantine it: from then on nothing is merged into it, and its messages wait.
+ends again, the item that it ended over is tried alone. Only an item of an accepted message that ends a process alone
+counts against its template version, and three such ends quarantine it: from then on nothing is merged into it, and its
+messages wait. A check or a preview that does so is refused.
 
 Compiling, and the part of a check that merges nothing, stay in this process. Writes nothing; whoever opens the pool
 hears of a quarantine and stores it.
@@ -21,23 +22,12 @@ from typing import Final
 import msgspec
 import structlog
 
-from clarion.adapters.renderers.frame import (
-    ENCODER,
-    Answer,
-    Broken,
-    Checked,
-    Failed,
-    Lacks,
-    Refused,
-    Request,
-    Waits,
-    Work,
-)
+from clarion.adapters.renderers.frame import ENCODER, Answer, Broken, Checked, Lacks, Refused, Request, Work, merged
 from clarion.adapters.renderers.process import MODULE, Process
 from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.adapters.renderers.turns import Batch, Care, Item, Turns
 from clarion.domain.identity import Channel
-from clarion.errors import InvalidInput, RenderFailed, TooManyAtOnce
+from clarion.errors import InvalidInput, TooManyAtOnce
 from clarion.ports.renderer import ENDING, LATE, QUARANTINED, Bundle, Merge, Merged, NotMerged, ending
 
 TURN: Final = 0.05
@@ -66,6 +56,10 @@ PROCESSES_MAX: Final = 8
 
 CHECK_MAX: Final = 5.0
 """Seconds for a check at the door, which answers after 8 whatever happens."""
+
+COUNTED: Final = frozenset({Work.MERGE, Work.MISSING})
+"""What messages wait for that were accepted. Only its ends count: with a check or a preview, anybody who may ask for
+one could have a good template quarantined."""
 
 HELD: Final = NotMerged(QUARANTINED, is_held=True)
 
@@ -134,11 +128,19 @@ class PoolRenderer:
         await asyncio.gather(*(process.close(seconds_max=CLOSE_MAX) for process in [*self._processes]))
 
     async def render(
-        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+        self,
+        bundle: Bundle,
+        channel: Channel,
+        merges: Sequence[Merge],
+        *,
+        tenant_id: str,
+        seconds_max: float,
+        is_preview: bool = False,
     ) -> list[Merged]:
         """Have merges made, and say of each what came of it."""
-        answers = await self._ask(Work.MERGE, bundle, channel, merges, tenant_id=tenant_id, seconds_max=seconds_max)
-        return [_merged(answer) for answer in answers]
+        work = Work.PREVIEW if is_preview else Work.MERGE
+        answers = await self._ask(work, bundle, channel, merges, tenant_id=tenant_id, seconds_max=seconds_max)
+        return [merged(answer) for answer in answers]
 
     async def check_request(
         self,
@@ -173,8 +175,12 @@ class PoolRenderer:
                 )
             case NotMerged(reason=reason) if reason == ENDING:
                 raise ending()
+            case NotMerged(reason=reason) if reason == QUARANTINED:
+                raise _cannot(reason, hint="publish a corrected version, or resolve the support case of this one")
+            case NotMerged(reason=reason):
+                raise _cannot(reason, hint="try again in a moment")
             case _:
-                raise _cannot(answer.reason if isinstance(answer, NotMerged) else "the check failed")
+                raise _cannot("the check failed")
 
     async def find_missing(
         self,
@@ -189,7 +195,7 @@ class PoolRenderer:
         each = zip(data, entities or [_NOTHING] * len(data), strict=True)
         merges = [Merge(one, entity=entity) for one, entity in each]
         answers = await self._ask(Work.MISSING, bundle, None, merges, tenant_id=tenant_id, seconds_max=seconds_max)
-        found = [answer.names if isinstance(answer, Lacks) else _merged(answer) for answer in answers]
+        found = [answer.names if isinstance(answer, Lacks) else merged(answer) for answer in answers]
         return [one if isinstance(one, (tuple, NotMerged)) else NotMerged("it could not be looked at") for one in found]
 
     async def _ask(
@@ -239,7 +245,7 @@ class PoolRenderer:
             for names in (merge.data, merge.entity, merge.recipient):
                 self._local.check_data(names)
         except InvalidInput as error:
-            return Refused.of(error) if work is not Work.MERGE else Failed(error.message, error.hint, None)
+            return Refused.of(error)
         return Broken("data that cannot be written")
 
     def _fill(self) -> None:
@@ -259,10 +265,9 @@ class PoolRenderer:
     def _next(self, busy: Counter[str], now: float) -> list[Item]:
         """Take the next turn in which something is left to do."""
         while turn := self._turns.take(lambda tenant_id: not (busy[tenant_id] and tenant_id in self._suspects)):
-            wanted = [item for item in turn if item.care is Care.ALONE or not item.is_answered]
-            if wanted and not self._is_forbidden(
-                wanted[0].batch.tenant_id, wanted[0].batch.bundle
-            ):  # a turn is of one bundle
+            wanted = [item for item in turn if not item.is_answered or _is_to_be_judged(item)]
+            first = wanted[0].batch if wanted else None
+            if first and not self._is_forbidden(first.tenant_id, first.bundle):  # a turn is of one bundle
                 return wanted
             for item in wanted:
                 item.answer(HELD)
@@ -319,8 +324,11 @@ class PoolRenderer:
         """Decide how the items are tried again that a process ended over; the first is the one that it was at."""
         first = left[0]
         if first.care is Care.ALONE:
-            first.answer(NotMerged(ENDED))
-            self._count_kill(first.batch, now)
+            if first.batch.work in COUNTED:
+                first.answer(NotMerged(ENDED))
+                self._count_kill(first.batch, now)
+            else:
+                first.answer(Refused.of(_cannot(ENDED)))
             return
         if first.care is Care.EACH or len(left) == 1:
             first.care = Care.ALONE
@@ -375,24 +383,10 @@ def _answers(batch: Batch) -> list[Answer | NotMerged]:
     return [answer or NotMerged(LATE) for answer in batch.answers]
 
 
-def _merged(answer: Answer | NotMerged) -> Merged:
-    """Read what a process says of a merge."""
-    match answer:
-        case Failed():
-            return answer.error()
-        case Refused():
-            return RenderFailed(answer.message, hint=answer.hint)
-        case Waits(reason=reason):
-            return NotMerged(reason, is_held=True)
-        case Broken() | Checked() | Lacks():
-            return NotMerged("it could not be merged", counts=True)
-        case _:
-            return answer
+def _is_to_be_judged(item: Item) -> bool:
+    """Whether it is tried though nobody waits for it any more: alone, so that its end counts."""
+    return item.care is Care.ALONE and item.batch.work in COUNTED
 
 
-def _cannot(why: str) -> InvalidInput:
-    return InvalidInput(
-        f"it cannot be merged: {why}",
-        field="data",
-        hint="simplify the template or send less data; a support case says which template it is",
-    )
+def _cannot(why: str, *, hint: str = "simplify the template or send less data") -> InvalidInput:
+    return InvalidInput(f"it cannot be merged: {why}", field="data", hint=hint)

@@ -221,10 +221,17 @@ class LiquidRenderer:
         return content_of(channel, merged)
 
     async def render(
-        self, bundle: Bundle, channel: Channel, merges: Sequence[Merge], *, tenant_id: str, seconds_max: float
+        self,
+        bundle: Bundle,
+        channel: Channel,
+        merges: Sequence[Merge],
+        *,
+        tenant_id: str,
+        seconds_max: float,
+        is_preview: bool = False,
     ) -> list[Merged]:
         """Make merges one after the other, with a turn for everybody else in the process between heavy ones."""
-        del tenant_id  # here nobody waits for anybody else's merges
+        del tenant_id, is_preview  # here nobody waits for anybody else's merges
         seconds = self._seconds or asyncio.get_running_loop().time
         now = held_since = seconds()
         until, longest = now + seconds_max, 0.0
