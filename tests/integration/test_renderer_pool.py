@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarion.adapters.renderers import open_renderer, process
@@ -116,6 +117,25 @@ async def test_a_defect_costs_only_its_own_merge_and_no_process(pool: PoolRender
     assert isinstance(answers[1], NotMerged)
     assert answers[1].counts
     assert await texts(pool, bundle_of("{{ x | plant }}"), [3]) == sms(3)
+    assert pool.pids == pids
+
+
+async def test_a_stored_template_that_cannot_be_parsed_any_more_is_named_and_ends_no_process(
+    pool: PoolRenderer,
+) -> None:
+    """As after a filter was taken out of the language: each message fails, with the place in the template."""
+    assert await texts(pool, bundle_of("x"), [1]) == sms("x")
+    pids, says = pool.pids, "sms text: line 1: there is no filter 'gone'"
+    stored = msgspec.structs.replace(bundle_of("{{ x }}"), parts={Channel.SMS: {"text": "{{ x | gone }}"}})
+    for renderer in (pool, open_renderer()):
+        merges = [Merge({"x": 1}), Merge({"x": 2})]
+        answers = await renderer.render(stored, Channel.SMS, merges, tenant_id="a", seconds_max=30)
+        assert [str(answer).partition(";")[0] for answer in answers] == [says] * 2
+        assert {type(answer) for answer in answers} == {RenderFailed}
+        assert await renderer.find_missing(stored, [{"x": 1}], tenant_id="a", seconds_max=30) == [()]
+        for briefly in (True, False):
+            with pytest.raises(InvalidInput, match=f"it cannot be merged: {says}"):
+                await renderer.check_request(stored, {"x": 1}, tenant_id="a", briefly=briefly)
     assert pool.pids == pids
 
 

@@ -92,7 +92,7 @@ class Child:
             raise LookupError("the bundle is not held")  # ends this process: the parent's count differs from ours
         signal.setitimer(signal.ITIMER_PROF, PARSING_SECONDS_MAX)
         merges = [MERGES.decode(item) for item in request.items]
-        with suppress(RenderFailed):  # where it has nothing for the channel; each merge says so
+        with suppress(RenderFailed):  # where it has nothing for the channel or cannot be parsed; each merge says so
             self._renderer.parse_here(bundle, request.channel, {merge.locale for merge in merges})
         replied_at = now = self._seconds()
         until = now + request.seconds

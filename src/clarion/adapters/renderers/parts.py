@@ -4,7 +4,7 @@ Parsing a mail takes many times as long as merging it, so what was parsed is kep
 writes nothing else. Merging is in `merging`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Final, TypeVar
@@ -19,7 +19,7 @@ from clarion.adapters.renderers.variables import LIQUID, Needs, needs_of
 from clarion.domain.header import SUBJECT_CHARS_MAX
 from clarion.domain.identity import Channel
 from clarion.domain.locale import choose
-from clarion.errors import RenderFailed
+from clarion.errors import InvalidInput, RenderFailed
 from clarion.ports.renderer import Bundle
 
 PARSED_MAX: Final = 256
@@ -85,7 +85,7 @@ class PartCache:
                     f"the notification {bundle.definition.key!r} has nothing for {channel}",
                     hint="add the channel to it",
                 )
-            parts = {name: _part(name, source, bundle.definition.links) for name, source in sources[channel].items()}
+            parts = _parsed(bundle, channel, sources[channel])
             self._keep(self.parsed, place, parts)
         return parts
 
@@ -96,8 +96,7 @@ class PartCache:
             trials = self._trials.get(place)
             if trials is None:
                 distinct = _distinct([bundle.parts, *bundle.locales.values()], channel)
-                links = bundle.definition.links
-                trials = tuple({name: _part(name, text, links) for name, text in parts.items()} for parts in distinct)
+                trials = tuple(_parsed(bundle, channel, sources) for sources in distinct)
                 self._keep(self._trials, place, trials)
             for parts in trials:
                 yield channel, parts
@@ -135,6 +134,17 @@ def _distinct(locales: Sequence[dict[Channel, dict[str, str]]], channel: Channel
                 parts[name] = source
         if parts:
             yield parts
+
+
+def _parsed(bundle: Bundle, channel: Channel, sources: Mapping[str, str]) -> Parts:
+    """Parse a channel's parts; RenderFailed where one was published by a program that knew more than this one."""
+    parts = {}
+    for name, source in sources.items():
+        try:
+            parts[name] = _part(name, source, bundle.definition.links)
+        except InvalidInput as error:
+            raise RenderFailed(f"{channel} {name}: {error.message}", part=name, hint=error.hint) from None
+    return parts
 
 
 def _part(name: str, source: str, links: Collection[str]) -> Part:

@@ -27,7 +27,7 @@ from clarion.adapters.renderers.given import check_names, given, given_at_the_do
 from clarion.adapters.renderers.limit import LOOK_STEPS_MAX, Budget, check_data, has_header_sign
 from clarion.adapters.renderers.merging import LacksVariable, merge_part
 from clarion.adapters.renderers.outcome import checked, content_of
-from clarion.adapters.renderers.parts import PartCache
+from clarion.adapters.renderers.parts import PartCache, Parts
 from clarion.adapters.renderers.schema import Schemas, misfit_of
 from clarion.adapters.renderers.variables import find
 from clarion.domain.content import Content
@@ -97,7 +97,7 @@ class LiquidRenderer:
         absent, has_break = _absent(bundle, data, entity), has_header_sign(data) or has_header_sign(entity)
         failures: list[RenderFailed] = []
         budget = Budget(LOOK_STEPS_MAX)
-        for channel, parts in self._cache.tried(bundle):
+        for channel, parts in self._tried(bundle):
             budget = budget if briefly else Budget()  # in the end each channel has its own, as in `merge`
             names = given_at_the_door(bundle, channel, data, entity)
             for name, part in parts.items():
@@ -141,7 +141,7 @@ class LiquidRenderer:
         has_break = has_header_sign(data) or has_header_sign(entity)
         return not _absent(bundle, data, entity) and all(
             part.needs.depends or part.is_certain(name, size, has_break=has_break)
-            for _, parts in self._cache.tried(bundle)
+            for _, parts in self._tried(bundle)
             for name, part in parts.items()
         )
 
@@ -187,7 +187,7 @@ class LiquidRenderer:
         """
         absent = _absent(bundle, data, entity)
         budget = Budget(LOOK_STEPS_MAX)
-        with suppress(ResourceLimitError):
+        with suppress(ResourceLimitError, RenderFailed):  # the latter where a part cannot be parsed
             check_data(data)
             check_data(entity)
             for channel, parts in self._cache.tried(bundle):
@@ -263,7 +263,7 @@ class LiquidRenderer:
 
     async def parse(self, bundle: Bundle) -> None:
         """Parse what of a bundle is not in memory yet, in a thread."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, lambda: list(self._cache.tried(bundle)))
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._tried, bundle)
 
     def parse_here(self, bundle: Bundle, channel: Channel | None, locales: Collection[str]) -> None:
         """Parse what a channel's merges in these locales need, or without a channel what a check needs."""
@@ -272,6 +272,13 @@ class LiquidRenderer:
         else:
             for locale in locales:
                 self._cache.get(bundle, channel, locale)
+
+    def _tried(self, bundle: Bundle) -> list[tuple[Channel, Parts]]:
+        """Parse what a check tries to merge, or raise InvalidInput where that cannot be."""
+        try:
+            return list(self._cache.tried(bundle))
+        except RenderFailed as error:
+            raise _unmergeable(error.message, hint=error.hint) from None
 
     def is_parsed_soon(self, bundle: Bundle) -> bool:
         """Tell whether a bundle is in memory, or so small that parsing it takes no time worth a thought."""
