@@ -1,12 +1,14 @@
 """Notifications in several locales: which parts are merged, what is stored, and every mistake of every locale."""
 
 import json
+import signal
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from clarion.adapters.renderers import open_renderer
+from clarion.adapters.renderers import child, open_renderer
+from clarion.adapters.renderers.frame import ENCODER, Reply, Request, Work
 from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.domain.content import EmailContent, SmsContent
 from clarion.domain.definition import Definition
@@ -107,6 +109,28 @@ def test_a_locale_that_differs_only_in_its_words_is_not_tried_again() -> None:
     bundle = renderer.compile(SMS, {"sms.liquid": "Dear{% if b %} {{ a }}{% endif %}"}, locales=others)
     assert [list(parts) for _, parts in renderer._cache.tried(bundle)] == [["text"], ["text"]]
     assert renderer.missing(bundle, {"b": True, "a": 1}) == ("c",)
+
+
+def test_in_a_process_that_merges_each_locale_has_its_own_time_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the parent hears that it is at work; what is parsed already takes no such time."""
+    limits: list[float] = []
+    replies: list[Reply] = []
+    monkeypatch.setattr(signal, "setitimer", lambda _which, seconds: limits.append(seconds))
+    others = {locale: {"sms.liquid": f"{{{{ {locale} }}}}"} for locale in ("de", "fr")}
+    bundle = LiquidRenderer().compile(SMS, {"sms.liquid": "Hello"}, locales=others)
+    data = msgspec.Raw(ENCODER.encode(Merge({"de": 1, "fr": 1}, locale="de")))
+    working = child.Child(LiquidRenderer(), lambda: 0.0, replies.append)
+    at_work = Reply([], is_last=False)
+    for work, channel, locales in ((Work.CHECK, None, 3), (Work.MERGE, Channel.SMS, 1)):
+        for parsed in (locales, 0):
+            request = Request(work, bundle.content_hash, bundle, channel, [data], seconds=1.0, each=False)
+            working.serve(request)
+            assert limits == [*[child.PARSING_SECONDS_MAX] * (1 + parsed), child.PROCESSOR_SECONDS_MAX, 0]
+            assert replies[:-1] == [at_work] * parsed
+            assert replies[-1].is_last
+            assert len(replies[-1].answers) == 1
+            limits.clear()
+            replies.clear()
 
 
 # Every mistake of every locale.

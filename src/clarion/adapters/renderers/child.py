@@ -49,7 +49,8 @@ PROCESSOR_SECONDS_MAX: Final = 1.0
 stuck in work that they do not see."""
 
 PARSING_SECONDS_MAX: Final = 4.0
-"""For parsing a template, once in each process. The largest that may be published takes half a second."""
+"""For parsing a channel's templates in one locale, once in each process. The largest that may be published takes half a
+second."""
 
 REPLY_AFTER: Final = 0.002
 """Seconds for which answers wait for others to share a reply: small ones come by the dozen, heavy ones one by one."""
@@ -93,7 +94,8 @@ class Child:
         signal.setitimer(signal.ITIMER_PROF, PARSING_SECONDS_MAX)
         merges = [MERGES.decode(item) for item in request.items]
         with suppress(RenderFailed):  # where it has nothing for the channel or cannot be parsed; each merge says so
-            self._renderer.parse_here(bundle, request.channel, {merge.locale for merge in merges})
+            locales = {merge.locale for merge in merges}
+            self._renderer.parse_here(bundle, request.channel, locales, begin=self._begin_parsing)
         replied_at = now = self._seconds()
         until = now + request.seconds
         answers: list[Answer] = []
@@ -108,6 +110,11 @@ class Child:
                 answers, replied_at = [], now
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._reply(Reply(answers, is_last=True))
+
+    def _begin_parsing(self) -> None:
+        """Give one locale its time, and have the parent wait: a check needs all locales, and there can be many."""
+        signal.setitimer(signal.ITIMER_PROF, PARSING_SECONDS_MAX)
+        self._reply(Reply([], is_last=False))
 
     def _answer(self, request: Request, bundle: Bundle, merge: Merge) -> Answer:
         """Do the work on one item."""

@@ -4,7 +4,7 @@ Parsing a mail takes many times as long as merging it, so what was parsed is kep
 writes nothing else. Merging is in `merging`.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Final, TypeVar
@@ -73,8 +73,11 @@ class PartCache:
         self._trials: dict[tuple[str, Channel], tuple[Parts, ...]] = {}
         self._lock = Lock()
 
-    def get(self, bundle: Bundle, channel: Channel, wanted: str) -> Parts:
-        """Return a channel's parts in the locale for a wanted one: from memory, or parsed and kept."""
+    def get(self, bundle: Bundle, channel: Channel, wanted: str, *, begin: Callable[[], None] = lambda: None) -> Parts:
+        """Return a channel's parts in the locale for a wanted one: from memory, or parsed and kept.
+
+        `begin` is called before anything is parsed.
+        """
         locale = chosen(wanted, tuple(bundle.locales)) if wanted and bundle.locales else ""
         place = (bundle.content_hash, locale, channel)
         parts = self.parsed.get(place)
@@ -85,18 +88,25 @@ class PartCache:
                     f"the notification {bundle.definition.key!r} has nothing for {channel}",
                     hint="add the channel to it",
                 )
+            begin()
             parts = _parsed(bundle, channel, sources[channel])
             self._keep(self.parsed, place, parts)
         return parts
 
-    def tried(self, bundle: Bundle) -> Iterator[tuple[Channel, Parts]]:
-        """Give what is merged to find out whether data can be: of all locales, what does not have the same Liquid."""
+    def tried(self, bundle: Bundle, *, begin: Callable[[], None] = lambda: None) -> Iterator[tuple[Channel, Parts]]:
+        """Give what is merged to find out whether data can be: of all locales, what does not have the same Liquid.
+
+        `begin` is called before each locale of a channel is parsed.
+        """
         for channel in bundle.definition.channels:
             place = (bundle.content_hash, channel)
             trials = self._trials.get(place)
             if trials is None:
-                distinct = _distinct([bundle.parts, *bundle.locales.values()], channel)
-                trials = tuple(_parsed(bundle, channel, sources) for sources in distinct)
+                parsed: list[Parts] = []
+                for sources in _distinct([bundle.parts, *bundle.locales.values()], channel):
+                    begin()
+                    parsed.append(_parsed(bundle, channel, sources))
+                trials = tuple(parsed)
                 self._keep(self._trials, place, trials)
             for parts in trials:
                 yield channel, parts

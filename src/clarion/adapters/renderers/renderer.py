@@ -265,13 +265,18 @@ class LiquidRenderer:
         """Parse what of a bundle is not in memory yet, in a thread."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._tried, bundle)
 
-    def parse_here(self, bundle: Bundle, channel: Channel | None, locales: Collection[str]) -> None:
-        """Parse what a channel's merges in these locales need, or without a channel what a check needs."""
+    def parse_here(
+        self, bundle: Bundle, channel: Channel | None, locales: Collection[str], *, begin: Callable[[], None]
+    ) -> None:
+        """Parse what a channel's merges in these locales need, or without a channel what a check needs.
+
+        `begin` is called before each locale of a channel that is not in memory.
+        """
         if channel is None:
-            list(self._cache.tried(bundle))
+            list(self._cache.tried(bundle, begin=begin))
         else:
             for locale in locales:
-                self._cache.get(bundle, channel, locale)
+                self._cache.get(bundle, channel, locale, begin=begin)
 
     def _tried(self, bundle: Bundle) -> list[tuple[Channel, Parts]]:
         """Parse what a check tries to merge, or raise InvalidInput where that cannot be."""
