@@ -6,7 +6,6 @@ Both merge the same contexts one batch after the other, as a pump does that wait
 way there and back; that other work goes on meanwhile, it does not show here.
 """
 
-import asyncio
 import time
 
 from bench.figure import Figure, Round, Run, figure, table
@@ -73,7 +72,6 @@ async def figures(*, fsync_ms: float = 0.0) -> list[Figure]:
             for _ in range(ROUNDS):
                 one = {"ours": await rate(pool, bundle, size=size)}
                 rounds.append(one | {"limit": await rate(local, bundle, size=size)})
-                await asyncio.sleep(0)
             made.append(
                 figure(
                     f"merge apart, {size} at once",

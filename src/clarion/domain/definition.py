@@ -14,6 +14,7 @@ from typing import Annotated, Final
 import msgspec
 
 from clarion.domain.identity import Channel, Lane
+from clarion.domain.locale import normal
 from clarion.domain.outgoing import UncertainPolicy
 
 TTL_SECONDS_MAX: Final = 30 * 24 * 3600
@@ -179,7 +180,6 @@ _FIRST_FIELDS: Final = frozenset(
 )
 
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
-_LOCALE: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?", re.ASCII)
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _LINK_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,62}", re.ASCII)
 _LINK: Final = re.compile(
@@ -243,7 +243,7 @@ def _languages(definition: Definition) -> Iterator[Complaint]:
         yield Complaint("locales", f"list 1 to {LOCALES_MAX}, the usual one first")
     if len(set(locales)) < len(locales):
         yield Complaint("locales", "list each once")
-    for wrong in [one for one in locales if not _LOCALE.fullmatch(one)][:1]:
+    for wrong in [one for one in locales if normal(one) != one][:1]:
         yield Complaint("locales", f"write languages such as de, pt-BR or zh-Hant, not {wrong[:40]!r}")
     if definition.layout is not None and not _KEY.fullmatch(definition.layout):
         yield Complaint("layout", "name a file of layouts/ without its ending: 1 to 63 of a-z, 0-9 and hyphens")

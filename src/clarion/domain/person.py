@@ -19,7 +19,7 @@ PROFILE_BYTES_MAX: Final = 4096
 class PersonVersion(msgspec.Struct, frozen=True, kw_only=True):
     """A profile as it was. Its hash is part of its key: the same profile is the same version, however often it comes.
 
-    The store counts the serial, so that two who edit a person at once get two. A record to be ensured has any.
+    The store counts the serial, so that two who edit a person at once get two. What a caller writes there is not read.
     """
 
     GIVEN: ClassVar[tuple[str, ...]] = ()

@@ -251,7 +251,7 @@ class Preparation:
                 tenant_id=first.message.tenant_id,
                 seconds_max=seconds_max,
             )
-        except Exception:
+        except Exception:  # a defect of the renderer: these messages are tried again, and others are sent
             log.exception("a batch could not be merged", tenant_id=first.message.tenant_id)
             return [NotMerged("it could not be prepared", counts=True)] * len(batch.merges)
 
