@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from clarion.adapters.stores.postgres import open_store as open_postgres
-from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
+from clarion.catalog.people import ContactEntry, GroupEntry, People, PersonEntry
 from clarion.client.wire import Entity, Recipient
 from clarion.domain.call import Call, Deferred
 from clarion.domain.content import EmailContent, InboxContent, SmsContent
@@ -36,14 +36,14 @@ SAM: Final = PersonEntry(
     locale="de-AT",
     tz_id="Europe/Vienna",
     contacts=(
-        Contact(channel=Channel.EMAIL, destination="sam@example.com"),
-        Contact(channel=Channel.SMS, destination="+447700900001"),
+        ContactEntry(channel=Channel.EMAIL, destination="sam@example.com"),
+        ContactEntry(channel=Channel.SMS, destination="+447700900001"),
     ),
 )
 KIM: Final = PersonEntry(
     identity=Identity.user("kim"),
     name="Kim Sample",
-    contacts=(Contact(channel=Channel.SMS, destination="+447700900002"),),
+    contacts=(ContactEntry(channel=Channel.SMS, destination="+447700900002"),),
 )
 FILES: Final = {
     "email.subject.liquid": "Hello {{ recipient.name | default: 'friend' }}",

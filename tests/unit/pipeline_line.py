@@ -12,7 +12,7 @@ from clarion.adapters.blobs import open_blobs
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.catalog.library import Library
-from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
+from clarion.catalog.people import ContactEntry, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendAnswer, SendRequest
 from clarion.dispatch import DeliveryDispatcher
@@ -148,8 +148,8 @@ class Line:
             self.tenant_id, folder=DEFINITIONS, actor="test"
         )
         people = People(catalog=self.store, dispatcher=self.dispatcher, keyring=self.keyring)
-        mail = Contact(channel=Channel.EMAIL, destination="sam@example.com")
-        phone = Contact(channel=Channel.SMS, destination="+447700900001")
+        mail = ContactEntry(channel=Channel.EMAIL, destination="sam@example.com")
+        phone = ContactEntry(channel=Channel.SMS, destination="+447700900001")
         await people.put(
             self.tenant_id,
             [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clarion.domain.decision import Known, decide, summary
 from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity
-from clarion.domain.person import Person
+from clarion.domain.person import Contact, Person
 from clarion.domain.recipient import Decision, Target
 
 ALL, FIRST, CASCADE = ChannelPolicy.ALL, ChannelPolicy.FIRST, ChannelPolicy.CASCADE
@@ -29,13 +29,17 @@ contacts = st.lists(st.sampled_from([one for one in Channel if one is not INBOX]
 )
 
 
+def contacts_at(addresses: Sequence[tuple[Channel, int]]) -> tuple[Contact, ...]:
+    return tuple(Contact(channel=channel, address_id=number, destination_index="") for channel, number in addresses)
+
+
 def decided(
     policy: ChannelPolicy, order: Sequence[Channel], known_at: tuple[tuple[Channel, int], ...] | None
 ) -> tuple[Decision, ...]:
     """Decide for one person with these addresses, or for a stranger where there are none to have."""
     people = {}
     if known_at is not None:
-        sam = Person(recipient_id_hash="sam", domain=SAM.domain, person_id=SAM.id, contacts=known_at)
+        sam = Person(recipient_id_hash="sam", domain=SAM.domain, person_id=SAM.id, contacts=contacts_at(known_at))
         people["sam"] = sam
     (one,) = decide(
         [Target(identity=SAM)],
@@ -138,8 +142,8 @@ def test_an_address_that_a_caller_names_is_left_out_by_no_policy(policy: Channel
 
 def test_members_of_a_group_are_decided_about_one_by_one() -> None:
     people = {
-        name: Person(recipient_id_hash=name, domain=SAM.domain, person_id=name, contacts=contacts)
-        for name, contacts in {"sam": ((EMAIL, 1), (SMS, 2)), "kim": ((SMS, 3),)}.items()
+        name: Person(recipient_id_hash=name, domain=SAM.domain, person_id=name, contacts=contacts_at(at))
+        for name, at in {"sam": ((EMAIL, 1), (SMS, 2)), "kim": ((SMS, 3),)}.items()
     }
     found = decide(
         [Target(identity=Identity.group(STAFF))],

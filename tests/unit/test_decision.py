@@ -1,5 +1,6 @@
 """Who gets what: for every way to name a recipient, where the notification's channels lead and why they do not."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 import msgspec
@@ -7,12 +8,12 @@ import pytest
 
 from clarion.domain.decision import Known, decide, in_their_form, nearest, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.person import LocalForm, Person
+from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
 
-EMAIL, SMS, INBOX = Channel.EMAIL, Channel.SMS, Channel.INBOX
+EMAIL, SMS, PUSH, INBOX = Channel.EMAIL, Channel.SMS, Channel.PUSH, Channel.INBOX
 STAFF, NOBODY = UUID(int=1), UUID(int=2)
-SAM, KIM, PAT = Identity.user("sam"), Identity.user("kim"), Identity.employee(UUID(int=3))
+SAM, KIM, PAT, OLD = Identity.user("sam"), Identity.user("kim"), Identity.employee(UUID(int=3)), Identity.user("old")
 MAIL = Identity.address("sam@example.com")
 
 
@@ -20,12 +21,20 @@ def hash_of(identity: Identity) -> str:
     return f"{identity.domain}/{identity.id}"
 
 
+def contact(channel: Channel, address_id: int) -> Contact:
+    return Contact(channel=channel, address_id=address_id, destination_index="")
+
+
+def retired(channel: Channel, address_id: int) -> Contact:
+    return msgspec.structs.replace(contact(channel, address_id), retired_at=datetime(2026, 1, 2, tzinfo=UTC))
+
+
 def person(identity: Identity, *contacts: tuple[Channel, int]) -> Person:
     return Person(
         recipient_id_hash=hash_of(identity),
         domain=identity.domain,
         person_id=identity.id,
-        contacts=contacts,
+        contacts=tuple(contact(channel, number) for channel, number in contacts),
     )
 
 
@@ -34,6 +43,10 @@ KNOWN = Known(
         hash_of(SAM): person(SAM, (EMAIL, 11), (SMS, 12), (EMAIL, 13)),
         hash_of(KIM): person(KIM),
         hash_of(PAT): person(PAT, (SMS, 31)),
+        hash_of(OLD): msgspec.structs.replace(
+            person(OLD),
+            contacts=(retired(PUSH, 51), retired(PUSH, 52), contact(PUSH, 53), retired(EMAIL, 54)),
+        ),
     },
     members={STAFF: (hash_of(KIM), hash_of(SAM)), NOBODY: ()},
     addresses={(EMAIL, MAIL.id): 41, (SMS, "+447700900001"): 42},
@@ -66,6 +79,9 @@ NO_TEMPLATE = "the notification has no template for this channel"
         (to(SAM), (INBOX,), (Decision(channel=INBOX),)),
         (to(PAT), (EMAIL, SMS, INBOX), (NO_MAIL, address(SMS, 31), Decision(channel=INBOX))),
         (to(KIM), (EMAIL, SMS), (NO_MAIL, NO_PHONE)),
+        # A retired address is reached no more, and says so once for its channel.
+        (to(OLD), (PUSH,), (skipped(PUSH, "the push address is retired"), address(PUSH, 53))),
+        (to(OLD), (EMAIL, SMS), (skipped(EMAIL, "the email address is retired"), NO_PHONE)),
         # Somebody who is not known gets nothing, the inbox included.
         (
             to(Identity.user("stranger")),

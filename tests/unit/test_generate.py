@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from clarion.adapters.renderers.renderer import LiquidRenderer
-from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
+from clarion.catalog.people import ContactEntry, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendRequest
 from clarion.dispatch.request import Trace
@@ -340,7 +340,7 @@ async def test_jobs_that_kill_every_worker_take_no_neighbour_with_them() -> None
 async def test_jobs_that_are_done_have_all_their_rows_though_these_are_more_than_one_set(line: Line) -> None:
     """I-28: two jobs of one step, to more people together than one transaction takes, on two channels."""
     members = [Identity.user(f"member {n}") for n in range(ITEMS_MAX // 2 + 1)]
-    contacts = (Contact(channel=Channel.EMAIL, destination="sam@example.com"),)
+    contacts = (ContactEntry(channel=Channel.EMAIL, destination="sam@example.com"),)
     people = People(catalog=line.store, dispatcher=line.dispatcher, keyring=line.keyring)
     entries = [PersonEntry(identity=member, name="Sam", contacts=contacts) for member in members]
     await people.put(TENANT, entries, trace=Trace(correlation_id="c-1"))

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from clarion.catalog.people import Contact, GroupEntry, People, PersonEntry
+from clarion.catalog.people import ContactEntry, GroupEntry, People, PersonEntry
 from clarion.domain import derived_id
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel, Identity
@@ -18,8 +18,8 @@ SAM = PersonEntry(
     identity=Identity.user("7"),
     name="Sam Sample",
     contacts=(
-        Contact(channel=Channel.EMAIL, destination="Sam@Example.com"),
-        Contact(channel=Channel.SMS, destination="+1 202 555 0101"),
+        ContactEntry(channel=Channel.EMAIL, destination="Sam@Example.com"),
+        ContactEntry(channel=Channel.SMS, destination="+1 202 555 0101"),
     ),
 )
 KIM = PersonEntry(identity=Identity.employee(UUID(int=7)), name="Kim Example")
@@ -38,7 +38,7 @@ async def test_a_person_is_stored_with_a_sealed_profile_and_address_versions(har
     await people(harness).put("school", [SAM, KIM], trace=TRACE)
     sam, kim = await hash_of(harness, SAM), await hash_of(harness, KIM)
     found = await harness.store.find_recipients("school", {sam, kim})
-    assert [channel for channel, _ in found[sam].contacts] == [Channel.EMAIL, Channel.SMS]
+    assert [one.channel for one in found[sam].contacts] == [Channel.EMAIL, Channel.SMS]
     assert found[kim].contacts == ()
     (version,) = [
         one for one in await harness.store.rows("school", PersonVersion) if one.id == found[sam].person_version_id
@@ -75,7 +75,7 @@ async def test_putting_people_again_makes_no_second_address(harness: DispatchHar
     await people(harness).put("school", [SAM], trace=TRACE)
     await people(harness).put("school", [SAM], trace=TRACE)
     stored = await harness.store.find_recipients("school", {await hash_of(harness, SAM)})
-    assert {address_id for one in stored.values() for _, address_id in one.contacts} == {
+    assert {at.address_id for one in stored.values() for at in one.contacts} == {
         version.id for version in await harness.store.rows("school", AddressVersion)
     }
 
@@ -83,20 +83,20 @@ async def test_putting_people_again_makes_no_second_address(harness: DispatchHar
 async def test_a_changed_destination_needs_the_next_serial(harness: DispatchHarness) -> None:
     await people(harness).put("school", [SAM], trace=TRACE)
     moved = msgspec.structs.replace(
-        SAM, contacts=(Contact(channel=Channel.EMAIL, destination="sam@other.example.com"),)
+        SAM, contacts=(ContactEntry(channel=Channel.EMAIL, destination="sam@other.example.com"),)
     )
     with pytest.raises(Conflict, match="give the new destination the serial 2"):
         await people(harness).put("school", [moved], trace=TRACE)
     again = msgspec.structs.replace(
-        SAM, contacts=(Contact(channel=Channel.EMAIL, destination="sam@other.example.com", serial=2),)
+        SAM, contacts=(ContactEntry(channel=Channel.EMAIL, destination="sam@other.example.com", serial=2),)
     )
     await people(harness).put("school", [again], trace=TRACE)
     (found,) = (await harness.store.find_recipients("school", {await hash_of(harness, SAM)})).values()
-    assert [channel for channel, _ in found.contacts] == [Channel.EMAIL]
+    assert [one.channel for one in found.contacts] == [Channel.EMAIL]
 
 
 async def test_a_wrong_address_is_refused_before_anybody_is_stored(harness: DispatchHarness) -> None:
-    wrong = msgspec.structs.replace(SAM, contacts=(Contact(channel=Channel.EMAIL, destination="sam"),))
+    wrong = msgspec.structs.replace(SAM, contacts=(ContactEntry(channel=Channel.EMAIL, destination="sam"),))
     with pytest.raises(InvalidAddress):
         await people(harness).put("school", [KIM, wrong], trace=TRACE)
     assert await harness.store.find_recipients("school", {await hash_of(harness, KIM)}) == {}

@@ -13,14 +13,14 @@ from clarion.catalog.local_form import checked_form
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Destination, Profile, Trace
 from clarion.domain.identity import Channel, Identity
-from clarion.domain.person import LocalForm, Person
+from clarion.domain.person import Contact, LocalForm, Person
 from clarion.errors import Conflict
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import in_sets
 from clarion.sealing.keyring import Keyring
 
 
-class Contact(msgspec.Struct, frozen=True, kw_only=True):
+class ContactEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Where a person is reached on a channel; a changed destination takes the next serial."""
 
     channel: Channel
@@ -35,7 +35,7 @@ class PersonEntry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     locale: str | None = None
     tz_id: str | None = None
-    contacts: tuple[Contact, ...] = ()
+    contacts: tuple[ContactEntry, ...] = ()
 
 
 class GroupEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +86,10 @@ class People:
 
     async def _contacts(
         self, tenant_id: str, people: Sequence[PersonEntry], trace: Trace
-    ) -> dict[int, tuple[tuple[Channel, int], ...]]:
+    ) -> dict[int, tuple[Contact, ...]]:
         """Ensure every contact; return the address versions of each person, by the person's place."""
         wanted = [(place, one, contact) for place, one in enumerate(people) for contact in one.contacts]
-        found: dict[int, tuple[tuple[Channel, int], ...]] = {}
+        found: dict[int, tuple[Contact, ...]] = {}
         for chunk in in_sets(wanted):
             given = [
                 Destination(
@@ -108,5 +108,10 @@ class People:
                         f"another {contact.channel} destination is stored under the serial {contact.serial}",
                         hint=f"give the new destination the serial {contact.serial + 1}",
                     )
-                found[place] = (*found.get(place, ()), (contact.channel, answer.record.id))
+                reached = Contact(
+                    channel=contact.channel,
+                    address_id=answer.record.id,
+                    destination_index=answer.record.destination_index,
+                )
+                found[place] = (*found.get(place, ()), reached)
         return found

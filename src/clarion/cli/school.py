@@ -8,7 +8,7 @@ that way.
 from typing import Final
 from uuid import UUID
 
-from clarion.catalog.people import Contact, GroupEntry, PersonEntry
+from clarion.catalog.people import ContactEntry, GroupEntry, PersonEntry
 from clarion.client import wire
 from clarion.client.wire import Recipient, SendRequest
 from clarion.domain.identity import Channel, Identity
@@ -38,8 +38,8 @@ def _parent(number: int, name: str) -> PersonEntry:
         locale=form.locale,
         tz_id=form.tz_id,
         contacts=(
-            Contact(channel=Channel.EMAIL, destination=f"{name.lower()}.sample@example.com"),
-            Contact(channel=Channel.SMS, destination=f"+1202555{100 + number:04}"),
+            ContactEntry(channel=Channel.EMAIL, destination=f"{name.lower()}.sample@example.com"),
+            ContactEntry(channel=Channel.SMS, destination=f"+1202555{100 + number:04}"),
         ),
     )
 
@@ -48,7 +48,7 @@ def _member(number: int, name: str) -> PersonEntry:
     return PersonEntry(
         identity=Identity.employee(UUID(f"57aff000-0000-4000-8000-{number:012}")),
         name=f"{name} Example",
-        contacts=(Contact(channel=Channel.EMAIL, destination=f"{name.lower()}.example@example.com"),),
+        contacts=(ContactEntry(channel=Channel.EMAIL, destination=f"{name.lower()}.example@example.com"),),
     )
 
 

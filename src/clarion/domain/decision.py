@@ -20,7 +20,7 @@ import msgspec
 from clarion.domain import locale
 from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.person import LocalForm, Person
+from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
 
 
@@ -139,9 +139,9 @@ def _person(
         if channel is Channel.INBOX and person:
             decisions.append(Decision(channel=channel))
             continue
-        ids = [address_id for where, address_id in person.contacts if where is channel] if person else []
-        decisions += [Decision(channel=channel, address_id=address_id) for address_id in ids]
-        if not ids:
+        contacts = [one for one in person.contacts if one.channel is channel] if person else []
+        decisions += [_at(contact) for contact in contacts]
+        if not contacts:
             reason = f"no {channel} address is known" if person else "the person is not known"
             decisions.append(Decision(channel=channel, skipped=reason))
     return FrozenRecipient(
@@ -150,6 +150,13 @@ def _person(
         person_id=identity.id if identity else None,
         decisions=tuple(dict.fromkeys(_chosen(decisions, policy))),  # a reason once, however many addresses it is for
     )
+
+
+def _at(contact: Contact) -> Decision:
+    """Decide for one contact of a person: a retired one is reached no more."""
+    if not contact.is_current:
+        return Decision(channel=contact.channel, skipped=f"the {contact.channel} address is retired")
+    return Decision(channel=contact.channel, address_id=contact.address_id)
 
 
 def _chosen(decisions: Sequence[Decision], policy: ChannelPolicy) -> Iterator[Decision]:

@@ -5,6 +5,7 @@ version that they were made with. It is sealed before it reaches a store; a colu
 rule looks at.
 """
 
+from datetime import datetime
 from typing import ClassVar, Final
 from uuid import UUID
 
@@ -70,7 +71,26 @@ class PersonRow(msgspec.Struct, frozen=True, kw_only=True):
         return Identity(domain=self.domain, id=self.person_id)
 
 
-class Person(PersonRow, frozen=True, kw_only=True):
-    """A person with the address versions that are current: (channel, id), sorted when read from a store."""
+class Contact(msgspec.Struct, frozen=True, kw_only=True):
+    """One address version at which a person is reached, or was until its provider said that it knows it no longer.
 
-    contacts: tuple[tuple[Channel, int], ...] = ()
+    The address version says the channel and the index of the destination. `verified`: it is known to be the person's
+    own, which is taken to be so unless the owner says otherwise.
+    """
+
+    channel: Channel
+    address_id: int
+    destination_index: str
+    verified: bool = True
+    retired_at: datetime | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Tell whether anything goes there."""
+        return self.retired_at is None
+
+
+class Person(PersonRow, frozen=True, kw_only=True):
+    """A person with their contacts, the retired ones too; by channel and address version when read from a store."""
+
+    contacts: tuple[Contact, ...] = ()

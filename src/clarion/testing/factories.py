@@ -27,7 +27,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
-from clarion.domain.person import Person, PersonVersion
+from clarion.domain.person import Contact, Person, PersonVersion
 from clarion.domain.queue_row import LockedRow
 from clarion.ports.ensure import EnsureStore
 
@@ -262,6 +262,12 @@ def person_version(n: int = 1, /, **fields: object) -> PersonVersion:
     return msgspec.structs.replace(row, **fields)
 
 
+def contact(address: AddressVersion, /, **fields: object) -> Contact:
+    """Make the contact at a stored address."""
+    row = Contact(channel=address.channel, address_id=address.id or 0, destination_index=address.destination_index)
+    return msgspec.structs.replace(row, **fields)
+
+
 def person(n: int = 1, /, *addresses: AddressVersion, **fields: object) -> Person:
     """Make the n-th person, with these stored addresses of theirs."""
     identity = Identity.user(str(n))
@@ -271,7 +277,7 @@ def person(n: int = 1, /, *addresses: AddressVersion, **fields: object) -> Perso
         person_id=identity.id,
         locale="de-AT",
         tz_id="Europe/Vienna",
-        contacts=tuple((address.channel, address.id or 0) for address in addresses),
+        contacts=tuple(contact(address) for address in addresses),
     )
     return msgspec.structs.replace(row, **fields)
 

@@ -1,6 +1,7 @@
 """Operations on what is known that chance can put together, and all the questions that can be asked of a store."""
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
@@ -25,6 +26,7 @@ KEYS: Final = ("welcome", "reset", "Ärger")
 TYPES: Final = ("order-shipped", "one-time-code")
 PEOPLE: Final = range(1, 5)
 GROUPS: Final = range(1, 3)
+LONG_AGO: Final = datetime(2026, 1, 2, tzinfo=UTC)
 PAGE: Final = 3
 """Small, so that most lists have a second page."""
 
@@ -55,7 +57,10 @@ class Publish(msgspec.Struct, frozen=True):
 
 
 class PutPeople(msgspec.Struct, frozen=True):
-    """Put people with addresses of their own: (number, serials). Who has none differs from before in every column."""
+    """Put people with addresses of their own: (number, serials). Who has none differs from before in every column.
+
+    The first of several addresses is retired, and not verified.
+    """
 
     people: tuple[tuple[int, tuple[int, ...]], ...]
 
@@ -68,6 +73,9 @@ class PutPeople(msgspec.Struct, frozen=True):
             edit = person_version(n, profile_hash=f"k1:{len(serials)}")
             (profile,) = await side.store.ensure_person_versions(side.tenant_id, [edit])
             put = person(n, *(answer.record for answer in answers), person_version_id=profile.record.id)
+            if serials[1:]:
+                old = msgspec.structs.replace(put.contacts[0], verified=False, retired_at=LONG_AGO)
+                put = msgspec.structs.replace(put, contacts=(old, *put.contacts[1:]))
             people.append(put if serials else changed_person(put))
         await side.store.put_people(side.tenant_id, people)
 

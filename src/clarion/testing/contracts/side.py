@@ -17,7 +17,7 @@ from clarion.domain.address import AddressVersion
 from clarion.domain.call import CallOutcome
 from clarion.domain.claim import ClaimedMessage, StageClaim, UncertainSend
 from clarion.domain.outgoing import OutgoingMessage
-from clarion.domain.person import Person, PersonVersion
+from clarion.domain.person import PersonVersion
 from clarion.domain.support import SupportCase
 from clarion.domain.timeline import OutgoingTimeline
 from clarion.ports.catalog import AuditEntry
@@ -135,8 +135,6 @@ class Look:
         if isinstance(value, AuditEntry) and name == "subject":
             kind, _, number = value.subject.partition(" ")
             return (kind, self._place(OutgoingMessage, int(number))) if kind == "outgoing" else value.subject
-        if isinstance(value, Person) and name == "contacts":
-            return [(channel, self._place(AddressVersion, number)) for channel, number in value.contacts]
         if name == "id" and isinstance(plain, int):
             return self._place(OutgoingMessage if isinstance(value, _OF_A_MESSAGE) else type(value), plain)
         return self._place(_TABLE_OF[name], plain) if name in _TABLE_OF else self.comparable(plain)

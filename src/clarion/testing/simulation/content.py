@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.adapters.renderers import open_renderer
-from clarion.catalog.people import Contact, GroupEntry, PersonEntry
+from clarion.catalog.people import ContactEntry, GroupEntry, PersonEntry
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.outgoing import UncertainPolicy
@@ -139,8 +139,8 @@ def person(number: int, *, edition: int = 1) -> PersonEntry:
         identity=Identity.user(f"u{number}"),
         name=_name(number, edition),
         contacts=(
-            Contact(channel=Channel.EMAIL, destination=f"u{number}.{edition}@example.com", serial=edition),
-            Contact(channel=Channel.SMS, destination=f"+120255501{number}{edition % 10}", serial=edition),
+            ContactEntry(channel=Channel.EMAIL, destination=f"u{number}.{edition}@example.com", serial=edition),
+            ContactEntry(channel=Channel.SMS, destination=f"+120255501{number}{edition % 10}", serial=edition),
         ),
     )
 

@@ -98,7 +98,11 @@ async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[
     stored = {one.recipient_id_hash: one for one in bounded(people)}
     if not stored:
         return
-    contacts = [(one.recipient_id_hash, *at) for one in stored.values() for at in dict.fromkeys(one.contacts)]
+    contacts = [
+        (one.recipient_id_hash, at.channel, at.address_id, at.verified, at.retired_at)
+        for one in stored.values()
+        for at in {at.address_id: at for at in one.contacts}.values()
+    ]
     put = await transaction.fetch(_Profile, _SQL["put_people"], tenant_id=tenant_id, people=list(stored.values()))
     for row in put:
         asked = stored[row.recipient_id_hash].person_version_id
@@ -107,7 +111,7 @@ async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[
     await transaction.execute(_SQL["delete_contacts"], tenant_id=tenant_id, hashes=sorted(stored))
     made = await transaction.fetch(_Contact, _SQL["insert_contacts"], tenant_id=tenant_id, contacts=contacts)
     known = {(row.recipient_id_hash, row.address_id) for row in made}
-    for person_hash, _, address_id in contacts:
+    for person_hash, _, address_id, _, _ in contacts:
         if (person_hash, address_id) not in known:
             raise unknown_address(address_id)
 

@@ -70,9 +70,11 @@ DELETE FROM contact WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashe
 
 -- name: insert_contacts
 -- An address version of another person, of nobody or of another channel makes no row.
-INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id)
-SELECT :tenant_id, a.recipient_id_hash, a.channel, a.id
-FROM {contacts: recipient_id_hash text, channel text, address_id whole} AS p
+INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id, verified, retired_at)
+SELECT :tenant_id, a.recipient_id_hash, a.channel, a.id, p.verified, p.retired_at
+FROM {
+  contacts: recipient_id_hash text, channel text, address_id whole, verified truth, retired_at instant
+} AS p
 JOIN address_version AS a
   ON
     a.id = p.address_id AND a.tenant_id = :tenant_id AND a.recipient_id_hash = p.recipient_id_hash

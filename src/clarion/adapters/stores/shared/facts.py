@@ -10,7 +10,7 @@ import msgspec
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.identity import Channel
-from clarion.domain.person import LocalForm, Person, PersonRow, PersonVersion
+from clarion.domain.person import Contact, LocalForm, Person, PersonRow, PersonVersion
 from clarion.ports.facts import Latest, TemplateRow
 
 _SQL: Final = Statements("facts.sql")
@@ -25,6 +25,9 @@ class _Now(msgspec.Struct, frozen=True):
 class _Contact(PersonRow, frozen=True, kw_only=True):
     channel: Channel | None
     address_id: int | None
+    verified: bool | None
+    retired_at: datetime | None
+    destination_index: str | None
 
 
 class _Form(LocalForm, frozen=True, kw_only=True):
@@ -68,10 +71,26 @@ async def find_recipients(transaction: Transaction, tenant_id: str, hashes: Coll
     return {
         person_hash: Person(
             **{name: getattr(rows[0], name) for name in PersonRow.__struct_fields__},
-            contacts=tuple(sorted((row.channel, row.address_id or 0) for row in rows if row.channel is not None)),
+            contacts=_contacts(rows),
         )
         for person_hash, rows in people.items()
     }
+
+
+def _contacts(rows: Sequence[_Contact]) -> tuple[Contact, ...]:
+    """Read one person's contacts, by channel and address version."""
+    found = [
+        Contact(
+            channel=row.channel,
+            address_id=row.address_id or 0,
+            destination_index=row.destination_index or "",
+            verified=bool(row.verified),
+            retired_at=row.retired_at,
+        )
+        for row in rows
+        if row.channel is not None
+    ]
+    return tuple(sorted(found, key=lambda one: (one.channel, one.address_id)))
 
 
 async def find_person_versions(
