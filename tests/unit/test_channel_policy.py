@@ -15,6 +15,7 @@ from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import Contact, Person
 from clarion.domain.recipient import Decision, Target
+from clarion.domain.skip import SkipRule
 
 ALL, FIRST, CASCADE = ChannelPolicy.ALL, ChannelPolicy.FIRST, ChannelPolicy.CASCADE
 EMAIL, SMS, PUSH, INBOX = Channel.EMAIL, Channel.SMS, Channel.PUSH, Channel.INBOX
@@ -96,11 +97,11 @@ def test_cascade_keeps_the_addresses_that_it_may_fall_back_to_and_first_keeps_no
             FIRST,
             (PUSH, EMAIL, SMS, INBOX),
             (
-                Decision(channel=PUSH, skipped="no push address is known"),
+                Decision(channel=PUSH, skipped="no push address is known", rule=SkipRule.NO_ADDRESS),
                 Decision(channel=EMAIL, address_id=1),
                 Decision(channel=EMAIL, address_id=3),
-                Decision(channel=SMS, skipped="not needed: it goes by email"),
-                Decision(channel=INBOX, skipped="not needed: it goes by email"),
+                Decision(channel=SMS, skipped="not needed: it goes by email", rule=SkipRule.POLICY),
+                Decision(channel=INBOX, skipped="not needed: it goes by email", rule=SkipRule.POLICY),
             ),
         ),
         (
@@ -108,16 +109,19 @@ def test_cascade_keeps_the_addresses_that_it_may_fall_back_to_and_first_keeps_no
             (SMS, EMAIL, PUSH, INBOX),
             (
                 Decision(channel=SMS, address_id=2),
-                Decision(channel=EMAIL, address_id=1, skipped="waits as the fallback of sms"),
-                Decision(channel=EMAIL, address_id=3, skipped="waits as the fallback of sms"),
-                Decision(channel=PUSH, skipped="no push address is known"),
-                Decision(channel=INBOX, skipped="waits as the fallback of sms"),
+                Decision(channel=EMAIL, address_id=1, skipped="waits as the fallback of sms", rule=SkipRule.POLICY),
+                Decision(channel=EMAIL, address_id=3, skipped="waits as the fallback of sms", rule=SkipRule.POLICY),
+                Decision(channel=PUSH, skipped="no push address is known", rule=SkipRule.NO_ADDRESS),
+                Decision(channel=INBOX, skipped="waits as the fallback of sms", rule=SkipRule.POLICY),
             ),
         ),
         (
             FIRST,
             (INBOX, EMAIL),
-            (Decision(channel=INBOX), Decision(channel=EMAIL, skipped="not needed: it goes by inbox")),
+            (
+                Decision(channel=INBOX),
+                Decision(channel=EMAIL, skipped="not needed: it goes by inbox", rule=SkipRule.POLICY),
+            ),
         ),
     ],
 )

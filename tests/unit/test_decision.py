@@ -10,6 +10,7 @@ from clarion.domain.decision import Known, decide, in_their_form, nearest, summa
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
+from clarion.domain.skip import SkipRule
 
 EMAIL, SMS, PUSH, INBOX = Channel.EMAIL, Channel.SMS, Channel.PUSH, Channel.INBOX
 STAFF, NOBODY = UUID(int=1), UUID(int=2)
@@ -61,13 +62,21 @@ def address(channel: Channel, address_id: int) -> Decision:
     return Decision(channel=channel, address_id=address_id)
 
 
-def skipped(channel: Channel, reason: str) -> Decision:
-    return Decision(channel=channel, skipped=reason)
+def stranger_on(channel: Channel) -> Decision:
+    return Decision(channel=channel, skipped="the person is not known", rule=SkipRule.UNKNOWN_PERSON)
 
 
-NO_MAIL = skipped(EMAIL, "no email address is known")
-NO_PHONE = skipped(SMS, "no sms address is known")
-NO_TEMPLATE = "the notification has no template for this channel"
+def retired_on(channel: Channel) -> Decision:
+    return Decision(channel=channel, skipped=f"the {channel} address is retired", rule=SkipRule.RETIRED)
+
+
+def untold_on(channel: Channel) -> Decision:
+    reason = "the notification has no template for this channel"
+    return Decision(channel=channel, skipped=reason, rule=SkipRule.NO_TEMPLATE)
+
+
+NO_MAIL = Decision(channel=EMAIL, skipped="no email address is known", rule=SkipRule.NO_ADDRESS)
+NO_PHONE = Decision(channel=SMS, skipped="no sms address is known", rule=SkipRule.NO_ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -80,19 +89,19 @@ NO_TEMPLATE = "the notification has no template for this channel"
         (to(PAT), (EMAIL, SMS, INBOX), (NO_MAIL, address(SMS, 31), Decision(channel=INBOX))),
         (to(KIM), (EMAIL, SMS), (NO_MAIL, NO_PHONE)),
         # A retired address is reached no more, and says so once for its channel.
-        (to(OLD), (PUSH,), (skipped(PUSH, "the push address is retired"), address(PUSH, 53))),
-        (to(OLD), (EMAIL, SMS), (skipped(EMAIL, "the email address is retired"), NO_PHONE)),
+        (to(OLD), (PUSH,), (retired_on(PUSH), address(PUSH, 53))),
+        (to(OLD), (EMAIL, SMS), (retired_on(EMAIL), NO_PHONE)),
         # Somebody who is not known gets nothing, the inbox included.
         (
             to(Identity.user("stranger")),
             (EMAIL, INBOX),
-            (skipped(EMAIL, "the person is not known"), skipped(INBOX, "the person is not known")),
+            (stranger_on(EMAIL), stranger_on(INBOX)),
         ),
         # A bare address is reached on its own channel, if the notification has a template for it.
         (to(MAIL, EMAIL), (EMAIL, SMS, INBOX), (address(EMAIL, 41),)),
-        (to(MAIL, EMAIL), (SMS,), (skipped(EMAIL, NO_TEMPLATE),)),
-        (to(Identity.address("kim@example.com"), EMAIL), (EMAIL,), (skipped(EMAIL, NO_TEMPLATE),)),
-        (to(MAIL), (SMS, EMAIL), (skipped(SMS, NO_TEMPLATE),)),
+        (to(MAIL, EMAIL), (SMS,), (untold_on(EMAIL),)),
+        (to(Identity.address("kim@example.com"), EMAIL), (EMAIL,), (untold_on(EMAIL),)),
+        (to(MAIL), (SMS, EMAIL), (untold_on(SMS),)),
     ],
 )
 def test_a_recipient_is_reached_where_it_is_known(
@@ -133,7 +142,7 @@ def test_a_member_who_is_not_known_is_skipped_and_has_no_identity_until_a_target
     known = Known(members={STAFF: (hash_of(stranger),)})
     group = to(Identity.group(STAFF))
     (one,) = decide([group], channels=(INBOX,), known=known, hash_of=hash_of)
-    assert (one.inbox_identity, one.decisions) == (None, (skipped(INBOX, "the person is not known"),))
+    assert (one.inbox_identity, one.decisions) == (None, (stranger_on(INBOX),))
     (named,) = decide([group, to(stranger)], channels=(INBOX,), known=known, hash_of=hash_of)
     assert named.inbox_identity == stranger
 
@@ -142,7 +151,7 @@ def test_an_address_on_two_channels_is_one_recipient_with_both() -> None:
     phone = Identity.address("+447700900001")
     targets = [to(phone, SMS), to(phone, Channel.CHAT), to(phone, SMS)]
     (one,) = decide(targets, channels=(SMS,), known=KNOWN, hash_of=hash_of)
-    assert one.decisions == (address(SMS, 42), skipped(Channel.CHAT, NO_TEMPLATE))
+    assert one.decisions == (address(SMS, 42), untold_on(Channel.CHAT))
 
 
 @pytest.mark.parametrize(

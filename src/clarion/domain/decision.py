@@ -22,6 +22,7 @@ from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
+from clarion.domain.skip import SkipRule
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,8 +143,7 @@ def _person(
         contacts = [one for one in person.contacts if one.channel is channel] if person else []
         decisions += [_at(contact) for contact in contacts]
         if not contacts:
-            reason = f"no {channel} address is known" if person else "the person is not known"
-            decisions.append(Decision(channel=channel, skipped=reason))
+            decisions.append(_unreached(channel, is_known=person is not None))
     return FrozenRecipient(
         recipient_id_hash=recipient_id_hash,
         domain=identity.domain if identity else IdentityDomain.USER,
@@ -155,8 +155,16 @@ def _person(
 def _at(contact: Contact) -> Decision:
     """Decide for one contact of a person: a retired one is reached no more."""
     if not contact.is_current:
-        return Decision(channel=contact.channel, skipped=f"the {contact.channel} address is retired")
+        reason = f"the {contact.channel} address is retired"
+        return Decision(channel=contact.channel, skipped=reason, rule=SkipRule.RETIRED)
     return Decision(channel=contact.channel, address_id=contact.address_id)
+
+
+def _unreached(channel: Channel, *, is_known: bool) -> Decision:
+    """Say why a channel does not lead to a person at all."""
+    if not is_known:
+        return Decision(channel=channel, skipped="the person is not known", rule=SkipRule.UNKNOWN_PERSON)
+    return Decision(channel=channel, skipped=f"no {channel} address is known", rule=SkipRule.NO_ADDRESS)
 
 
 def _chosen(decisions: Sequence[Decision], policy: ChannelPolicy) -> Iterator[Decision]:
@@ -166,10 +174,10 @@ def _chosen(decisions: Sequence[Decision], policy: ChannelPolicy) -> Iterator[De
         if policy is ChannelPolicy.ALL or one.skipped is not None or one.channel is first:
             yield one
         elif policy is ChannelPolicy.FIRST:
-            yield Decision(channel=one.channel, skipped=f"not needed: it goes by {first}")
+            yield Decision(channel=one.channel, skipped=f"not needed: it goes by {first}", rule=SkipRule.POLICY)
         else:
             waits = f"waits as the fallback of {first}"
-            yield Decision(channel=one.channel, address_id=one.address_id, skipped=waits)
+            yield Decision(channel=one.channel, address_id=one.address_id, skipped=waits, rule=SkipRule.POLICY)
 
 
 def _bare_address(target: Target, channels: Sequence[Channel], known: Known) -> Decision:
@@ -177,7 +185,8 @@ def _bare_address(target: Target, channels: Sequence[Channel], known: Known) -> 
     channel = target.channel
     address_id = None if channel is None else known.addresses.get((channel, target.identity.id))
     if channel is None or address_id is None or channel not in channels:
-        return Decision(channel=channel or channels[0], skipped="the notification has no template for this channel")
+        reason = "the notification has no template for this channel"
+        return Decision(channel=channel or channels[0], skipped=reason, rule=SkipRule.NO_TEMPLATE)
     return Decision(channel=channel, address_id=address_id)
 
 

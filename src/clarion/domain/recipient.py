@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from clarion.domain.identity import Channel, Identity, IdentityDomain
+from clarion.domain.skip import SkipRule
 from clarion.errors import InvalidInput
 
 NAMED_MAX: Final = 20
@@ -34,12 +35,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One channel of one recipient: the address version that it goes to, or why it goes nowhere.
 
-    With both, it goes there only if the channels before it fail (`cascade`).
+    With both, it goes there only if the channels before it fail (`cascade`). `skipped` says why in words and `rule`
+    which rule it was; sets that were frozen before there were rules have the words only.
     """
 
     channel: Channel
     address_id: int | None = None
     skipped: str | None = None
+    rule: SkipRule | None = None
 
 
 class FrozenRecipient(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
