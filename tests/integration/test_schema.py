@@ -46,6 +46,7 @@ NUMBERED = {
 WITHOUT_CHOICE = {
     ("transition", ("bucket", "outgoing_id", "version")): "lines of one numbered row",
     ("delivery_attempt", ("bucket", "outgoing_id", "attempt")): "attempts of one numbered row",
+    ("inbox_state", ("bucket", "user_message_id")): "what was made of one numbered row",
     ("api_key", ("key_id",)): "random, and looked up to learn the tenant",
 }
 

@@ -120,6 +120,8 @@ def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMe
         recipient_id_hash=identity_hash,
         job_row_key=job.row_key,
         event_type=job.event_type,
+        category=entry.category,
+        expires_at=entry.expires_at,
         content=entry.content
         and inbox_place(partition_key=partition_key, row_key=row_key).seal(keys, entry.content, nonce=nonce),
         correlation_id=job.correlation_id,

@@ -237,13 +237,16 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One recipient's line in the inbox, with what it shows; `job` is the row as it is stored.
 
     Where a messaging job is the parent of the job's outgoing rows, it names the inbox row's message as well. `hold` is
-    the claim (scheduler id, version) under which it is made.
+    the claim (scheduler id, version) under which it is made. `category` is its type's, and after `expires_at` it is in
+    no list any more.
     """
 
     job: NotificationJob
     messaging_job: UUID | None = None
     hold: tuple[int, int] | None = None
     recipient: Identity
+    category: str | None = None
+    expires_at: datetime | None = None
     content: bytes | None = None
 
 

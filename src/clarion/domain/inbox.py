@@ -4,6 +4,7 @@ Its row key starts with the source's time, never the time of writing, so a gener
 `content` is sealed; it is what the recipient sees and is not compared.
 """
 
+from datetime import datetime
 from typing import ClassVar
 from uuid import UUID
 
@@ -22,6 +23,8 @@ class UserMessage(msgspec.Struct, frozen=True, kw_only=True):
     recipient_id_hash: str
     job_row_key: str
     event_type: str
+    category: str | None = None
+    expires_at: datetime | None = None
     content: bytes | None = None
     correlation_id: str
     traceparent: str | None = None

@@ -143,7 +143,14 @@ def _lines(plan: Plan, merged: Sequence[tuple[Merged, list[Identity]]]) -> Lines
             case _:
                 content = msgspec.json.encode(one)
                 entries += [
-                    InboxEntry(job=plan.claim.job, hold=plan.claim.hold, recipient=reader, content=content)
+                    InboxEntry(
+                        job=plan.claim.job,
+                        hold=plan.claim.hold,
+                        recipient=reader,
+                        category=plan.bundle.definition.category,
+                        expires_at=plan.expires_at,
+                        content=content,
+                    )
                     for reader in readers
                 ]
     if not unmade:

@@ -91,7 +91,8 @@ WITH missing AS MATERIALIZED (
   SELECT g.*
   FROM {
     items: bucket whole, partition_key text, row_key text, message_id guid, recipient_id_hash text, job_row_key text,
-    event_type text, content bytes, correlation_id text, traceparent text, hold_id whole, hold_version whole
+    event_type text, category text, expires_at instant, content bytes, correlation_id text, traceparent text,
+    hold_id whole, hold_version whole
   } AS g
   WHERE (
     SELECT u.id
@@ -110,11 +111,11 @@ WITH missing AS MATERIALIZED (
 )
 INSERT INTO user_message (
   tenant_id, created_at, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type,
-  content, correlation_id, traceparent
+  category, expires_at, content, correlation_id, traceparent
 )
 SELECT
   :tenant_id, now(), m.bucket, m.partition_key, m.row_key, m.message_id, m.recipient_id_hash, m.job_row_key,
-  m.event_type, m.content, m.correlation_id, m.traceparent
+  m.event_type, m.category, m.expires_at, m.content, m.correlation_id, m.traceparent
 FROM missing AS m
 WHERE m.hold_id IS NULL OR (m.hold_id, m.hold_version) IN (SELECT h.id, h.version FROM held AS h)
 ORDER BY m.bucket, m.partition_key, m.row_key
