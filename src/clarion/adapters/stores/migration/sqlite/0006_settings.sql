@@ -1,0 +1,23 @@
+-- What an administrator says of a notification type, for the whole tenant and for single business units; and where a
+-- stage goes on that takes several steps.
+
+-- recipients: a JSON array of groups, roles, relations and units, who gets it where a send names nobody. channels: a
+-- JSON array of those that it goes by, of the type's own. Null says nothing, and the type itself decides.
+ALTER TABLE type_setting ADD COLUMN recipients text CHECK (length(CAST(recipients AS blob)) <= 8192);
+ALTER TABLE type_setting ADD COLUMN channels text CHECK (length(CAST(channels AS blob)) <= 512);
+
+-- What a business unit says of a type; where a column is null, the tenant's own row counts.
+CREATE TABLE unit_setting (
+  tenant_id  text NOT NULL,
+  event_type text NOT NULL CHECK (length(CAST(event_type AS blob)) BETWEEN 1 AND 200),
+  unit_guid  text NOT NULL,
+  enabled    integer CHECK (enabled IN (0, 1)),
+  recipients text CHECK (length(CAST(recipients AS blob)) <= 8192),
+  channels   text CHECK (length(CAST(channels AS blob)) <= 512),
+  changed_by text NOT NULL,
+  changed_at integer NOT NULL,
+  PRIMARY KEY (tenant_id, event_type, unit_guid)
+) STRICT;
+
+-- How far a stage has come that gives its row back between two steps; null at the beginning of each stage.
+ALTER TABLE notification_scheduler ADD COLUMN cursor text;
