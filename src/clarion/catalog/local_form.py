@@ -11,7 +11,7 @@ from uuid import UUID
 from clarion.domain.locale import normal
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.errors import InvalidInput
-from clarion.ports.catalog import CatalogStore
+from clarion.ports.store import Store
 
 NAME_BYTES_MAX = 512
 
@@ -19,7 +19,7 @@ NAME_BYTES_MAX = 512
 class LocalForms:
     """Says how people read who do not say so themselves."""
 
-    def __init__(self, catalog: CatalogStore) -> None:
+    def __init__(self, catalog: Store) -> None:
         """Store in this catalog."""
         self._catalog = catalog
 

@@ -1,4 +1,4 @@
-"""The control plane's store: definitions, people, settings, keys and the audit log."""
+"""The control plane's store: definitions, settings, keys and the audit log. That of people is in `people`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.ensured import Ensured
-from clarion.domain.person import BusinessUnit, LocalForm, Person
+from clarion.domain.person import LocalForm
 from clarion.domain.quota import Amount, Limits, Usage
 from clarion.ports.facts import TemplateRow
 
@@ -111,28 +111,8 @@ class CatalogStore(Protocol):
         """Return the latest version of every template of a tenant, by key."""
         ...
 
-    async def put_people(self, tenant_id: str, people: Sequence[Person]) -> None:
-        """Insert or replace people and their current contacts.
-
-        An address version that is not the person's own, or not of that channel, is refused, and with it the whole set;
-        so is somebody else's version of a profile.
-        """
-        ...
-
-    async def put_business_unit(self, tenant_id: str, unit: BusinessUnit) -> None:
-        """Insert or replace a business unit."""
-        ...
-
-    async def list_business_units(self, tenant_id: str) -> Sequence[BusinessUnit]:
-        """Return a tenant's business units, by name."""
-        ...
-
     async def set_tenant_form(self, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
         """Say in which language and zone a tenant's people read; audited; False where it is so already."""
-        ...
-
-    async def put_group(self, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:
-        """Insert or replace a group and its members, by recipient hash."""
         ...
 
     async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:

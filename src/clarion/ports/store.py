@@ -9,11 +9,12 @@ from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import EnsureStore
 from clarion.ports.facts import FactStore
 from clarion.ports.insights import InsightStore
+from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.track import TrackStore
 
 
-class Store(EnsureStore, QueueStore, TrackStore, FactStore, CatalogStore, InsightStore, Protocol):
+class Store(EnsureStore, QueueStore, TrackStore, FactStore, CatalogStore, PeopleStore, InsightStore, Protocol):
     """Everything that the rooms ask of storage."""
 
     async def close(self) -> None:

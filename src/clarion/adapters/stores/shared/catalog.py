@@ -1,7 +1,7 @@
-"""The control plane: templates, people, groups, settings, keys, cases; acts of people are audited where they happen.
+"""The control plane: templates, settings, keys, cases; acts of people are audited where they happen.
 
-Writes `template`, `tenant`, `business_unit`, `person`, `contact`, `audience_group`, `group_member`, `type_setting`,
-`api_key`, `support_case` and, through `audit`, `audit_log`.
+Writes `template`, `tenant`, `type_setting`, `api_key`, `support_case` and, through `audit`, `audit_log`. People are
+in `people`, their groups in `group`.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from clarion.adapters.stores.shared.transaction import Overtaken, Transaction, f
 from clarion.domain import act
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.machine import Cause
-from clarion.domain.person import BusinessUnit, LocalForm, Person
+from clarion.domain.person import LocalForm
 from clarion.domain.support import SUPPORT_CASE
 from clarion.domain.trouble import quarantined_template
 from clarion.ports.catalog import ApiKey, NewTemplate, TemplateVersion
-from clarion.ports.ensure import bounded, unknown_address, unknown_profile
+from clarion.ports.ensure import bounded
 from clarion.ports.facts import TemplateRow
 
 _SQL: Final = Statements("catalog.sql")
@@ -33,16 +33,6 @@ class _About(msgspec.Struct, frozen=True):
 
 class _Quarantined(msgspec.Struct, frozen=True):
     version: int
-
-
-class _Profile(msgspec.Struct, frozen=True):
-    recipient_id_hash: str
-    person_version_id: int | None
-
-
-class _Contact(msgspec.Struct, frozen=True):
-    recipient_id_hash: str
-    address_id: int
 
 
 async def publish_templates(
@@ -93,29 +83,6 @@ async def list_templates(transaction: Transaction, tenant_id: str) -> list[Templ
     return await transaction.fetch(TemplateRow, _SQL["list_templates"], tenant_id=tenant_id)
 
 
-async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[Person]) -> None:
-    """Insert or replace people and their current contacts; refuse a version that is not the person's own."""
-    stored = {one.recipient_id_hash: one for one in bounded(people)}
-    if not stored:
-        return
-    contacts = [
-        (one.recipient_id_hash, at.channel, at.address_id, at.verified, at.retired_at)
-        for one in stored.values()
-        for at in {at.address_id: at for at in one.contacts}.values()
-    ]
-    put = await transaction.fetch(_Profile, _SQL["put_people"], tenant_id=tenant_id, people=list(stored.values()))
-    for row in put:
-        asked = stored[row.recipient_id_hash].person_version_id
-        if asked is not None and row.person_version_id is None:
-            raise unknown_profile(asked)
-    await transaction.execute(_SQL["delete_contacts"], tenant_id=tenant_id, hashes=sorted(stored))
-    made = await transaction.fetch(_Contact, _SQL["insert_contacts"], tenant_id=tenant_id, contacts=contacts)
-    known = {(row.recipient_id_hash, row.address_id) for row in made}
-    for person_hash, _, address_id, _, _ in contacts:
-        if (person_hash, address_id) not in known:
-            raise unknown_address(address_id)
-
-
 async def quarantine_template(transaction: Transaction, tenant_id: str, template_key: str, content_hash: str) -> bool:
     """Have a version merged no more, and open the case about it; False where it is so already, or there is none."""
     names = {"tenant_id": tenant_id, "template_key": template_key, "content_hash": content_hash}
@@ -128,16 +95,6 @@ async def quarantine_template(transaction: Transaction, tenant_id: str, template
     return bool(versions)
 
 
-async def put_business_unit(transaction: Transaction, tenant_id: str, unit: BusinessUnit) -> None:
-    """Insert or replace a business unit."""
-    await transaction.execute(_SQL["put_business_unit"], tenant_id=tenant_id, **msgspec.structs.asdict(unit))
-
-
-async def list_business_units(transaction: Transaction, tenant_id: str) -> list[BusinessUnit]:
-    """Return a tenant's business units, by name."""
-    return await transaction.fetch(BusinessUnit, _SQL["list_business_units"], tenant_id=tenant_id)
-
-
 async def set_tenant_form(transaction: Transaction, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
     """Say in which language and zone a tenant's people read; audited; False where it is so already."""
     if not await transaction.execute(_SQL["set_tenant_form"], tenant_id=tenant_id, **msgspec.structs.asdict(form)):
@@ -145,14 +102,6 @@ async def set_tenant_form(transaction: Transaction, tenant_id: str, form: LocalF
     done = act.set_form(tenant_id, locale=form.locale, zone=form.tz_id, actor=actor)
     await append_audit(transaction, tenant_id, done)
     return True
-
-
-async def put_group(transaction: Transaction, tenant_id: str, *, guid: UUID, name: str, members: Sequence[str]) -> None:
-    """Insert or replace a group and its members, by recipient hash."""
-    hashes = sorted(set(members))
-    await transaction.execute(_SQL["put_group"], tenant_id=tenant_id, guid=guid, name=name)
-    await transaction.execute(_SQL["delete_members"], tenant_id=tenant_id, guid=guid, members=hashes)
-    await transaction.execute(_SQL["insert_members"], tenant_id=tenant_id, guid=guid, members=hashes)
 
 
 async def set_type_enabled(

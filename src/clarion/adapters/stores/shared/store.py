@@ -13,9 +13,11 @@ from clarion.adapters.stores.shared import (
     automation,
     catalog,
     facts,
+    group,
     insights,
     job,
     messaging,
+    people,
     receipts,
     support,
     tenant,
@@ -116,11 +118,11 @@ class SharedStore(ABC):
     list_template_versions = _reads(catalog.list_template_versions)
     quarantine_template = _writes(Urgency.SOON, catalog.quarantine_template)
     list_templates = _reads(catalog.list_templates)
-    put_people = _writes(Urgency.LATER, catalog.put_people)
-    put_business_unit = _writes(Urgency.LATER, catalog.put_business_unit)
-    list_business_units = _reads(catalog.list_business_units)
+    put_people = _writes(Urgency.LATER, people.put_people)
+    put_business_unit = _writes(Urgency.LATER, people.put_business_unit)
+    list_business_units = _reads(people.list_business_units)
     set_tenant_form = _writes(Urgency.SOON, catalog.set_tenant_form)
-    put_group = _writes(Urgency.LATER, catalog.put_group)
+    put_group = _writes(Urgency.LATER, group.put_group)
     set_type_enabled = _writes(Urgency.SOON, catalog.set_type_enabled)
     put_api_key = _writes(Urgency.SOON, catalog.put_api_key)
     find_api_key = _reads(catalog.find_api_key)
