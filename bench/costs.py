@@ -1,0 +1,95 @@
+"""What claiming and making messages costs in one tree, measured on request: the other half of `before_and_now`.
+
+    python bench/costs.py postgres
+
+It is run in the tree of whichever commit is measured, so it asks that commit's `bench.stage` and store, and nothing
+that is younger than them. Each line on its input is one round; the answer is what a message took of the processor, the
+server's share included, and by the clock.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+from bench.measure import bulk
+from bench.stage import SET, TENANT, open_stage, store_urls
+from clarion.bootstrap import Platform
+from clarion.domain.claim import FlowQuota, LowMark
+
+MESSAGES = 10_000
+"""In one round: about a second, so that the hundredths in which Linux counts a process's time do not matter."""
+
+BATCH = 200
+LEASE = timedelta(minutes=5)
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Name a process and all that come from it."""
+    yield pid
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    for child in children.read_text().split() if children.exists() else []:
+        yield from _descendants(int(child))
+
+
+def _processor() -> float:
+    """Add up the seconds of the processor that this process and its server have used."""
+    used = 0.0
+    for pid in _descendants(os.getpid()):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+        except FileNotFoundError:
+            continue  # it has ended since it was named
+        used += sum(int(fields[place]) for place in (11, 12)) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
+async def _claim_all(platform: Platform) -> int:
+    """Claim every message that is due, as a worker does that has the slots."""
+    (head,) = (await platform.store.discover_flows(routes=["sms"], lows={})).heads
+    claimed, low = 0, None
+    while True:
+        quota = FlowQuota(flow_id=head.flow_id, quota=BATCH, account="null", low=low)
+        rows = await platform.store.claim_outgoing([quota], token=uuid4(), lease=LEASE, actor="bench")
+        if not rows:
+            return claimed
+        claimed += len(rows)
+        last = max(rows, key=lambda one: (one.was_due_at, one.id))
+        low = LowMark(due_at=last.was_due_at, id=last.id)
+
+
+async def _round(platform: Platform, number: int) -> dict[str, float]:
+    """Make so many messages and claim them all; return the microseconds of each act for a message."""
+    wanted = await bulk(platform, key=f"round-{number}", count=MESSAGES)
+    answer: dict[str, float] = {}
+    processor, clock = _processor(), time.perf_counter()
+    for start in range(0, len(wanted), SET):
+        await platform.dispatcher.ensure_outgoing_messages(TENANT, wanted[start : start + SET])
+    answer |= {"expand, processor": _processor() - processor, "expand, clock": time.perf_counter() - clock}
+    processor, clock = _processor(), time.perf_counter()
+    claimed = await _claim_all(platform)
+    assert claimed == MESSAGES, claimed
+    answer |= {"claim, processor": _processor() - processor, "claim, clock": time.perf_counter() - clock}
+    return {name: seconds / MESSAGES * 1e6 for name, seconds in answer.items()}
+
+
+async def _serve(url: str, folder: Path) -> None:
+    """Answer each line of the input with one round."""
+    async with open_stage(url, vault=folder / "vault", provider="null://") as platform:
+        await _round(platform, 0)
+        print("ready", flush=True)
+        number = 0
+        while await asyncio.to_thread(sys.stdin.readline):
+            number += 1
+            print(json.dumps(await _round(platform, number)), flush=True)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made, store_urls(Path(made)) as urls:
+        asyncio.run(_serve(urls[sys.argv[1]], Path(made)))
