@@ -19,6 +19,10 @@ NAME_CHARS_MAX: Final = 64
 ADDRESSEES_MAX: Final = 20
 """As many as one request may name; whoever needs more makes a group of groups."""
 
+GROUP_DEPTH_MAX: Final = 8
+"""How many groups may lie inside each other, the outermost counted: a town, its schools, years, classes and courses are
+five. Each level is one more look at the tables whenever a message is made for the group."""
+
 HELD_EVERYWHERE: Final = ""
 """The unit of a role that somebody holds in the whole tenant."""
 
