@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarion.domain.decision import Known, decide, summary
+from clarion.domain.decision import Known, Terms, decide, summary
 from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import Contact, Person
@@ -44,8 +44,7 @@ def decided(
         people["sam"] = sam
     (one,) = decide(
         [Target(identity=SAM)],
-        channels=order,
-        policy=policy,
+        terms=Terms(channels=tuple(order), policy=policy),
         known=Known(people=people),
         hash_of=lambda identity: identity.id,
     )
@@ -136,9 +135,8 @@ def test_an_address_that_a_caller_names_is_left_out_by_no_policy(policy: Channel
     phone = Identity.address("+447700900001")
     (one,) = decide(
         [Target(identity=phone, channel=SMS), Target(identity=phone, channel=Channel.CHAT)],
-        channels=(Channel.CHAT, SMS),
-        policy=policy,
-        known=Known(addresses={(SMS, phone.id): 1, (Channel.CHAT, phone.id): 2}),
+        terms=Terms(channels=(Channel.CHAT, SMS), policy=policy),
+        known=Known(addresses={(one.channel, phone.id): one for one in contacts_at([(SMS, 1), (Channel.CHAT, 2)])}),
         hash_of=lambda identity: identity.id,
     )
     assert [decision.address_id for decision in one.decisions] == [1, 2]
@@ -151,8 +149,7 @@ def test_members_of_a_group_are_decided_about_one_by_one() -> None:
     }
     found = decide(
         [Target(identity=Identity.group(STAFF))],
-        channels=(EMAIL, SMS),
-        policy=FIRST,
+        terms=Terms(channels=(EMAIL, SMS), policy=FIRST),
         known=Known(people=people, members={STAFF: ("sam", "kim")}),
         hash_of=lambda identity: identity.id,
     )

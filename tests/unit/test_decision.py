@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from clarion.domain.decision import Known, decide, in_their_form, nearest, summary
+from clarion.domain.decision import Known, Terms, decide, decide_people, in_their_form, nearest, summary
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
@@ -15,6 +15,7 @@ from clarion.domain.skip import SkipRule
 EMAIL, SMS, PUSH, INBOX = Channel.EMAIL, Channel.SMS, Channel.PUSH, Channel.INBOX
 STAFF, NOBODY = UUID(int=1), UUID(int=2)
 SAM, KIM, PAT, OLD = Identity.user("sam"), Identity.user("kim"), Identity.employee(UUID(int=3)), Identity.user("old")
+NEW = Identity.user("new")
 MAIL = Identity.address("sam@example.com")
 
 
@@ -28,6 +29,10 @@ def contact(channel: Channel, address_id: int) -> Contact:
 
 def retired(channel: Channel, address_id: int) -> Contact:
     return msgspec.structs.replace(contact(channel, address_id), retired_at=datetime(2026, 1, 2, tzinfo=UTC))
+
+
+def unverified(channel: Channel, address_id: int) -> Contact:
+    return msgspec.structs.replace(contact(channel, address_id), verified=False)
 
 
 def person(identity: Identity, *contacts: tuple[Channel, int]) -> Person:
@@ -48,9 +53,12 @@ KNOWN = Known(
             person(OLD),
             contacts=(retired(PUSH, 51), retired(PUSH, 52), contact(PUSH, 53), retired(EMAIL, 54)),
         ),
+        hash_of(NEW): msgspec.structs.replace(
+            person(NEW), contacts=(unverified(EMAIL, 61), contact(EMAIL, 62), unverified(SMS, 63))
+        ),
     },
     members={STAFF: (hash_of(KIM), hash_of(SAM)), NOBODY: ()},
-    addresses={(EMAIL, MAIL.id): 41, (SMS, "+447700900001"): 42},
+    addresses={(EMAIL, MAIL.id): contact(EMAIL, 41), (SMS, "+447700900001"): contact(SMS, 42)},
 )
 
 
@@ -70,11 +78,17 @@ def retired_on(channel: Channel) -> Decision:
     return Decision(channel=channel, skipped=f"the {channel} address is retired", rule=SkipRule.RETIRED)
 
 
+def unverified_on(channel: Channel, address_id: int) -> Decision:
+    reason = f"the {channel} address is not verified"
+    return Decision(channel=channel, address_id=address_id, skipped=reason, rule=SkipRule.UNVERIFIED)
+
+
 def untold_on(channel: Channel) -> Decision:
     reason = "the notification has no template for this channel"
     return Decision(channel=channel, skipped=reason, rule=SkipRule.NO_TEMPLATE)
 
 
+NOT_STORED = Decision(channel=EMAIL, skipped="the address is not stored", rule=SkipRule.NO_ADDRESS)
 NO_MAIL = Decision(channel=EMAIL, skipped="no email address is known", rule=SkipRule.NO_ADDRESS)
 NO_PHONE = Decision(channel=SMS, skipped="no sms address is known", rule=SkipRule.NO_ADDRESS)
 
@@ -91,6 +105,8 @@ NO_PHONE = Decision(channel=SMS, skipped="no sms address is known", rule=SkipRul
         # A retired address is reached no more, and says so once for its channel.
         (to(OLD), (PUSH,), (retired_on(PUSH), address(PUSH, 53))),
         (to(OLD), (EMAIL, SMS), (retired_on(EMAIL), NO_PHONE)),
+        # Nor is one that is not known to be the person's own, and it is said of each which one it is.
+        (to(NEW), (EMAIL, SMS), (unverified_on(EMAIL, 61), address(EMAIL, 62), unverified_on(SMS, 63))),
         # Somebody who is not known gets nothing, the inbox included.
         (
             to(Identity.user("stranger")),
@@ -100,14 +116,14 @@ NO_PHONE = Decision(channel=SMS, skipped="no sms address is known", rule=SkipRul
         # A bare address is reached on its own channel, if the notification has a template for it.
         (to(MAIL, EMAIL), (EMAIL, SMS, INBOX), (address(EMAIL, 41),)),
         (to(MAIL, EMAIL), (SMS,), (untold_on(EMAIL),)),
-        (to(Identity.address("kim@example.com"), EMAIL), (EMAIL,), (untold_on(EMAIL),)),
+        (to(Identity.address("kim@example.com"), EMAIL), (EMAIL,), (NOT_STORED,)),
         (to(MAIL), (SMS, EMAIL), (untold_on(SMS),)),
     ],
 )
 def test_a_recipient_is_reached_where_it_is_known(
     target: Target, channels: tuple[Channel, ...], decisions: tuple[Decision, ...]
 ) -> None:
-    (one,) = decide([target], channels=channels, known=KNOWN, hash_of=hash_of)
+    (one,) = decide([target], terms=Terms(channels=channels), known=KNOWN, hash_of=hash_of)
     assert one.decisions == decisions
     assert one.recipient_id_hash == hash_of(target.identity)
 
@@ -117,7 +133,7 @@ def test_a_recipient_is_reached_where_it_is_known(
     [(SAM, SAM), (PAT, PAT), (Identity.user("stranger"), Identity.user("stranger")), (MAIL, None)],
 )
 def test_a_person_keeps_their_identity_and_a_bare_address_has_none(identity: Identity, inbox: Identity | None) -> None:
-    (one,) = decide([to(identity, EMAIL)], channels=(EMAIL,), known=KNOWN, hash_of=hash_of)
+    (one,) = decide([to(identity, EMAIL)], terms=Terms(channels=(EMAIL,)), known=KNOWN, hash_of=hash_of)
     assert (one.domain, one.inbox_identity) == (identity.domain, inbox)
 
 
@@ -133,7 +149,7 @@ def test_a_person_keeps_their_identity_and_a_bare_address_has_none(identity: Ide
     ],
 )
 def test_everybody_is_in_the_set_once_however_often_they_are_named(targets: list[Target], hashes: list[str]) -> None:
-    found = decide(targets, channels=(EMAIL,), known=KNOWN, hash_of=hash_of)
+    found = decide(targets, terms=Terms(channels=(EMAIL,)), known=KNOWN, hash_of=hash_of)
     assert [one.recipient_id_hash for one in found] == hashes
 
 
@@ -141,16 +157,36 @@ def test_a_member_who_is_not_known_is_skipped_and_has_no_identity_until_a_target
     stranger = Identity.employee(UUID(int=8))
     known = Known(members={STAFF: (hash_of(stranger),)})
     group = to(Identity.group(STAFF))
-    (one,) = decide([group], channels=(INBOX,), known=known, hash_of=hash_of)
+    (one,) = decide([group], terms=Terms(channels=(INBOX,)), known=known, hash_of=hash_of)
     assert (one.inbox_identity, one.decisions) == (None, (stranger_on(INBOX),))
-    (named,) = decide([group, to(stranger)], channels=(INBOX,), known=known, hash_of=hash_of)
+    (named,) = decide([group, to(stranger)], terms=Terms(channels=(INBOX,)), known=known, hash_of=hash_of)
     assert named.inbox_identity == stranger
+
+
+def test_a_page_of_people_is_decided_about_as_a_send_that_names_them() -> None:
+    terms = Terms(channels=(EMAIL, SMS, INBOX), left_out={SMS: "the settings of the tenant leave sms out"})
+    hashes = [*KNOWN.people, "stranger"]
+    (*known, stranger) = decide_people([*hashes, *hashes], terms=terms, known=KNOWN)
+    assert tuple(known) == decide(
+        [to(one.identity) for one in KNOWN.people.values()], terms=terms, known=KNOWN, hash_of=hash_of
+    )
+    left_out = Decision(channel=SMS, skipped=terms.left_out[SMS], rule=SkipRule.SETTING)
+    assert stranger.decisions == (stranger_on(EMAIL), left_out, stranger_on(INBOX))
+    assert stranger.inbox_identity is None
+
+
+def test_a_channel_that_the_settings_leave_out_is_for_nobody_not_even_for_an_address_that_is_named() -> None:
+    terms = Terms(channels=(EMAIL, SMS), left_out={EMAIL: "the settings of the business unit leave email out"})
+    sam, mail = decide([to(SAM), to(MAIL, EMAIL)], terms=terms, known=KNOWN, hash_of=hash_of)
+    left_out = Decision(channel=EMAIL, skipped=terms.left_out[EMAIL], rule=SkipRule.SETTING)
+    assert sam.decisions == (left_out, address(SMS, 12))
+    assert mail.decisions == (msgspec.structs.replace(left_out, address_id=41),)
 
 
 def test_an_address_on_two_channels_is_one_recipient_with_both() -> None:
     phone = Identity.address("+447700900001")
     targets = [to(phone, SMS), to(phone, Channel.CHAT), to(phone, SMS)]
-    (one,) = decide(targets, channels=(SMS,), known=KNOWN, hash_of=hash_of)
+    (one,) = decide(targets, terms=Terms(channels=(SMS,)), known=KNOWN, hash_of=hash_of)
     assert one.decisions == (address(SMS, 42), untold_on(Channel.CHAT))
 
 

@@ -1,63 +1,83 @@
 """Who gets what on which channel, and why not: the decision about the recipients of one job.
 
-`decide` is made once for a job, by `generate`, and its answer is frozen in the job's row (`domain.recipient`). Every
-channel that leads nowhere is in the answer with its reason, so the same function sends and explains.
+`decide` is made once for a job, by `generate`, and its answer is frozen (`domain.recipient`). `decide_people` is the
+same for people who are known by their hashes only, as those of an audience are. Every channel that leads nowhere is in
+the answer with its reason and its rule, so the same function sends, explains, and says what would happen.
 
-The channel policy of the notification says on which of the channels that lead to a person it goes: on all, or on the
-first of them in the order given. With `cascade` the others are kept for falling back to them, with their addresses, so
-that falling back needs no second look at the directory (I-06). An address that a caller names is a channel by itself,
-and no policy leaves it out.
+The rules are asked in this order, and the first that applies decides:
+
+1. of the channel: has the notification a template for it, and do the settings take it (`NO_TEMPLATE`, `SETTING`);
+2. of the recipient: are they known (`UNKNOWN_PERSON`);
+3. of each of their addresses: is there any, is it in use, is it known to be theirs (`NO_ADDRESS`, `RETIRED`,
+   `UNVERIFIED`);
+4. of the channels that are left: the channel policy (`POLICY`).
+
+The policy says whether it goes on all of the channels that lead to a person, or on the first of them in their order.
+With `cascade` the others are kept for falling back to them, with their addresses, so that falling back needs no second
+look at the directory (I-06). An address that a caller names is a channel by itself, and no policy leaves it out.
+
+Nothing goes to an address that is not verified, a code that is to verify it neither: that is sent to the bare address.
+If it were sent to the person, it would also reach the addresses that are verified, and prove nothing.
 
 Pure: what is known about the recipients is an argument.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 from uuid import UUID
 
 import msgspec
 
 from clarion.domain import locale
-from clarion.domain.definition import ChannelPolicy
+from clarion.domain.definition import ChannelPolicy, Definition
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
 from clarion.domain.skip import SkipRule
 
 
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for all recipients of one notification.
+
+    The channels are in the order in which they are tried: that of the send or, where it gives none, the definition's.
+    `left_out` are the channels that the settings do not take, with the words for it.
+    """
+
+    channels: tuple[Channel, ...]
+    policy: ChannelPolicy = ChannelPolicy.ALL
+    left_out: Mapping[Channel, str] = {}
+
+
+def terms_of(definition: Definition, *, channels: Sequence[Channel] = ()) -> Terms:
+    """Say what holds for all recipients of a notification; `channels` are those that its send asks for, if it does."""
+    return Terms(channels=tuple(channels) or definition.channels, policy=definition.channel_policy)
+
+
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the recipients that jobs name; whoever is in none of the mappings is not known."""
+    """What is known about recipients; whoever is in none of the mappings is not known."""
 
     people: Mapping[str, Person] = {}  # by recipient_id_hash
     members: Mapping[UUID, tuple[str, ...]] = {}  # the recipient_id_hash of each member, by group
-    addresses: Mapping[tuple[Channel, str], int] = {}  # the address version of each bare address
+    addresses: Mapping[tuple[Channel, str], Contact] = {}  # the address version of each bare address
 
 
 def decide(
-    targets: Sequence[Target],
-    *,
-    channels: Sequence[Channel],
-    policy: ChannelPolicy = ChannelPolicy.ALL,
-    known: Known,
-    hash_of: Callable[[Identity], str],
+    targets: Sequence[Target], *, terms: Terms, known: Known, hash_of: Callable[[Identity], str]
 ) -> tuple[FrozenRecipient, ...]:
-    """Decide where the channels of a notification lead for its recipients, each once however often it is named.
-
-    The channels are in the order in which they are tried: that of the send or, where it gives none, the definition's.
-    """
+    """Decide where a notification leads for those whom a send names, each once however often they are named."""
     frozen: dict[str, FrozenRecipient] = {}
     for target in targets:
         identity = target.identity
         match identity.domain:
             case IdentityDomain.GROUP:
                 for member in known.members.get(UUID(identity.id), ()):
-                    frozen.setdefault(member, _person(member, known.people.get(member), channels, policy))
+                    frozen.setdefault(member, _person(member, terms, known))
             case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
                 hashed = hash_of(identity)
-                frozen[hashed] = _person(hashed, known.people.get(hashed), channels, policy, identity)
+                frozen[hashed] = _person(hashed, terms, known, identity)
             case IdentityDomain.ADDRESS:
                 hashed = hash_of(identity)
-                decision = _bare_address(target, channels, known)
+                decision = _bare_address(target, terms, known)
                 decisions = frozen[hashed].decisions if hashed in frozen else ()
                 frozen[hashed] = FrozenRecipient(
                     recipient_id_hash=hashed,
@@ -67,6 +87,11 @@ def decide(
             case _:
                 assert_never(identity.domain)
     return tuple(frozen.values())
+
+
+def decide_people(hashes: Iterable[str], *, terms: Terms, known: Known) -> tuple[FrozenRecipient, ...]:
+    """Decide where a notification leads for people, such as those of one page of an audience, in the order given."""
+    return tuple(_person(hashed, terms, known) for hashed in dict.fromkeys(hashes))
 
 
 def nearest(forms: Mapping[UUID | None, LocalForm], unit: UUID | None) -> list[LocalForm]:
@@ -126,45 +151,45 @@ def summary(recipients: Sequence[FrozenRecipient]) -> str:
     return text if not skipped else f"{text}, {skipped} skipped"
 
 
-def _person(
-    recipient_id_hash: str,
-    person: Person | None,
-    channels: Sequence[Channel],
-    policy: ChannelPolicy,
-    named: Identity | None = None,
-) -> FrozenRecipient:
+def _person(recipient_id_hash: str, terms: Terms, known: Known, named: Identity | None = None) -> FrozenRecipient:
     """Decide for a person: the inbox, and every address on a channel of the notification; a stranger gets nothing."""
+    person = known.people.get(recipient_id_hash)
     identity = person.identity if person else named
-    decisions: list[Decision] = []
-    for channel in channels:
-        if channel is Channel.INBOX and person:
-            decisions.append(Decision(channel=channel))
-            continue
-        contacts = [one for one in person.contacts if one.channel is channel] if person else []
-        decisions += [_at(contact) for contact in contacts]
-        if not contacts:
-            decisions.append(_unreached(channel, is_known=person is not None))
+    decisions = [one for channel in terms.channels for one in _on(channel, person, terms)]
     return FrozenRecipient(
         recipient_id_hash=recipient_id_hash,
         domain=identity.domain if identity else IdentityDomain.USER,
         person_id=identity.id if identity else None,
-        decisions=tuple(dict.fromkeys(_chosen(decisions, policy))),  # a reason once, however many addresses it is for
+        decisions=tuple(dict.fromkeys(_chosen(decisions, terms.policy))),  # a reason once, however many it is for
     )
 
 
+def _on(channel: Channel, person: Person | None, terms: Terms) -> Sequence[Decision]:
+    """Decide for a person on one channel, before the policy is asked: once, or for each address."""
+    if channel in terms.left_out:
+        return [_skipped(channel, terms.left_out[channel], SkipRule.SETTING)]
+    if person is None:
+        return [_skipped(channel, "the person is not known", SkipRule.UNKNOWN_PERSON)]
+    if channel is Channel.INBOX:
+        return [Decision(channel=channel)]
+    contacts = [one for one in person.contacts if one.channel is channel]
+    if not contacts:
+        return [_skipped(channel, f"no {channel} address is known", SkipRule.NO_ADDRESS)]
+    return [_at(contact) for contact in contacts]
+
+
 def _at(contact: Contact) -> Decision:
-    """Decide for one contact of a person: a retired one is reached no more."""
+    """Decide for one address, which is named by the decision; a retired one is not, however many of them there are."""
+    channel = contact.channel
     if not contact.is_current:
-        reason = f"the {contact.channel} address is retired"
-        return Decision(channel=contact.channel, skipped=reason, rule=SkipRule.RETIRED)
-    return Decision(channel=contact.channel, address_id=contact.address_id)
+        return _skipped(channel, f"the {channel} address is retired", SkipRule.RETIRED)
+    if not contact.verified:
+        return _skipped(channel, f"the {channel} address is not verified", SkipRule.UNVERIFIED, contact.address_id)
+    return Decision(channel=channel, address_id=contact.address_id)
 
 
-def _unreached(channel: Channel, *, is_known: bool) -> Decision:
-    """Say why a channel does not lead to a person at all."""
-    if not is_known:
-        return Decision(channel=channel, skipped="the person is not known", rule=SkipRule.UNKNOWN_PERSON)
-    return Decision(channel=channel, skipped=f"no {channel} address is known", rule=SkipRule.NO_ADDRESS)
+def _skipped(channel: Channel, why: str, rule: SkipRule, address_id: int | None = None) -> Decision:
+    return Decision(channel=channel, address_id=address_id, skipped=why, rule=rule)
 
 
 def _chosen(decisions: Sequence[Decision], policy: ChannelPolicy) -> Iterator[Decision]:
@@ -174,20 +199,28 @@ def _chosen(decisions: Sequence[Decision], policy: ChannelPolicy) -> Iterator[De
         if policy is ChannelPolicy.ALL or one.skipped is not None or one.channel is first:
             yield one
         elif policy is ChannelPolicy.FIRST:
-            yield Decision(channel=one.channel, skipped=f"not needed: it goes by {first}", rule=SkipRule.POLICY)
+            yield _skipped(one.channel, f"not needed: it goes by {first}", SkipRule.POLICY)
         else:
-            waits = f"waits as the fallback of {first}"
-            yield Decision(channel=one.channel, address_id=one.address_id, skipped=waits, rule=SkipRule.POLICY)
+            yield _skipped(one.channel, f"waits as the fallback of {first}", SkipRule.POLICY, one.address_id)
 
 
-def _bare_address(target: Target, channels: Sequence[Channel], known: Known) -> Decision:
-    """Decide for a bare address: it is reached on its own channel, if the notification has that one."""
+def _bare_address(target: Target, terms: Terms, known: Known) -> Decision:
+    """Decide for a bare address: it is reached on its own channel, if the notification has that one.
+
+    Its address version stays in the decision, because nothing else says which address it was.
+    """
     channel = target.channel
-    address_id = None if channel is None else known.addresses.get((channel, target.identity.id))
-    if channel is None or address_id is None or channel not in channels:
+    if channel is None or channel not in terms.channels:
         reason = "the notification has no template for this channel"
-        return Decision(channel=channel or channels[0], skipped=reason, rule=SkipRule.NO_TEMPLATE)
-    return Decision(channel=channel, address_id=address_id)
+        return _skipped(channel or terms.channels[0], reason, SkipRule.NO_TEMPLATE)
+    contact = known.addresses.get((channel, target.identity.id))
+    if contact is None:
+        return _skipped(channel, "the address is not stored", SkipRule.NO_ADDRESS)
+    if channel in terms.left_out:
+        decision = _skipped(channel, terms.left_out[channel], SkipRule.SETTING)
+    else:
+        decision = _at(contact)
+    return msgspec.structs.replace(decision, address_id=contact.address_id)
 
 
 def _counted(number: int, noun: str) -> str:

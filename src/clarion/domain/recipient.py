@@ -35,8 +35,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One channel of one recipient: the address version that it goes to, or why it goes nowhere.
 
-    With both, it goes there only if the channels before it fail (`cascade`). `skipped` says why in words and `rule`
-    which rule it was; sets that were frozen before there were rules have the words only.
+    With both, `rule` tells: after `POLICY` it goes there if the channels before it fail (`cascade`), after any other it
+    does not go there, and the address only says which one was meant. `skipped` says why in words. Sets that were frozen
+    before there were rules have the words only.
     """
 
     channel: Channel

@@ -14,15 +14,18 @@ from clarion.bootstrap import Platform
 from clarion.client import wire
 from clarion.dispatch.job import entity_of
 from clarion.dispatch.request import JobRequest, Trace
+from clarion.domain import derived_id
 from clarion.domain.content import Content
-from clarion.domain.decision import Known, decide, in_their_form, nearest
+from clarion.domain.decision import Known, decide, in_their_form, nearest, terms_of
 from clarion.domain.identity import Channel, IdentityDomain, Lane
+from clarion.domain.person import Contact
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import Conflict
 from clarion.operations.notification import read_request, require_unit
 from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
+from clarion.pipeline.generate.facts import load_known
 from clarion.ports.renderer import Bundle, Merge, render_one
 from clarion.producers.direct import origin_of
 from clarion.sealing.place import open_profile
@@ -71,7 +74,7 @@ async def preview(
         )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
     channels = request.channels or bundle.definition.channels
-    frozen, messages = await _messages(platform, tenant_id, request, channels, bundle)
+    frozen, messages = await _messages(platform, tenant_id, request, bundle)
     used = [channel for channel in channels if any(_goes(one, channel) for one in messages)]
     return Preview(
         type=asked.type,
@@ -139,7 +142,7 @@ def _goes(message: PreviewedMessage, channel: Channel) -> bool:
 
 
 async def _messages(
-    platform: Platform, tenant_id: str, request: JobRequest, channels: Sequence[Channel], bundle: Bundle
+    platform: Platform, tenant_id: str, request: JobRequest, bundle: Bundle
 ) -> tuple[Sequence[FrozenRecipient], list[PreviewedMessage]]:
     """Decide about the recipients as `generate` would; a bare address has no stored version yet, and needs none."""
     keys = await platform.keyring.get(tenant_id)
@@ -148,14 +151,9 @@ async def _messages(
         for number, target in enumerate(request.to, start=1)
         if target.identity.domain is IdentityDomain.ADDRESS and target.channel is not None
     }
-    known = await _known(platform, keys, request)
-    decided = decide(
-        request.to,
-        channels=channels,
-        policy=bundle.definition.channel_policy,
-        known=msgspec.structs.replace(known, addresses=bare),
-        hash_of=keys.hash_of,
-    )
+    known = await _known(platform, keys, request, bare)
+    terms = terms_of(bundle.definition, channels=request.channels)
+    decided = decide(request.to, terms=terms, known=known, hash_of=keys.hash_of)
     unit = request.business_unit
     forms = await platform.store.find_local_forms(tenant_id, [] if unit is None else [unit])
     frozen = in_their_form(
@@ -172,14 +170,26 @@ async def _messages(
     return frozen, [message for one in frozen for message in _of(one, destinations)]
 
 
-async def _known(platform: Platform, keys: TenantKeys, request: JobRequest) -> Known:
+async def _known(
+    platform: Platform, keys: TenantKeys, request: JobRequest, bare: Mapping[tuple[Channel, str], int]
+) -> Known:
     identities = [target.identity for target in request.to]
     groups = {UUID(one.id) for one in identities if one.domain is IdentityDomain.GROUP}
     members = await platform.store.find_members(keys.tenant_id, groups) if groups else {}
     people = {keys.hash_of(one) for one in identities if one.domain in (IdentityDomain.USER, IdentityDomain.EMPLOYEE)}
     people |= {one for group in members.values() for one in group}
-    found = await platform.store.find_recipients(keys.tenant_id, people) if people else {}
-    return Known(people=found, members=members)
+    addresses = {
+        (channel, address): Contact(
+            channel=channel,
+            address_id=number,
+            destination_index=derived_id.destination_index(
+                index_key=keys.index_key, tenant_id=keys.tenant_id, channel=channel, destination=address
+            ),
+        )
+        for (channel, address), number in bare.items()
+    }
+    known = await load_known(platform.store, keys.tenant_id, people, addresses=addresses)
+    return msgspec.structs.replace(known, members=members)
 
 
 def _of(one: FrozenRecipient, destinations: Mapping[int, str]) -> list[PreviewedMessage]:

@@ -18,14 +18,16 @@ from clarion.dispatch.message import outgoing_item
 from clarion.dispatch.request import Destination, InboxEntry, Payload, Trace
 from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
-from clarion.domain.decision import Known, decide, in_their_form, nearest, summary
+from clarion.domain.decision import decide, in_their_form, nearest, summary, terms_of
 from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
 from clarion.domain.key import require_key_version
 from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingItem
+from clarion.domain.person import Contact
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, SealBroken, UnknownVersion
+from clarion.pipeline.generate.facts import load_known
 from clarion.pipeline.generate.inbox import Inbox
 from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, not_merged, put_off, rest
 from clarion.ports.clock import Clock
@@ -241,9 +243,8 @@ class Generate:
             if target.identity.domain in (IdentityDomain.USER, IdentityDomain.EMPLOYEE)
         }
         hashes = named | {one for group in members.values() for one in group}
-        people = await self._facts.find_recipients(tenant_id, hashes) if hashes else {}
-        addresses = await self._addresses(tenant_id, plans)
-        known = Known(people=people, members=members, addresses=addresses)
+        known = await load_known(self._facts, tenant_id, hashes, addresses=await self._addresses(tenant_id, plans))
+        known = msgspec.structs.replace(known, members=members)
         units = {plan.payload.business_unit for plan in plans if plan.payload.business_unit is not None}
         forms = await self._facts.find_local_forms(tenant_id, units) if plans else {}
         resolved: dict[int, tuple[FrozenRecipient, ...]] = {}
@@ -251,22 +252,21 @@ class Generate:
             definition, payload = plan.bundle.definition, plan.payload
             decided = decide(
                 payload.to,
-                channels=payload.channels or definition.channels,
-                policy=definition.channel_policy,
+                terms=terms_of(definition, channels=payload.channels),
                 known=known,
                 hash_of=keys.hash_of,
             )
             resolved[plan.job_id] = in_their_form(
                 decided,
-                people=people,
+                people=known.people,
                 asked=payload.locale,
                 others=nearest(forms, payload.business_unit),
                 locales=definition.locales,
             )
         return resolved
 
-    async def _addresses(self, tenant_id: str, plans: Sequence[Plan]) -> dict[tuple[Channel, str], int]:
-        """Ensure an address version for every bare address; return their ids by channel and address."""
+    async def _addresses(self, tenant_id: str, plans: Sequence[Plan]) -> dict[tuple[Channel, str], Contact]:
+        """Ensure an address version for every bare address; return them by channel and address."""
         bare = {
             (target.channel, target.identity.id): plan.claim.job.correlation_id
             for plan in plans
@@ -282,13 +282,17 @@ class Generate:
             )
             for (channel, address), correlation_id in bare.items()
         ]
-        ids: dict[tuple[Channel, str], int] = {}
+        stored: dict[tuple[Channel, str], Contact] = {}
         for chunk in in_sets(given):
             answers = await self._dispatcher.ensure_address_versions(tenant_id, chunk)
             for one, answer in zip(chunk, answers, strict=True):
                 if answer.proceeds and answer.record.id is not None:
-                    ids[one.channel, one.identity.id] = answer.record.id
-        return ids
+                    stored[one.channel, one.identity.id] = Contact(
+                        channel=one.channel,
+                        address_id=answer.record.id,
+                        destination_index=answer.record.destination_index,
+                    )
+        return stored
 
 
 def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[OutgoingItem]:
