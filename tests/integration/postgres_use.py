@@ -6,6 +6,7 @@ messages; `use_everything` calls every method so that each of the store's statem
 
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.adapters.stores.postgres.queue.claim import find_claimed
 from clarion.adapters.stores.postgres.session import Transaction
+from clarion.domain.audience import Audience
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, LowMark, Settlement, StageResult
 from clarion.domain.guard import JobEntry
@@ -33,6 +35,7 @@ from tests.integration.watched_connection import Connection
 
 TENANT: Final = "acme"
 ROUTE: Final = "email:default"
+LARGE: Final = UUID("00000000-0000-4000-8000-000000000001")  # a group and others of 5,000 people
 ROWS: Final = 2000  # of most tables: far more than a page, and soon made
 LEASE: Final = timedelta(minutes=1)
 
@@ -75,6 +78,17 @@ INSERT INTO audience_group (tenant_id, guid, name)
 SELECT 'acme', gen_random_uuid(), 'g' FROM generate_series(1, 2000) AS n;
 INSERT INTO group_member (tenant_id, group_guid, recipient_id_hash)
 SELECT 'acme', guid, md5(guid::text) FROM audience_group;
+INSERT INTO group_member (tenant_id, group_guid, recipient_id_hash)
+SELECT 'acme', '00000000-0000-4000-8000-000000000001', md5(n::text) FROM generate_series(1, 5000) AS n;
+INSERT INTO group_child (tenant_id, group_guid, child_guid)
+SELECT 'acme', guid, gen_random_uuid() FROM audience_group;
+INSERT INTO unit_member (tenant_id, unit_guid, recipient_id_hash)
+SELECT 'acme', '00000000-0000-4000-8000-000000000001', md5(n::text) FROM generate_series(1, 5000) AS n;
+INSERT INTO role_holder (tenant_id, role, recipient_id_hash)
+SELECT 'acme', 'teacher', md5(n::text) FROM generate_series(1, 5000) AS n;
+INSERT INTO entity_relation (tenant_id, entity_type, entity_guid, relation, recipient_id_hash)
+SELECT 'acme', 'class', '00000000-0000-4000-8000-000000000001', 'guardian', md5(n::text)
+FROM generate_series(1, 5000) AS n;
 INSERT INTO template (tenant_id, template_key, version, content_hash, bundle)
 SELECT 'other-' || n % 100, 'key-' || n % 10, n, 'h1:x', '' FROM generate_series(1, 2000) AS n;
 INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by)
@@ -301,6 +315,11 @@ async def use_catalog(store: PostgresStore) -> None:
     await store.put_group(TENANT, guid=group, name="all", members=[one])
     assert await store.find_recipients(TENANT, [one])
     assert await store.find_members(TENANT, [group])
+    # Parts that are far larger than a page, in each way to be in an audience; `FILL` makes them.
+    large = Audience(
+        groups=(LARGE,), roles=(("teacher", ""),), units=(LARGE,), relations=(("class", LARGE, "guardian"),)
+    )
+    assert len(await store.find_audience(TENANT, large, after="8", limit=100)) in (0, 100)
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
     assert (await store.now()).tzinfo
     assert await store.find_disabled_types([(TENANT, "welcome")])

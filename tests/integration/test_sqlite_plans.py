@@ -55,6 +55,7 @@ FEW_OF: dict[str, set[str]] = {
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},
     "find_standings": {"m"},
+    "find_audience": {"i", "w", "h", "v"},
     "insert_user_messages": {"m", "h"},
     "insert_notification_schedulers": {"n"},
 }

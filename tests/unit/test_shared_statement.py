@@ -179,6 +179,21 @@ def test_a_text_that_is_no_statement_is_refused(sql: str) -> None:
         statement(sql)
 
 
+def test_a_sub_select_that_reads_the_rows_before_it_is_an_array_of_json_on_sqlite() -> None:
+    sql = """
+    SELECT h.value FROM {some: x whole} AS s
+    CROSS JOIN LATERAL (SELECT t.y AS value FROM t WHERE t.x = s.x LIMIT (SELECT 2)) AS h WHERE true
+    """
+    on_postgres, on_sqlite = texts(sql)
+    assert on_postgres.endswith(
+        "CROSS JOIN LATERAL (SELECT t.y AS value FROM t WHERE t.x = s.x LIMIT (SELECT 2)) AS h WHERE true"
+    )
+    assert on_sqlite.endswith(
+        "CROSS JOIN json_each((SELECT json_group_array(v.value) FROM"
+        " (SELECT t.y AS value FROM t WHERE t.x = s.x LIMIT (SELECT 2)) AS v)) AS h WHERE true"
+    )
+
+
 @pytest.mark.parametrize("arguments", [{}, {"a": 1}, {"a": 1, "c": 2}, {"a": 1, "b": 2, "c": 3}])
 def test_names_that_are_not_the_statements_are_refused(arguments: dict[str, int]) -> None:
     with pytest.raises(BrokenInvariant, match="the_statement takes"):

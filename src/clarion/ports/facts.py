@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.audience import Audience
 from clarion.domain.person import LocalForm, Person, PersonVersion
 
 
@@ -50,6 +51,13 @@ class FactStore(Protocol):
 
     async def find_members(self, tenant_id: str, groups: Collection[UUID]) -> dict[UUID, tuple[str, ...]]:
         """Return the recipient hashes of each group's members, sorted; an unknown group is left out."""
+        ...
+
+    async def find_audience(self, tenant_id: str, audience: Audience, *, after: str = "", limit: int) -> Sequence[str]:
+        """Return the recipient hashes of everybody in any part of an audience behind one, sorted, each once.
+
+        Whoever is in a group that is in a group is in both. At most `limit`; as many mean that there may be more.
+        """
         ...
 
     async def find_disabled_types(self, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

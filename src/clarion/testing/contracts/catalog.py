@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 import pytest
 
+from clarion.domain.audience import Audience
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
 from clarion.domain.person import Contact, Person
@@ -272,6 +273,19 @@ class FactContract:
         assert await harness.store.find_members(harness.tenant_id, [parents]) == {parents: (members[0],)}
         assert await harness.store.find_members(f"{harness.tenant_id}-2", [parents]) == {}
         assert await harness.store.find_members(harness.tenant_id, []) == {}
+
+    async def test_an_audience_is_read_in_pages_each_once(self, harness: StoreHarness) -> None:
+        """Sorted, behind the one asked for, and only the tenant's own."""
+        members = sorted(address_version(n).recipient_id_hash for n in range(1, 6))
+        for n, some in ((1, members[:3]), (2, members[1:])):
+            await harness.store.put_group(harness.tenant_id, guid=guid(n, "group"), name=TEXT, members=some)
+        audience = Audience(groups=(guid(2, "group"), guid(1, "group"), guid(3, "group")))
+        first = await harness.store.find_audience(harness.tenant_id, audience, limit=2)
+        second = await harness.store.find_audience(harness.tenant_id, audience, after=first[-1], limit=10)
+        assert [list(first), list(second)] == [members[:2], members[2:]]
+        assert not await harness.store.find_audience(harness.tenant_id, audience, after=members[-1], limit=10)
+        assert not await harness.store.find_audience(f"{harness.tenant_id}-2", audience, limit=10)
+        assert not await harness.store.find_audience(harness.tenant_id, Audience(), limit=10)
 
     async def test_the_store_says_what_time_it_is(self, harness: StoreHarness) -> None:
         """By the clock that it judges due times by: a door accepts by it (I-37)."""

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from hypothesis import strategies as st
 
+from clarion.domain.audience import Audience
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
@@ -155,6 +156,7 @@ class Ask(msgspec.Struct, frozen=True):
         groups = [guid(n, "group") for n in GROUPS]
         templates = [(tenant_id, key, version) for key in KEYS for version in (None, 1, 2)]
         found = await store.find_members(tenant_id, groups)
+        audience = Audience(groups=tuple(groups))
         return {
             "keys": await store.find_tenant_keys(tenant_id),
             "templates": await store.list_templates(tenant_id),
@@ -167,6 +169,7 @@ class Ask(msgspec.Struct, frozen=True):
             "forms": await store.find_local_forms(tenant_id, [guid(n, "unit") for n in GROUPS]),
             "units": await store.list_business_units(tenant_id),
             "groups": {str(one): members for one, members in found.items()},
+            "audience": [await store.find_audience(tenant_id, audience, after=one, limit=2) for one in ("", *hashes)],
             "off": await store.find_disabled_types([(tenant_id, event_type) for event_type in TYPES]),
             "api keys": await store.list_api_keys(tenant_id),
             "api key": await store.find_api_key(f"{tenant_id}-1"),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from clarion.domain.audience import Audience
 from clarion.domain.call import Accepted, Refused, Unknown
 from clarion.domain.claim import Gate
 from clarion.domain.guard import JobEntry
@@ -150,6 +151,7 @@ READS: Final[dict[str, Ask]] = {
     "find_local_forms": lambda store, tenant, _: store.find_local_forms(tenant, [UNIT.guid]),
     "list_business_units": lambda store, tenant, _: store.list_business_units(tenant),
     "find_members": lambda store, tenant, _: store.find_members(tenant, {GROUP}),
+    "find_audience": lambda store, tenant, _: store.find_audience(tenant, Audience(groups=(GROUP,)), limit=10),
     "find_recipients": lambda store, tenant, _: store.find_recipients(tenant, {HASH}),
     "find_support_case": lambda store, tenant, _: store.find_support_case(tenant, CASE.case_id),
     "find_tenant_keys": lambda store, tenant, _: store.find_tenant_keys(tenant),

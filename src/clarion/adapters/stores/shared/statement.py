@@ -15,6 +15,10 @@ choose another order, because both would choose badly: PostgreSQL knows nothing 
 statistics. So a statement begins with its set. For SQLite some words are spelled differently or left out, see
 `_SQLITE_WORDS`.
 
+`CROSS JOIN LATERAL (SELECT x AS value ...) AS h` gives for each row so far the values of a sub-select that reads it.
+SQLite has no such join, but a table-valued function takes an argument from the tables before it: there the values are
+put into one JSON array, which `json_each` unpacks under the same name.
+
 Words and parameters are found by regular expressions, so a text literal must not contain any of them. A file is read
 and a statement compiled when it is first used. Knows no driver.
 """
@@ -53,6 +57,7 @@ _PARAMETER: Final = re.compile(
 )
 
 _JOIN: Final = re.compile(r"\b(?P<left>LEFT )?JOIN (?P<table>\w+) AS (?P<alias>\w+)\s+ON\s+")
+_LATERAL: Final = "CROSS JOIN LATERAL "
 _NEXT_CLAUSE: Final = re.compile(
     r"\b(?:CROSS JOIN|LEFT JOIN|JOIN|WHERE|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|FOR)\b"
 )
@@ -168,7 +173,7 @@ def compiled(query: Query) -> Statement:
     postgres = _PARAMETER.sub(for_postgres, _with_fixed_joins(query.sql))
     for pattern, spelled in _POSTGRES_WORDS:
         postgres = pattern.sub(spelled, postgres)
-    sqlite = _PARAMETER.sub(for_sqlite, query.sql)
+    sqlite = _PARAMETER.sub(for_sqlite, _without_laterals(query.sql))
     for pattern, spelled in _SQLITE_WORDS:
         sqlite = pattern.sub(spelled, sqlite)
     return Statement(
@@ -235,6 +240,26 @@ def _with_fixed_joins(sql: str) -> str:
         join = f"LEFT JOIN LATERAL {looked_up} ON true" if found["left"] else f"CROSS JOIN LATERAL {looked_up}"
         sql = f"{sql[: found.start()]}{join}\n{sql[end:]}".rstrip()
     return sql
+
+
+def _without_laterals(sql: str) -> str:
+    """Have SQLite unpack the values of each sub-select that reads the rows before it."""
+    pieces = sql.split(_LATERAL)
+    for place, piece in enumerate(pieces[1:], start=1):
+        end = _end_of_parentheses(piece)
+        values = f"SELECT json_group_array(v.value) FROM {piece[:end]} AS v"  # noqa: S608  our own words
+        pieces[place] = f"json_each(({values})){piece[end:]}"
+    return "CROSS JOIN ".join(pieces)
+
+
+def _end_of_parentheses(text: str) -> int:
+    """Find the end of the parentheses that a text begins with."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return place + 1
+    return len(text)
 
 
 def _end_of_condition(sql: str, start: int) -> int:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from clarion.adapters.stores.shared import (
+    audience,
     audit,
     automation,
     catalog,
@@ -110,6 +111,7 @@ class SharedStore(ABC):
     find_person_versions = _reads(facts.find_person_versions)
     find_local_forms = _reads(facts.find_local_forms)
     find_members = _reads(facts.find_members)
+    find_audience = _reads(audience.find_audience)
     find_disabled_types = _reads(facts.find_disabled_types)
     find_templates = _reads(facts.find_templates)
     find_latest_versions = _reads(facts.find_latest_versions)
