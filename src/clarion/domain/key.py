@@ -242,6 +242,11 @@ def user_message_rk(*, source_at: datetime, job_rk: str) -> str:
     return part.fit(key, field="user_message_rk", shorten="the job's row key")
 
 
+def recipient_job_key(*, source_at: datetime, job_guid: UUID) -> str:
+    """Name a job among all that one person got, newest first; of a direct job it is the row key."""
+    return f"{reverse_ticks(source_at)}_{part.guid(job_guid, field='job_guid')}"
+
+
 def outgoing_pk(*, messaging_job_guid: UUID | None = None, job_rk: str | None = None) -> str:
     """Gather the outgoing rows of one parent: the messaging job where there is one, else the notification job."""
     if messaging_job_guid is not None:
