@@ -84,20 +84,38 @@ async def test_every_skip_has_its_own_reason_once(api: ApiHarness) -> None:
     await api.line.drain()
     shown, told = await asked(api, sent, Role.VIEWER)
     skips = {
-        one["recipient"]: [(skip["channel"], skip["reason"]) for skip in one["skipped"]] for one in shown["recipients"]
+        one["recipient"]: [(skip["channel"], skip["reason"], skip["rule"]) for skip in one["skipped"]]
+        for one in shown["recipients"]
     }
     assert skips == {
         "user:1": [],
-        "user:2": [("email", "no email address is known")],
-        "user:a stranger": [("email", "the person is not known"), ("inbox", "the person is not known")],
+        "user:2": [("email", "no email address is known", "no_address")],
+        "user:a stranger": [
+            ("email", "the person is not known", "unknown_person"),
+            ("inbox", "the person is not known", "unknown_person"),
+        ],
     }
     lines = [line for line in told["lines"] if line["what"] == "skipped"]
-    assert sorted((line["recipient"], line["channel"], line["detail"]) for line in lines) == sorted(
-        (name, channel, reason) for name, reasons in skips.items() for channel, reason in reasons
+    assert sorted((line["recipient"], line["channel"], line["detail"], line["rule"]) for line in lines) == sorted(
+        (name, *skip) for name, skips_of in skips.items() for skip in skips_of
     )
+    assert {line["rule"] for line in told["lines"] if line["what"] != "skipped"} == {None}
     (generated,) = [line["detail"] for line in told["lines"] if line["what"] == "generated"]
     assert generated == "3 recipients, 3 messages, 3 skipped"
     assert shown["result"] == "partly"
+
+
+async def test_what_was_made_and_not_sent_says_its_rule_as_what_was_never_made(api: ApiHarness) -> None:
+    late = await api.line.send(to=MAIL, ttl_seconds=60)
+    called_off = await api.line.send(to=MAIL)
+    await api.line.queue()
+    await api.line.store.cancel_job(TENANT, called_off.job_id, actor="sam")
+    api.clock.advance(timedelta(seconds=61))
+    await api.line.drain()
+    for sent, status, rule in ((late, "Expired", "expired"), (called_off, "Canceled", "canceled")):
+        shown, told = await asked(api, sent, Role.VIEWER)
+        assert [(one["status"], one["rule"]) for one in shown["messages"]] == [(status, rule)]
+        assert [line["what"] for line in told["lines"] if line["rule"] == rule] == [rule]
 
 
 @pytest.mark.parametrize("role, mail", [(Role.VIEWER, MASKED_MAIL), (Role.SENDER, MASKED_MAIL), (Role.ADMIN, MAIL)])

@@ -10,6 +10,7 @@ from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.result import Result
+from clarion.domain.skip import SkipRule
 from clarion.domain.support import SupportStatus
 
 _AT: Final = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
@@ -43,7 +44,7 @@ NOTIFICATION: Final = wire.Notification(
         wire.RecipientLine(
             recipient="user:parent-17",
             message_id=_MESSAGE,
-            skipped=(wire.Skipped(channel=Channel.SMS, reason="no sms address is known"),),
+            skipped=(wire.Skipped(channel=Channel.SMS, reason="no sms address is known", rule=SkipRule.NO_ADDRESS),),
         ),
     ),
     messages=(

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.client.wire_rule import Rule
 from clarion.domain import result as domain
 from clarion.domain.definition import TTL_SECONDS_MAX
 from clarion.domain.hint import Hints
@@ -183,10 +184,14 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
-    """A channel on which a recipient got nothing, and why."""
+    """A channel on which a recipient got nothing, and why; `destination` where it was one of their addresses."""
 
     channel: Channel
     reason: str
+    rule: Rule | None = None
+    destination: Annotated[str, msgspec.Meta(description="masked unless the key's role may reveal messages")] | None = (
+        None
+    )
 
 
 class RecipientLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,6 +218,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     ) = None
     channel: Channel
     status: str
+    rule: Rule | None = None
     attempts: int
     reason: str | None
     account: str | None
@@ -265,6 +271,7 @@ class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel | None
     message_id: UUID | None
     recipient: RecipientName | None = None
+    rule: Rule | None = None
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import STATUS_IN_WORDS, OutgoingStatus
 from clarion.domain.recipient import Decision
+from clarion.domain.skip import SkipRule, rule_of
 
 
 class TransitionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,13 +105,17 @@ class JobTimeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimelineLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that happened; `channel` and `message_id` are None where it concerns the whole job."""
+    """One thing that happened; `channel` and `message_id` are None where it concerns the whole job.
+
+    `rule` says which rule it was that kept something from being sent.
+    """
 
     at: datetime
     what: str
     detail: str | None = None
     channel: Channel | None = None
     message_id: UUID | None = None
+    rule: SkipRule | None = None
 
 
 def is_canceled(timeline: JobTimeline) -> bool:
@@ -134,7 +139,12 @@ def timeline_lines(
         if message_id in (None, skipped_id):
             lines.append(
                 TimelineLine(
-                    at=made_at, what="skipped", detail=skip.skipped, channel=skip.channel, message_id=skipped_id
+                    at=made_at,
+                    what="skipped",
+                    detail=skip.skipped,
+                    channel=skip.channel,
+                    message_id=skipped_id,
+                    rule=skip.rule or SkipRule.OTHER,  # frozen before there were rules
                 )
             )
     for at, row in timeline.inbox:
@@ -188,8 +198,10 @@ def _standing(scheduler: NotificationScheduler) -> str:
 
 
 def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
-    def line(at: datetime, what: str, *detail: str | None) -> TimelineLine:
-        return TimelineLine(at=at, what=what, detail=_said(*detail), channel=row.channel, message_id=row.message_id)
+    def line(at: datetime, what: str, *detail: str | None, rule: SkipRule | None = None) -> TimelineLine:
+        return TimelineLine(
+            at=at, what=what, detail=_said(*detail), channel=row.channel, message_id=row.message_id, rule=rule
+        )
 
     yield line(row.created_at, "queued")
     for move in row.transitions:
@@ -199,7 +211,7 @@ def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
         waits = move.version == row.version and move.to_status is OutgoingStatus.RETRY_READY
         due = f"due {_moment(row.due_at)}" if waits and row.due_at else None
         became = "claimed" if move.to_status is OutgoingStatus.SENDING else STATUS_IN_WORDS[move.to_status]
-        yield line(move.at, became, _by(move.actor), move.reason, due)
+        yield line(move.at, became, _by(move.actor), move.reason, due, rule=rule_of(move.to_status))
     canceled = {move.at for move in row.transitions if move.to_status is OutgoingStatus.CANCELED}
     if row.cancel_at is not None and row.cancel_at not in canceled:
         yield line(row.cancel_at, "called off", f"by {row.cancel_actor}", "while it was on its way or uncertain")

@@ -20,6 +20,7 @@ from clarion.domain.locale import normal
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
 from clarion.domain.result import overall, standing_of
+from clarion.domain.skip import rule_of
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
@@ -285,6 +286,7 @@ def _messages(timeline: JobTimeline, whom: Whom, message_id: UUID | None = None)
             wire.Message,
             recipient=whom.names.get(row.message_id),
             destination=whom.destinations.get(row.address_id),
+            rule=rule_of(row.status),
         )
         for row in timeline.outgoing
         if message_id in (None, row.message_id)

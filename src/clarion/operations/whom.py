@@ -18,6 +18,7 @@ from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Decision, FrozenRecipient
 from clarion.domain.seal import TenantKeys
+from clarion.domain.skip import SkipRule
 from clarion.errors import SealBroken
 from clarion.ports.insights import InsightStore
 from clarion.sealing.place import destination_place, payload_place
@@ -99,7 +100,12 @@ async def find_names(
 
 def _line(message_id: UUID, one: FrozenRecipient, destinations: Mapping[int, str]) -> wire.RecipientLine:
     skipped = tuple(
-        wire.Skipped(channel=decision.channel, reason=decision.skipped)
+        wire.Skipped(
+            channel=decision.channel,
+            reason=decision.skipped,
+            rule=decision.rule or SkipRule.OTHER,  # frozen before there were rules
+            destination=destinations.get(decision.address_id or 0),
+        )
         for decision in one.decisions
         if decision.skipped is not None
     )
