@@ -24,6 +24,7 @@ from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits
 from clarion.domain.seal import Purpose
+from clarion.domain.setting import SettingChange
 from clarion.domain.support import SupportStatus
 from clarion.domain.trouble import quarantined_template
 from clarion.domain.worker import Heartbeat
@@ -92,7 +93,9 @@ FROM generate_series(1, 5000) AS n;
 INSERT INTO template (tenant_id, template_key, version, content_hash, bundle)
 SELECT 'other-' || n % 100, 'key-' || n % 10, n, 'h1:x', '' FROM generate_series(1, 2000) AS n;
 INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by)
-SELECT 'acme', 'type-' || n, false, 'sam' FROM generate_series(1, 2000) AS n;
+SELECT 'other-' || n % 100, 'type-' || n, false, 'sam' FROM generate_series(1, 2000) AS n;
+INSERT INTO unit_setting (tenant_id, event_type, unit_guid, enabled, changed_by)
+SELECT 'other-' || n % 100, 'type-' || n % 10, gen_random_uuid(), false, 'sam' FROM generate_series(1, 2000) AS n;
 INSERT INTO api_key (key_id, tenant_id, secret_hash, actor, role)
 SELECT 'key-id-' || n, 'other-' || n, 'h1:x', 'sam', 'viewer' FROM generate_series(1, 2000) AS n;
 INSERT INTO usage_count (tenant_id, key_id, day)
@@ -322,7 +325,12 @@ async def use_catalog(store: PostgresStore) -> None:
     assert len(await store.find_audience(TENANT, large, after="8", limit=100)) in (0, 100)
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
     assert (await store.now()).tzinfo
-    assert await store.find_disabled_types([(TENANT, "welcome")])
+    for change in (SettingChange(enabled=False), SettingChange(enabled=None)):
+        await store.put_setting(TENANT, "welcome", unit.guid, change, actor="sam")
+    await store.set_type_enabled(TENANT, "goodbye", enabled=False, actor="sam")
+    await store.set_type_enabled(TENANT, "goodbye", enabled=True, actor="sam")
+    assert await store.list_settings(TENANT, limit=10)
+    assert not (await store.find_settings([(TENANT, "welcome", unit.guid)]))[TENANT, "welcome", unit.guid].enabled
     for content in ("h1:1", "h1:2"):  # of which one is new, whatever was published before
         template = NewTemplate(template_key="welcome", content_hash=content, bundle="{}")
         await store.publish_templates(TENANT, [template], actor="sam")

@@ -54,6 +54,7 @@ FEW_OF: dict[str, set[str]] = {
     "lock_rows_of_canceled": {"s"},
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},
+    "list_settings": {"s"},
     "find_standings": {"m"},
     "find_audience": {"i", "w", "h", "v"},
     "insert_user_messages": {"m", "h"},

@@ -161,7 +161,7 @@ async def test_types_are_listed_with_whether_they_are_on(
     publisher: Publisher, store: SqliteInMemory, folder: Path
 ) -> None:
     await publisher.publish("school", folder=folder, actor="cli:sam")
-    types = Types(catalog=store, facts=store)
+    types = Types(catalog=store, settings=store, facts=store)
     await types.switch("school", "welcome", enabled=False, actor="cli:sam")
     assert [(one.type, one.enabled) for one in (await types.list("school")).items] == [
         ("one-time-code", True),
@@ -174,7 +174,7 @@ async def test_types_are_listed_with_whether_they_are_on(
 
 
 async def test_a_type_that_is_not_published_cannot_be_switched(store: SqliteInMemory) -> None:
-    types = Types(catalog=store, facts=store)
+    types = Types(catalog=store, settings=store, facts=store)
     assert await types.switch("school", "welcome", enabled=False, actor="cli:sam") is None
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from clarion.domain.claim import Gate
 from clarion.domain.hashing import canonical_json
+from clarion.domain.setting import SILENT, TypeSetting
 from clarion.errors import InvalidInput
 
 _GATE_ACTS: Final = {Gate.OPEN: "open", Gate.PAUSED: "pause", Gate.CANCELED: "cancel"}
@@ -52,6 +53,15 @@ def set_form(tenant_id: str, *, locale: str | None, zone: str | None, actor: str
 def switch(event_type: str, *, enabled: bool, actor: str) -> Act:
     """Word the switching of a notification type."""
     return Act(actor=actor, act="enable" if enabled else "disable", subject=f"type {event_type}")
+
+
+def set_setting(event_type: str, unit: UUID | None, setting: TypeSetting, *, actor: str) -> Act:
+    """Word what a tenant, or one of its business units, says of a notification type from now on."""
+    subject = f"setting {event_type}" if unit is None else f"setting {event_type} of unit {unit}"
+    if setting == SILENT:
+        return Act(actor=actor, act="clear", subject=subject)
+    said = {name: value for name, value in msgspec.to_builtins(setting).items() if value is not None}
+    return Act(actor=actor, act="set", subject=subject, details=canonical_json(said).decode())
 
 
 def mint(key_id: str, *, actor: str) -> Act:

@@ -40,4 +40,4 @@ class Operations:
         self.notifications = Notifications(platform, wake=wake, status=self.status)
         self.support = Support(platform.store, wake=wake)
         self.publishing = Publishing(platform)
-        self.types = Types(catalog=platform.store, facts=platform.store)
+        self.types = Types(catalog=platform.store, settings=platform.store, facts=platform.store)

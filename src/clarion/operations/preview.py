@@ -67,10 +67,11 @@ async def preview(
     request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
     await require_unit(platform.store, tenant_id, request)
     repeated = await _is_repeated(platform, tenant_id, request)
-    off = await platform.store.find_disabled_types([(tenant_id, asked.type)])
+    named = (tenant_id, request.event_type, request.business_unit)
+    setting = (await platform.store.find_settings([named]))[named]
     if repeated:
         return Preview(
-            type=asked.type, version=None, lane=None, enabled=not off, repeated=True, messages=(), contents={}
+            type=asked.type, version=None, lane=None, enabled=setting.enabled, repeated=True, messages=(), contents={}
         )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
     channels = request.channels or bundle.definition.channels
@@ -81,7 +82,7 @@ async def preview(
         version=published.version,
         lane=asked.lane or bundle.definition.lane,
         ttl_seconds=asked.ttl_seconds or bundle.definition.ttl_seconds,
-        enabled=not off,
+        enabled=setting.enabled,
         repeated=False,
         warnings=await Status(platform.store, clock=platform.clock).warnings(used),
         messages=tuple(messages),

@@ -74,11 +74,12 @@ class Publishing:
         version, bundle = published.version, published.bundle
         if version is None or bundle is None:
             return None
+        one = (tenant_id, key, None)
         versions = await self._platform.store.list_template_versions(tenant_id, key, limit=VERSIONS_MAX)
         return wire.TypeDetails(
             type=key,
             version=version,
-            enabled=not await self._platform.store.find_disabled_types([(tenant_id, key)]),
+            enabled=(await self._platform.store.find_settings([one]))[one].enabled,
             definition=bundle.definition,
             variables=variables_of(bundle),
             schema=bundle.schema,

@@ -7,20 +7,22 @@ from clarion.operations.publishing import variables_of
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.facts import FactStore
 from clarion.ports.renderer import Bundle
+from clarion.ports.setting import SettingStore
 
 
 class Types:
     """The notification types of a tenant."""
 
-    def __init__(self, *, catalog: CatalogStore, facts: FactStore) -> None:
-        """Read types from `facts` and change them in `catalog`."""
+    def __init__(self, *, catalog: CatalogStore, settings: SettingStore, facts: FactStore) -> None:
+        """Read types from `catalog`, and whether they are on from `facts`; switch them in `settings`."""
         self._catalog = catalog
+        self._settings = settings
         self._facts = facts
 
     async def list(self, tenant_id: str) -> wire.TypeList:
         """List every published notification type, by name, with what its `data` must have."""
         rows = await self._catalog.list_templates(tenant_id)
-        disabled = await self._facts.find_disabled_types({(tenant_id, row.template_key) for row in rows})
+        settings = await self._facts.find_settings([(tenant_id, row.template_key, None) for row in rows])
         items = []
         for row in rows:
             bundle = msgspec.json.decode(row.bundle, type=Bundle)
@@ -33,7 +35,7 @@ class Types:
                     description=definition.description,
                     channels=definition.channels,
                     lane=definition.lane,
-                    enabled=(tenant_id, row.template_key) not in disabled,
+                    enabled=settings[tenant_id, row.template_key, None].enabled,
                     variables=variables_of(bundle),
                 )
             )
@@ -43,4 +45,4 @@ class Types:
         """Switch a type on or off; False where it is so already, None where it is not published."""
         if name not in {row.template_key for row in await self._catalog.list_templates(tenant_id)}:
             return None
-        return await self._catalog.set_type_enabled(tenant_id, name, enabled=enabled, actor=actor)
+        return await self._settings.set_type_enabled(tenant_id, name, enabled=enabled, actor=actor)

@@ -5,10 +5,12 @@ Who receives what on which channel is decided in generate, where the recipients 
 
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.identity import Lane
 from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
+from clarion.domain.setting import EffectiveSetting, switched_off
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
 
@@ -30,14 +32,19 @@ class Schedule:
         claims = await self._queue.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=BATCH, lease=self._lease)
         if not claims:
             return 0
-        disabled = await self._facts.find_disabled_types({(claim.tenant_id, claim.job.event_type) for claim in claims})
-        await self._queue.finish_stage([_decided(claim, disabled) for claim in claims])
+        settings = await self._facts.find_settings({_asked(claim) for claim in claims})
+        await self._queue.finish_stage([_decided(claim, settings[_asked(claim)]) for claim in claims])
         return len(claims)
 
 
-def _decided(claim: StageClaim, disabled: set[tuple[str, str]]) -> StageResult:
-    """Skip what the tenant has switched off; send the rest on."""
-    if (claim.tenant_id, claim.job.event_type) in disabled:
-        reason = f"the notification type {claim.job.event_type!r} is switched off for this tenant"
-        return claim.ended(NotificationStatus.SKIPPED, stage=Stage.SCHEDULE, reason=reason)
+def _asked(claim: StageClaim) -> tuple[str, str, UUID | None]:
+    return claim.tenant_id, claim.job.event_type, None
+
+
+def _decided(claim: StageClaim, setting: EffectiveSetting) -> StageResult:
+    """Skip what is switched off; send the rest on."""
+    off = switched_off(claim.job.event_type, setting)
+    if off is not None:
+        _, why = off
+        return claim.ended(NotificationStatus.SKIPPED, stage=Stage.SCHEDULE, reason=why)
     return claim.ended(NotificationStatus.READY, stage=Stage.GENERATE)

@@ -1,4 +1,4 @@
-"""The control plane's store: definitions, settings, keys and the audit log. That of people is in `people`."""
+"""The control plane's store: definitions, keys and the audit log. People are in `people`, settings in `setting`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -113,13 +113,6 @@ class CatalogStore(Protocol):
 
     async def set_tenant_form(self, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
         """Say in which language and zone a tenant's people read; audited; False where it is so already."""
-        ...
-
-    async def set_type_enabled(self, tenant_id: str, event_type: str, *, enabled: bool, actor: str) -> bool:
-        """Switch a notification type on or off for the tenant; audited; False where it is so already.
-
-        A type that nobody has switched is on.
-        """
         ...
 
     async def put_api_key(self, key: ApiKey, *, actor: str) -> bool:

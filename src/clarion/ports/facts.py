@@ -9,6 +9,7 @@ import msgspec
 
 from clarion.domain.audience import Audience
 from clarion.domain.person import LocalForm, Person, PersonVersion
+from clarion.domain.setting import EffectiveSetting
 
 
 class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +61,10 @@ class FactStore(Protocol):
         """
         ...
 
-    async def find_disabled_types(self, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Of these (tenant, event type) pairs, return those that the tenant has switched off."""
+    async def find_settings(
+        self, asked: Collection[tuple[str, str, UUID | None]]
+    ) -> dict[tuple[str, str, UUID | None], EffectiveSetting]:
+        """Return what holds for each of these (tenant, event type, business unit or none), set by anybody or not."""
         ...
 
     async def find_templates(

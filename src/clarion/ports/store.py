@@ -11,10 +11,13 @@ from clarion.ports.facts import FactStore
 from clarion.ports.insights import InsightStore
 from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
+from clarion.ports.setting import SettingStore
 from clarion.ports.track import TrackStore
 
 
-class Store(EnsureStore, QueueStore, TrackStore, FactStore, CatalogStore, PeopleStore, InsightStore, Protocol):
+class Store(
+    EnsureStore, QueueStore, TrackStore, FactStore, CatalogStore, PeopleStore, SettingStore, InsightStore, Protocol
+):
     """Everything that the rooms ask of storage."""
 
     async def close(self) -> None:

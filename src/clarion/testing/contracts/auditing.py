@@ -12,11 +12,14 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from clarion.domain.audience import Addressee
 from clarion.domain.audit import broken_link
 from clarion.domain.call import Accepted, Refused
 from clarion.domain.claim import Gate
 from clarion.domain.ensured import Outcome
+from clarion.domain.identity import Channel
 from clarion.domain.seal import Purpose
+from clarion.domain.setting import SettingChange
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import AuditEntry, NewTemplate
 from clarion.ports.insights import PAGE_MAX
@@ -28,6 +31,7 @@ from clarion.testing.contracts.support_cases import support_case
 from clarion.testing.factories import TEXT, guid
 
 AT: Final = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+UNIT: Final = guid(1, "unit")
 
 Do = Callable[[Store, str], Awaitable[bool]]
 """Does something at a store under an actor's name, and tells whether it happened."""
@@ -76,6 +80,23 @@ async def enabling(harness: StoreHarness) -> Deed:
     """Switch a type on again."""
     await _switch(harness, "invoice", enabled=False)(harness.store, "ada")
     return Deed(_switch(harness, "invoice", enabled=True), "enable", "type invoice")
+
+
+async def setting(harness: StoreHarness) -> Deed:
+    """Say who gets a type in a business unit, and how."""
+    teachers = SettingChange(enabled=True, recipients=(Addressee(role="teacher"),), channels=(Channel.SMS,))
+    details = '{"channels":["sms"],"enabled":true,"recipients":[{"role":"teacher"}]}'
+    return Deed(_set(harness, "report", UNIT, teachers), "set", f"setting report of unit {UNIT}", details=details)
+
+
+async def clearing(harness: StoreHarness) -> Deed:
+    """Say nothing any more."""
+    await _set(harness, "meeting", None, SettingChange(channels=(Channel.SMS,)))(harness.store, "ada")
+    return Deed(_set(harness, "meeting", None, SettingChange(channels=None)), "clear", "setting meeting")
+
+
+def _set(harness: StoreHarness, event_type: str, unit: UUID | None, change: SettingChange) -> Do:
+    return lambda store, actor: store.put_setting(harness.tenant_id, event_type, unit, change, actor=actor)
 
 
 def _switch(harness: StoreHarness, event_type: str, *, enabled: bool) -> Do:
@@ -172,6 +193,8 @@ DEEDS: Final[tuple[Arrange, ...]] = (
     publishing,
     disabling,
     enabling,
+    setting,
+    clearing,
     minting,
     revoking,
     resolving,

@@ -1,4 +1,4 @@
-"""The control plane: templates in versions, people and groups, settings, keys and cases."""
+"""The control plane: templates in versions, people and groups, keys and cases."""
 
 import asyncio
 from collections.abc import Sequence
@@ -292,23 +292,6 @@ class FactContract:
         assert near(await harness.store.now(), await harness.now())
         await harness.elapse(timedelta(days=3))
         assert near(await harness.store.now(), await harness.now())
-
-    async def test_a_type_is_on_until_it_is_switched_off(self, harness: StoreHarness) -> None:
-        """For its own tenant; who switches it to what it is already has switched nothing."""
-        mine, theirs = harness.tenant_id, f"{harness.tenant_id}-2"
-        types = {(mine, "welcome"), (mine, "goodbye"), (theirs, "welcome")}
-        switch = harness.store.set_type_enabled
-        assert not await switch(mine, "welcome", enabled=True, actor="sam")
-        assert await harness.store.find_disabled_types(types) == set()
-        assert await switch(mine, "welcome", enabled=False, actor="sam")
-        assert await switch(mine, "unasked", enabled=False, actor="sam")
-        assert not await switch(mine, "welcome", enabled=False, actor="kim")
-        assert await harness.store.find_disabled_types(types) == {(mine, "welcome")}
-        assert await switch(mine, "welcome", enabled=True, actor="kim")
-        assert not await switch(mine, "welcome", enabled=True, actor="sam")
-        assert await harness.store.find_disabled_types(types) == set()
-        assert await harness.store.find_disabled_types(set()) == set()
-        assert await acts(harness) == [("sam", "type welcome"), ("sam", "type unasked"), ("kim", "type welcome")]
 
 
 class KeyContract:

@@ -8,16 +8,19 @@ from uuid import UUID
 import msgspec
 from hypothesis import strategies as st
 
-from clarion.domain.audience import Audience
+from clarion.domain.audience import Addressee, Audience
 from clarion.domain.guard import IdempotencyGuard
+from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import Purpose
+from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.insights import PAGE_MAX, UncertainLine
+from clarion.ports.setting import SettingRow
 from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
 from clarion.testing.contracts.side import Operation, Side
@@ -118,6 +121,20 @@ class Switch(msgspec.Struct, frozen=True):
         return await side.store.set_type_enabled(side.tenant_id, self.event_type, enabled=self.enabled, actor="sam")
 
 
+class PutSetting(msgspec.Struct, frozen=True):
+    """Say something of a type, for the whole tenant or for one of its units; what is None is taken away."""
+
+    event_type: str
+    unit: int | None
+    said: TypeSetting
+
+    async def run(self, side: Side) -> object:
+        """Put it."""
+        unit = None if self.unit is None else guid(self.unit, "unit")
+        change = SettingChange(**msgspec.structs.asdict(self.said))
+        return await side.store.put_setting(side.tenant_id, self.event_type, unit, change, actor="kim")
+
+
 class PutKey(msgspec.Struct, frozen=True):
     """Store an API key."""
 
@@ -170,7 +187,8 @@ class Ask(msgspec.Struct, frozen=True):
             "units": await store.list_business_units(tenant_id),
             "groups": {str(one): members for one, members in found.items()},
             "audience": [await store.find_audience(tenant_id, audience, after=one, limit=2) for one in ("", *hashes)],
-            "off": await store.find_disabled_types([(tenant_id, event_type) for event_type in TYPES]),
+            "settings": [one async for one in _settings(side)],
+            "effective": await _effective(side),
             "api keys": await store.list_api_keys(tenant_id),
             "api key": await store.find_api_key(f"{tenant_id}-1"),
             "gauge": await store.measure(),
@@ -231,6 +249,23 @@ async def _pages(side: Side) -> AsyncIterator[UncertainLine]:
         after = page[-1].id
 
 
+async def _settings(side: Side) -> AsyncIterator[SettingRow]:
+    """List what is set, page by page; each row is the one that is found by its names."""
+    after = ("", "")
+    while page := await side.store.list_settings(side.tenant_id, after=after, limit=PAGE):
+        for row in page:
+            assert await side.store.find_setting(side.tenant_id, row.event_type, row.unit) == row
+            yield row
+        after = (page[-1].event_type, str(page[-1].unit or ""))
+
+
+async def _effective(side: Side) -> list[EffectiveSetting]:
+    units = (None, *(guid(n, "unit") for n in GROUPS))
+    asked = [(side.tenant_id, event_type, unit) for event_type in TYPES for unit in units]
+    found = await side.store.find_settings(asked)
+    return [found[one] for one in asked]
+
+
 _N: Final = st.integers(1, len(PEOPLE))
 _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
     (1, st.builds(MakeTenant, key=st.sampled_from((b"1", b"2")), actor=st.sampled_from((None, "sam")))),
@@ -258,6 +293,20 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
     (3, st.builds(PutUnit, unit=st.integers(1, len(GROUPS)), locale=st.sampled_from((None, "de", "fr-CA")))),
     (3, st.builds(PutGroup, group=st.integers(1, len(GROUPS)), members=st.lists(_N, max_size=4).map(tuple))),
     (3, st.builds(Switch, event_type=st.sampled_from(TYPES), enabled=st.booleans())),
+    (
+        4,
+        st.builds(
+            PutSetting,
+            event_type=st.sampled_from(TYPES),
+            unit=st.sampled_from((None, *GROUPS)),
+            said=st.builds(
+                TypeSetting,
+                enabled=st.sampled_from((None, True, False)),
+                recipients=st.sampled_from((None, (Addressee(role="teacher"), Addressee(unit=True)))),
+                channels=st.sampled_from((None, (Channel.SMS, Channel.EMAIL))),
+            ),
+        ),
+    ),
     (3, st.builds(PutKey, key=st.integers(1, 3), role=st.sampled_from(tuple(Role)))),
     (2, st.builds(RevokeKey, key=st.integers(1, 3))),
     (1, st.builds(Resolve, place=st.integers(0, 9))),

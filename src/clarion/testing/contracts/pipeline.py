@@ -22,6 +22,7 @@ from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
+from clarion.testing.contracts.settings import SettingContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
 from clarion.testing.contracts.tenancy import TenancyContract
 from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
@@ -50,6 +51,7 @@ class PipelineContract(
     FactContract,
     LocalFormContract,
     KeyContract,
+    SettingContract,
     AuditContract,
     ActContract,
     TimelineContract,

@@ -65,7 +65,7 @@ class TenancyContract:
             if not name.startswith("_") and "tenant_id" in inspect.signature(method).parameters
         }
         asked = {name.partition(" ")[0] for table in (READS, WRITES, MAKES, REFUSED) for name in table}
-        assert asked - {"find_templates", "find_latest_versions", "find_disabled_types"} == takes
+        assert asked - {"find_templates", "find_latest_versions", "find_settings"} == takes
 
     async def test_a_tenant_reads_the_same_whatever_its_twin_has(self, harness: StoreHarness) -> None:
         """Though everything of the twin's has the same keys and guids."""

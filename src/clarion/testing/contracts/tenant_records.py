@@ -6,6 +6,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -13,11 +14,13 @@ from clarion.domain.audience import Audience
 from clarion.domain.call import Accepted, Refused, Unknown
 from clarion.domain.claim import Gate
 from clarion.domain.guard import JobEntry
+from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits, Usage
 from clarion.domain.seal import Purpose
+from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportCase, SupportKind, SupportStatus
 from clarion.ports.catalog import ApiKey, NewTemplate, Role, Used
 from clarion.ports.store import Store
@@ -67,6 +70,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     await store.count_usage([Used(tenant_id=tenant_id, key_id="", amount=Amount(requests=1))])
     await store.publish_templates(tenant_id, [BUNDLE], actor="sam")
     await store.set_type_enabled(tenant_id, "welcome", enabled=False, actor="sam")
+    await store.put_setting(tenant_id, "welcome", UNIT.guid, SettingChange(channels=(Channel.SMS,)), actor="sam")
     await store.ensure_automation_schedulers(tenant_id, [make.automation_scheduler()])
     await store.ensure_automation_jobs(tenant_id, [make.automation_job()])
     await store.ensure_messaging_jobs(tenant_id, [make.messaging_job()])
@@ -174,13 +178,32 @@ READS: Final[dict[str, Ask]] = {
     "find_templates": lambda store, tenant, _: store.find_templates([(tenant, "welcome", None)]),
     "find_templates of a version": lambda store, tenant, _: store.find_templates([(tenant, "welcome", 1)]),
     "find_latest_versions": lambda store, tenant, _: _latest_versions(store, tenant),
-    "find_disabled_types": lambda store, tenant, _: store.find_disabled_types([(tenant, "welcome")]),
+    "find_setting": lambda store, tenant, _: _said(store, tenant, None),
+    "find_setting of a unit": lambda store, tenant, _: _said(store, tenant, UNIT.guid),
+    "list_settings": lambda store, tenant, _: _all_said(store, tenant),
+    "find_settings": lambda store, tenant, _: _effective(store, tenant),
 }
 
 
 async def _latest_versions(store: Store, tenant_id: str) -> object:
     """Leave the time out, which is nobody's."""
     return (await store.find_latest_versions([(tenant_id, "welcome")])).versions
+
+
+async def _said(store: Store, tenant_id: str, unit: UUID | None) -> TypeSetting | None:
+    """Leave the time out, at which the twin was set later."""
+    found = await store.find_setting(tenant_id, "welcome", unit)
+    return None if found is None else msgspec.structs.replace(found, changed_at=LATER)
+
+
+async def _all_said(store: Store, tenant_id: str) -> list[TypeSetting]:
+    return [msgspec.structs.replace(one, changed_at=LATER) for one in await store.list_settings(tenant_id, limit=9)]
+
+
+async def _effective(store: Store, tenant_id: str) -> list[EffectiveSetting]:
+    """Leave out what nobody has set."""
+    found = await store.find_settings([(tenant_id, "welcome", unit) for unit in (None, UNIT.guid)])
+    return [one for one in found.values() if one != EffectiveSetting()]
 
 
 WRITES: Final[dict[str, Ask]] = {
@@ -198,6 +221,9 @@ WRITES: Final[dict[str, Ask]] = {
     "quarantine_template": lambda store, tenant, _: store.quarantine_template(tenant, "welcome", "h1:00"),
     "revoke_api_key": lambda store, tenant, of: store.revoke_api_key(tenant, of.api_key, **BY),
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.OPEN, **BY),
+    "put_setting": lambda store, tenant, _: store.put_setting(
+        tenant, "welcome", UNIT.guid, SettingChange(channels=None), **BY
+    ),
     "set_type_enabled": lambda store, tenant, _: store.set_type_enabled(tenant, "welcome", enabled=True, **BY),
     "set_tenant_form": lambda store, tenant, _: store.set_tenant_form(tenant, LocalForm(locale="fr"), **BY),
 }

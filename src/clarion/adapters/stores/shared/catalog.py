@@ -1,7 +1,7 @@
-"""The control plane: templates, settings, keys, cases; acts of people are audited where they happen.
+"""The control plane: templates, keys, cases; acts of people are audited where they happen.
 
-Writes `template`, `tenant`, `type_setting`, `api_key`, `support_case` and, through `audit`, `audit_log`. People are
-in `people`, their groups in `group`.
+Writes `template`, `tenant`, `api_key`, `support_case` and, through `audit`, `audit_log`. People are
+in `people`, their groups in `group`, settings of types in `type_setting`.
 """
 
 from collections.abc import Sequence
@@ -101,18 +101,6 @@ async def set_tenant_form(transaction: Transaction, tenant_id: str, form: LocalF
         return False
     done = act.set_form(tenant_id, locale=form.locale, zone=form.tz_id, actor=actor)
     await append_audit(transaction, tenant_id, done)
-    return True
-
-
-async def set_type_enabled(
-    transaction: Transaction, tenant_id: str, event_type: str, *, enabled: bool, actor: str
-) -> bool:
-    """Switch a notification type on or off for the tenant; audited; False where it is so already."""
-    if not await transaction.execute(
-        _SQL["set_type_enabled"], tenant_id=tenant_id, event_type=event_type, enabled=enabled, actor=actor
-    ):
-        return False
-    await append_audit(transaction, tenant_id, act.switch(event_type, enabled=enabled, actor=actor))
     return True
 
 

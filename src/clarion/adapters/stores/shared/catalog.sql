@@ -46,17 +46,6 @@ ORDER BY t.template_key COLLATE "C";
 UPDATE tenant SET locale = :locale, tz_id = :tz_id
 WHERE tenant_id = :tenant_id AND (coalesce(locale, '') <> coalesce(:locale, '') OR coalesce(tz_id, '') <> coalesce(:tz_id, ''));
 
--- name: set_type_enabled
--- One row once anybody has switched it off; what is so already stays, with the name of who made it so.
-INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by, changed_at)
-SELECT :tenant_id, :event_type, CAST(:enabled AS boolean), :actor, now()
-WHERE
-  NOT CAST(:enabled AS boolean)
-  OR EXISTS (SELECT 1 FROM type_setting AS s WHERE s.tenant_id = :tenant_id AND s.event_type = :event_type)
-ON CONFLICT (tenant_id, event_type) DO UPDATE
-SET enabled = excluded.enabled, changed_by = excluded.changed_by, changed_at = excluded.changed_at
-WHERE type_setting.enabled <> excluded.enabled;
-
 -- name: insert_api_key
 -- A key id is random: one that is taken was minted by the same request before.
 INSERT INTO api_key (key_id, tenant_id, secret_hash, actor, role, created_at, expires_at, revoked_at)

@@ -1,4 +1,4 @@
-"""What decisions need to know, in sets: time, people, groups, settings, templates. One statement each. Reads only."""
+"""What decisions need to know, in sets: time, people, groups, templates. One statement each. Reads only."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -37,11 +37,6 @@ class _Form(LocalForm, frozen=True, kw_only=True):
 class _Member(msgspec.Struct, frozen=True):
     guid: UUID
     recipient_id_hash: str | None
-
-
-class _Type(msgspec.Struct, frozen=True):
-    tenant_id: str
-    event_type: str
 
 
 class _Template(TemplateRow, frozen=True, kw_only=True):
@@ -121,12 +116,6 @@ async def find_members(
         if row.recipient_id_hash is not None:
             known.append(row.recipient_id_hash)
     return {guid: tuple(sorted(known)) for guid, known in members.items()}
-
-
-async def find_disabled_types(transaction: Transaction, types: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Of these (tenant, event type) pairs, return those that the tenant has switched off."""
-    rows = await transaction.fetch(_Type, _SQL["find_disabled_types"], types=sorted(set(types)))
-    return {(row.tenant_id, row.event_type) for row in rows}
 
 
 async def find_templates(transaction: Transaction, wanted: Sequence[TemplateName]) -> dict[TemplateName, TemplateRow]:

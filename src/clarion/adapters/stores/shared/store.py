@@ -23,6 +23,7 @@ from clarion.adapters.stores.shared import (
     support,
     tenant,
     timeline,
+    type_setting,
     usage,
     worker,
 )
@@ -112,7 +113,7 @@ class SharedStore(ABC):
     find_local_forms = _reads(facts.find_local_forms)
     find_members = _reads(facts.find_members)
     find_audience = _reads(audience.find_audience)
-    find_disabled_types = _reads(facts.find_disabled_types)
+    find_settings = _reads(type_setting.find_settings)
     find_templates = _reads(facts.find_templates)
     find_latest_versions = _reads(facts.find_latest_versions)
 
@@ -125,7 +126,10 @@ class SharedStore(ABC):
     list_business_units = _reads(people.list_business_units)
     set_tenant_form = _writes(Urgency.SOON, catalog.set_tenant_form)
     put_group = _writes(Urgency.LATER, group.put_group)
-    set_type_enabled = _writes(Urgency.SOON, catalog.set_type_enabled)
+    put_setting = _writes(Urgency.SOON, type_setting.put_setting)
+    set_type_enabled = _writes(Urgency.SOON, type_setting.set_type_enabled)
+    find_setting = _reads(type_setting.find_setting)
+    list_settings = _reads(type_setting.list_settings)
     put_api_key = _writes(Urgency.SOON, catalog.put_api_key)
     find_api_key = _reads(catalog.find_api_key)
     list_api_keys = _reads(catalog.list_api_keys)
