@@ -21,6 +21,7 @@ from tests.integration.raced_ensures import (
     RACED,
     Answers,
     Prepare,
+    address_versions,
     guarded_jobs,
     new_jobs,
     notification_schedulers,
@@ -42,10 +43,13 @@ def test_every_ensure_of_a_store_is_raced() -> None:
     assert len(ensures) == 10
 
 
+COUNTED = (address_versions, person_versions)
+"""The store counts their serials, and nothing of them is compared."""
+
 each_kind = pytest.mark.parametrize("prepare", RACED, ids=lambda prepare: prepare.__name__)
 each_compared = pytest.mark.parametrize(
     "prepare",
-    [one for one in RACED if one not in (notification_schedulers, person_versions)],
+    [one for one in RACED if one not in (notification_schedulers, *COUNTED)],
     ids=lambda prepare: prepare.__name__,
 )
 
@@ -180,9 +184,11 @@ async def test_keys_are_inserted_in_their_own_order_whatever_order_was_asked(rac
 
 async def test_what_a_set_writes_besides_its_rows_is_sorted_too(race: Race) -> None:
     """Cases, broadcasts, flows and counters: other sets come to the same ones by other items."""
-    await race.second.ensure_address_versions("acme", [make.address_version(n) for n in range(1, 9)])
-    conflicts = [make.address_version(n, key_hash="f" * 32) for n in (5, 2, 4, 1, 3, 8, 6, 7)]
-    answers = await race.second.ensure_address_versions("acme", conflicts)
+    numbers = (5, 2, 4, 1, 3, 8, 6, 7)
+    await race.second.ensure_messaging_jobs("acme", [make.messaging_job(n) for n in numbers])
+    conflicts = [make.messaging_job(n, run_key="another") for n in numbers]
+    await race.second.ensure_messaging_jobs("acme", conflicts)
+    answers = await race.second.ensure_address_versions("acme", [make.address_version(n) for n in numbers])
     job = make.notification_job()
     await race.second.ensure_notification_jobs("acme", [JobEntry(job=job)])
     broadcasts = ("c", "a", "e", "b", "d")
@@ -222,12 +228,35 @@ async def test_of_two_with_different_content_one_creates_and_one_is_in_conflict(
         assert await rows(race, prepare, meeting.tenant) == 1
 
 
-async def test_of_two_who_edit_a_person_each_gets_a_serial_of_its_own(race: Race) -> None:
-    for meeting in await at_every_statement(race, person_versions, differing=True):
+@pytest.mark.parametrize("prepare", COUNTED, ids=lambda prepare: prepare.__name__)
+async def test_of_two_who_edit_a_person_each_gets_a_serial_of_its_own(race: Race, prepare: Prepare) -> None:
+    for meeting in await at_every_statement(race, prepare, differing=True):
         (one,), (other,) = meeting.first, meeting.second
         assert {one.outcome, other.outcome} == {Outcome.CREATED}
         assert (one.record.serial, other.record.serial) == ((1, 2) if meeting.waited else (2, 1))
-        assert await rows(race, person_versions, meeting.tenant) == 2
+        assert await rows(race, prepare, meeting.tenant) == 2
+
+
+async def test_of_two_address_edits_at_once_neither_is_lost_and_what_both_bring_is_one_version(race: Race) -> None:
+    """Whoever comes second has one that the first one makes, and would have given it another serial."""
+
+    def edit(tenant: str, *editions: int) -> Call:
+        items = [make.address_version(1, edition) for edition in editions]
+        return lambda store: store.ensure_address_versions(tenant, items)
+
+    waited = 0
+    for n in range(1, await race.statements(edit("alone", 1, 2)) + 1):
+        tenant = f"acme-{n}"
+        meeting = await race.meet(tenant, edit(tenant, 1, 2), edit(tenant, 3, 1), stop_before=n)
+        (one, shared), (other, again) = meeting.first[::-1], meeting.second
+        assert shared.record == again.record
+        assert {shared.outcome, again.outcome} == {Outcome.CREATED, Outcome.FOUND}
+        assert {one.outcome, other.outcome} == {Outcome.CREATED}
+        serials = [shared.record.serial, one.record.serial, other.record.serial]
+        assert serials == ([1, 2, 3] if meeting.waited else [2, 3, 1])
+        assert await rows(race, address_versions, tenant) == 3
+        waited += meeting.waited
+    assert waited, "before the first one's commit"
 
 
 @each_compared

@@ -25,6 +25,7 @@ from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.domain.seal import key_serial_of, unseal
 from clarion.errors import InvalidAddress, InvalidInput, SealBroken, UnknownVersion
 from clarion.sealing.keyring import Keyring
+from clarion.sealing.place import numbered_destination_place, open_destination
 from clarion.testing.row import QueueEntry
 from clarion.testing.vault import SeededVault
 from tests.unit.dispatch_harness import DRAFT, SOURCE_AT, TRACE, DispatchHarness, campaign, report
@@ -52,9 +53,9 @@ async def test_an_address_opens_only_at_its_own_version(harness: DispatchHarness
         place = {"tenant_id": "school", "table": "address_version", "column": "ciphertext", "row_key": row_key}
         return unseal(data_key, address.ciphertext, **place)
 
-    assert opened(f"{address.recipient_id_hash}:email:1") == b"sam@example.com"
+    assert opened(f"{address.recipient_id_hash}:email:{address.key_hash}") == b"sam@example.com"
     with pytest.raises(SealBroken):
-        opened(f"{address.recipient_id_hash}:email:2")
+        opened(f"{address.recipient_id_hash}:email:1")
 
 
 async def test_one_address_in_two_tenants_has_two_indexes_and_two_hashes(harness: DispatchHarness) -> None:
@@ -66,13 +67,38 @@ async def test_one_address_in_two_tenants_has_two_indexes_and_two_hashes(harness
     assert mine.key_hash != theirs.record.key_hash
 
 
-async def test_an_edited_address_takes_the_next_serial_and_the_same_serial_is_a_conflict(
+async def test_an_edited_address_is_the_next_version_and_the_same_address_the_same_one(
     harness: DispatchHarness,
 ) -> None:
-    await harness.address()
-    assert (await harness.address("SAM@example.com")).outcome is Outcome.FOUND
-    assert (await harness.address("kim@example.com", serial=2)).outcome is Outcome.CREATED
-    assert (await harness.address("kim@example.com")).outcome is Outcome.CONFLICT
+    first = await harness.address()
+    again = await harness.address("SAM@example.com")
+    assert (again.outcome, again.record) == (Outcome.FOUND, first.record)
+    edited = await harness.address("kim@example.com")
+    assert (edited.outcome, edited.record.serial) == (Outcome.CREATED, 2)
+    assert (await harness.address()).record == first.record
+
+
+async def test_an_address_that_was_sealed_for_the_serial_of_its_owner_still_opens(harness: DispatchHarness) -> None:
+    """Databases from before decision 0049 hold such; what is neither of the two is refused."""
+    address = (await harness.address("sam@example.com")).record
+    keys = await harness.keyring.get("school")
+    hashed = address.recipient_id_hash
+    place = numbered_destination_place(recipient_id_hash=hashed, channel=Channel.EMAIL, serial=3)
+    earlier = place.seal(keys, b"sam@example.com", nonce=b"n" * 12)
+
+    def opened(sealed: bytes, serial: int) -> str:
+        return open_destination(
+            keys,
+            sealed,
+            recipient_id_hash=hashed,
+            channel=Channel.EMAIL,
+            key_hash=address.key_hash,
+            serial=serial,
+        )
+
+    assert opened(earlier, 3) == opened(address.ciphertext, 3) == "sam@example.com"
+    with pytest.raises(SealBroken):
+        opened(earlier, 4)
 
 
 async def test_content_is_stored_before_its_row_and_found_again(harness: DispatchHarness) -> None:

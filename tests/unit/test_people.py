@@ -10,7 +10,7 @@ from clarion.domain import derived_id
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import PersonVersion
-from clarion.errors import Conflict, InvalidAddress, InvalidInput
+from clarion.errors import InvalidAddress, InvalidInput
 from clarion.sealing.place import profile_place
 from tests.unit.dispatch_harness import TRACE, DispatchHarness
 
@@ -80,19 +80,16 @@ async def test_putting_people_again_makes_no_second_address(harness: DispatchHar
     }
 
 
-async def test_a_changed_destination_needs_the_next_serial(harness: DispatchHarness) -> None:
-    await people(harness).put("school", [SAM], trace=TRACE)
-    moved = msgspec.structs.replace(
-        SAM, contacts=(ContactEntry(channel=Channel.EMAIL, destination="sam@other.example.com"),)
-    )
-    with pytest.raises(Conflict, match="give the new destination the serial 2"):
-        await people(harness).put("school", [moved], trace=TRACE)
-    again = msgspec.structs.replace(
-        SAM, contacts=(ContactEntry(channel=Channel.EMAIL, destination="sam@other.example.com", serial=2),)
-    )
-    await people(harness).put("school", [again], trace=TRACE)
+async def test_a_changed_destination_is_the_next_version_and_the_old_one_is_no_contact(
+    harness: DispatchHarness,
+) -> None:
+    moved = ContactEntry(channel=Channel.EMAIL, destination="sam@other.example.com", verified=False)
+    for contacts in (SAM.contacts, (moved,)):
+        await people(harness).put("school", [msgspec.structs.replace(SAM, contacts=contacts)], trace=TRACE)
     (found,) = (await harness.store.find_recipients("school", {await hash_of(harness, SAM)})).values()
-    assert [one.channel for one in found.contacts] == [Channel.EMAIL]
+    mails = [one for one in await harness.store.rows("school", AddressVersion) if one.channel is Channel.EMAIL]
+    assert [one.serial for one in mails] == [1, 2]
+    assert [(one.address_id, one.verified) for one in found.contacts] == [(mails[1].id, False)]
 
 
 async def test_a_wrong_address_is_refused_before_anybody_is_stored(harness: DispatchHarness) -> None:

@@ -45,7 +45,13 @@ class Written(NamedTuple):
 WRITTEN = {
     "payload_place": Written(place.payload_place(GUID), "notification_job", "payload", str(GUID)),
     "destination_place": Written(
-        place.destination_place(recipient_id_hash="ab12", channel=Channel.EMAIL, serial=3),
+        place.destination_place(recipient_id_hash="ab12", channel=Channel.EMAIL, key_hash="cd34"),
+        "address_version",
+        "ciphertext",
+        "ab12:email:cd34",
+    ),
+    "numbered_destination_place": Written(
+        place.numbered_destination_place(recipient_id_hash="ab12", channel=Channel.EMAIL, serial=3),
         "address_version",
         "ciphertext",
         "ab12:email:3",
@@ -125,7 +131,7 @@ async def stored_values(harness: DispatchHarness) -> dict[str, list[Sealed]]:
                 one.record.ciphertext,
                 "address_version",
                 "ciphertext",
-                f"{one.record.recipient_id_hash}:email:1",
+                f"{one.record.recipient_id_hash}:email:{one.record.key_hash}",
                 b"%d@example.com" % n,
             )
             for n, one in enumerate(addresses)

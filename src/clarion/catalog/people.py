@@ -14,18 +14,18 @@ from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Destination, Profile, Trace
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import Contact, LocalForm, Person
-from clarion.errors import Conflict
+from clarion.errors import ProgramTooOld
 from clarion.ports.ensure import in_sets
 from clarion.ports.people import PeopleStore
 from clarion.sealing.keyring import Keyring
 
 
 class ContactEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a person is reached on a channel; a changed destination takes the next serial."""
+    """Where a person is reached on a channel, and whether that is known to be the person's own."""
 
     channel: Channel
     destination: str
-    serial: int = 1
+    verified: bool = True
 
 
 class PersonEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,22 +96,21 @@ class People:
                     identity=one.identity,
                     channel=contact.channel,
                     destination=contact.destination,
-                    serial=contact.serial,
                     trace=trace,
                 )
                 for _, one, contact in chunk
             ]
             answers = await self._dispatcher.ensure_address_versions(tenant_id, given)
             for (place, _, contact), answer in zip(chunk, answers, strict=True):
-                if not answer.proceeds or answer.record.id is None:
-                    raise Conflict(
-                        f"another {contact.channel} destination is stored under the serial {contact.serial}",
-                        hint=f"give the new destination the serial {contact.serial + 1}",
+                if answer.record.id is None:
+                    raise ProgramTooOld(
+                        f"a newer program has stored the {contact.channel} address", hint="update this one"
                     )
                 reached = Contact(
                     channel=contact.channel,
                     address_id=answer.record.id,
                     destination_index=answer.record.destination_index,
+                    verified=contact.verified,
                 )
                 found[place] = (*found.get(place, ()), reached)
         return found

@@ -155,7 +155,7 @@ class DeliveryDispatcher:
     async def ensure_address_versions(
         self, tenant_id: str, destinations: Sequence[Destination]
     ) -> list[Ensured[AddressVersion]]:
-        """Make sure that these destinations are known, sealed, each as it was at its serial."""
+        """Make sure that these destinations are known, sealed; one that was known before is the version that it was."""
         keys = await self._keyring.get(tenant_id)
         rows = [message.address_version(keys, checked(given), nonce=self._keyring.nonce()) for given in destinations]
         return await self._store.ensure_address_versions(tenant_id, rows)

@@ -63,18 +63,18 @@ def address_version(keys: TenantKeys, given: Destination, *, nonce: bytes) -> Ad
     """Make the one row in which a destination is stored, with all that is ever computed from it."""
     address = destination.normalise(given.channel, given.destination)
     identity_hash = keys.hash_of(given.identity)
-    place = destination_place(recipient_id_hash=identity_hash, channel=given.channel, serial=given.serial)
+    key_hash = derived_id.recipient_key_hash(
+        identity_key=keys.identity_key,
+        tenant_id=keys.tenant_id,
+        identity=given.identity,
+        channel=given.channel,
+        destination=address,
+    )
+    place = destination_place(recipient_id_hash=identity_hash, channel=given.channel, key_hash=key_hash)
     return AddressVersion(
         recipient_id_hash=identity_hash,
         channel=given.channel,
-        serial=given.serial,
-        key_hash=derived_id.recipient_key_hash(
-            identity_key=keys.identity_key,
-            tenant_id=keys.tenant_id,
-            identity=given.identity,
-            channel=given.channel,
-            destination=address,
-        ),
+        key_hash=key_hash,
         destination_index=derived_id.destination_index(
             index_key=keys.index_key, tenant_id=keys.tenant_id, channel=given.channel, destination=address
         ),

@@ -30,7 +30,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-"""A serial, version or number of a re-run: more than anybody reaches, and within every engine's integer."""
+"""A version or number of a re-run: more than anybody reaches, and within every engine's integer."""
 
 TimeToLive = Annotated[int, msgspec.Meta(ge=1, le=TTL_SECONDS_MAX)]
 Locale = Annotated[str, msgspec.Meta(min_length=2, max_length=SIZE_MAX)]
@@ -216,12 +216,11 @@ class ContentRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a recipient is reached on a channel; an edit of it takes the next serial."""
+    """Where a recipient is reached on a channel; another destination is another version."""
 
     identity: Identity
     channel: Channel
     destination: str
-    serial: Count = 1
     trace: Trace
 
 

@@ -21,7 +21,7 @@ from clarion.domain.seal import TenantKeys
 from clarion.domain.skip import SkipRule
 from clarion.errors import SealBroken
 from clarion.ports.insights import InsightStore
-from clarion.sealing.place import destination_place, payload_place
+from clarion.sealing.place import open_destination, payload_place
 
 STRANGER = "somebody who is not known"
 """A member of a group without a person behind it."""
@@ -139,11 +139,15 @@ def _named(identity: Identity, channel: Channel | None, *, whole: bool) -> str:
 
 def opened_destination(version: AddressVersion, keys: TenantKeys, *, whole: bool) -> str:
     """Open where a message goes; masked unless its reader may see it whole."""
-    place = destination_place(
-        recipient_id_hash=version.recipient_id_hash, channel=version.channel, serial=version.serial
-    )
     try:
-        destination = place.open(keys, version.ciphertext).decode()
+        destination = open_destination(
+            keys,
+            version.ciphertext,
+            recipient_id_hash=version.recipient_id_hash,
+            channel=version.channel,
+            key_hash=version.key_hash,
+            serial=version.serial,
+        )
     except SealBroken:
         return UNREADABLE
     return destination if whole else mask(version.channel, destination)

@@ -100,7 +100,11 @@ class EnsureStore(Protocol):
     async def ensure_address_versions(
         self, tenant_id: str, items: Sequence[AddressVersion]
     ) -> list[Ensured[AddressVersion]]:
-        """Insert the versions that are missing; another destination under a serial that is taken is a conflict."""
+        """Insert the versions that are missing, each with the next serial of its recipient and channel, counted here.
+
+        The same destination of a recipient is found, whichever serial it has and was asked for with; none is a
+        conflict. Two who insert at once get versions of their own, or the same one where the destination is the same.
+        """
         ...
 
     async def ensure_person_versions(

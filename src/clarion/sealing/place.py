@@ -10,6 +10,7 @@ import msgspec
 
 from clarion.domain.identity import Channel
 from clarion.domain.seal import TenantKeys, key_serial_of, seal, unseal
+from clarion.errors import SealBroken
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +51,26 @@ def payload_place(job_guid: UUID) -> Place:
     return Place(table="notification_job", column="payload", row_key=str(job_guid))
 
 
-def destination_place(*, recipient_id_hash: str, channel: Channel, serial: int) -> Place:
-    """Place the destination of an address version."""
+def destination_place(*, recipient_id_hash: str, channel: Channel, key_hash: str) -> Place:
+    """Place the destination of an address version, by its hash: the store counts the serial, unknown before."""
+    return Place(table="address_version", column="ciphertext", row_key=f"{recipient_id_hash}:{channel}:{key_hash}")
+
+
+def numbered_destination_place(*, recipient_id_hash: str, channel: Channel, serial: int) -> Place:
+    """Place the destination of an address version whose serial was known when it was sealed: its owner gave it."""
     return Place(table="address_version", column="ciphertext", row_key=f"{recipient_id_hash}:{channel}:{serial}")
+
+
+def open_destination(
+    keys: TenantKeys, sealed: bytes, *, recipient_id_hash: str, channel: Channel, key_hash: str, serial: int
+) -> str:
+    """Open the destination of an address version, whoever counted its serial."""
+    place = destination_place(recipient_id_hash=recipient_id_hash, channel=channel, key_hash=key_hash)
+    try:
+        return place.open(keys, sealed).decode()
+    except SealBroken:
+        place = numbered_destination_place(recipient_id_hash=recipient_id_hash, channel=channel, serial=serial)
+        return place.open(keys, sealed).decode()
 
 
 def profile_place(*, recipient_id_hash: str, profile_hash: str) -> Place:

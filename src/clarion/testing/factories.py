@@ -227,13 +227,13 @@ def messaging_job(n: int = 1, /, **fields: object) -> MessagingJob:
     return msgspec.structs.replace(row, **fields)
 
 
-def address_version(n: int = 1, /, **fields: object) -> AddressVersion:
-    """Make the n-th person's mail address."""
+def address_version(n: int = 1, edition: int = 1, /, **fields: object) -> AddressVersion:
+    """Make the n-th person's mail address, or another one of theirs."""
     identity, destination = Identity.user(str(n)), f"person-{n}@example.org"
+    destination = destination if edition == 1 else f"{edition}-{destination}"
     row = AddressVersion(
         recipient_id_hash=derived_id.recipient_id_hash(identity_key=IDENTITY_KEY, tenant_id=TENANT, identity=identity),
         channel=Channel.EMAIL,
-        serial=1,
         key_hash=derived_id.recipient_key_hash(
             identity_key=IDENTITY_KEY,
             tenant_id=TENANT,

@@ -35,7 +35,7 @@ from clarion.ports.clock import Clock
 from clarion.ports.renderer import LATE, QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
-from clarion.sealing.place import destination_place, open_profile, payload_place
+from clarion.sealing.place import open_destination, open_profile, payload_place
 
 CONTENTS_MAX: Final = 200
 """Merged contents that are held for the next recipient of the same job: a few megabytes of mail."""
@@ -362,8 +362,13 @@ def _profile(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:
 def _call(opened: _Opened, held: _Held, *, headers: Mapping[str, str]) -> Call:
     """Open the destination and put the call together."""
     keys, message = opened.keys, opened.message
-    place = destination_place(
-        recipient_id_hash=message.recipient_id_hash, channel=message.channel, serial=message.address_serial
+    destination = open_destination(
+        keys,
+        message.ciphertext,
+        recipient_id_hash=message.recipient_id_hash,
+        channel=message.channel,
+        key_hash=message.key_hash,
+        serial=message.address_serial,
     )
     return Call(
         idempotency_key=key.idempotency_key(
@@ -375,7 +380,7 @@ def _call(opened: _Opened, held: _Held, *, headers: Mapping[str, str]) -> Call:
         message_id=message.message_id,
         tenant_id=message.tenant_id,
         channel=message.channel,
-        destination=place.open(keys, message.ciphertext).decode(),
+        destination=destination,
         content=held.content,
         headers=headers,
         hints=held.hints,

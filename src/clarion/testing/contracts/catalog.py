@@ -34,9 +34,9 @@ def api_key(n: int = 1, tenant_id: str = "acme", **fields: object) -> ApiKey:
     return msgspec.structs.replace(key, **fields)
 
 
-async def make_person(harness: StoreHarness, n: int = 1, serials: tuple[int, ...] = (1,)) -> Person:
+async def make_person(harness: StoreHarness, n: int = 1, editions: tuple[int, ...] = (1,)) -> Person:
     """Store a person with mail addresses."""
-    versions = [address_version(n, serial=serial) for serial in serials]
+    versions = [address_version(n, edition) for edition in editions]
     answers = await harness.store.ensure_address_versions(harness.tenant_id, versions)
     (version,) = await harness.store.ensure_person_versions(harness.tenant_id, [person_version(n)])
     made = person(n, *(answer.record for answer in answers), person_version_id=version.record.id)
@@ -223,7 +223,7 @@ class FactContract:
 
     async def test_people_are_found_with_the_contacts_that_are_current(self, harness: StoreHarness) -> None:
         """By recipient hash; the unknown and another tenant's are left out."""
-        one, two = await make_person(harness, 1, serials=(1, 2)), await make_person(harness, 2)
+        one, two = await make_person(harness, 1, editions=(1, 2)), await make_person(harness, 2)
         hashes = [one.recipient_id_hash, two.recipient_id_hash, "0" * 32]
         found = await harness.store.find_recipients(harness.tenant_id, hashes)
         assert found == {
@@ -235,7 +235,7 @@ class FactContract:
 
     async def test_putting_people_again_replaces_every_column_and_the_contacts(self, harness: StoreHarness) -> None:
         """An old address is no contact any more, though its version stays; one that stays may be said to be another."""
-        older = await make_person(harness, 1, serials=(1, 2))
+        older = await make_person(harness, 1, editions=(1, 2))
         retired = msgspec.structs.replace(older.contacts[1], verified=False, retired_at=AT)
         newer = msgspec.structs.replace(changed_person(older), contacts=(retired,))
         await harness.store.put_people(harness.tenant_id, [newer])

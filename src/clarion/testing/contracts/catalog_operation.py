@@ -61,7 +61,7 @@ class Publish(msgspec.Struct, frozen=True):
 
 
 class PutPeople(msgspec.Struct, frozen=True):
-    """Put people with addresses of their own: (number, serials). Who has none differs from before in every column.
+    """Put people with addresses of their own: (number, which). Who has none differs from before in every column.
 
     The first of several addresses is retired, and not verified.
     """
@@ -71,16 +71,16 @@ class PutPeople(msgspec.Struct, frozen=True):
     async def run(self, side: Side) -> None:
         """Ensure the addresses, then put all of them."""
         people = []
-        for n, serials in self.people:
-            versions = [address_version(n, serial=serial) for serial in serials]
+        for n, editions in self.people:
+            versions = [address_version(n, edition) for edition in editions]
             answers = await side.store.ensure_address_versions(side.tenant_id, versions)
-            edit = person_version(n, profile_hash=f"k1:{len(serials)}")
+            edit = person_version(n, profile_hash=f"k1:{len(editions)}")
             (profile,) = await side.store.ensure_person_versions(side.tenant_id, [edit])
             put = person(n, *(answer.record for answer in answers), person_version_id=profile.record.id)
-            if serials[1:]:
+            if editions[1:]:
                 old = msgspec.structs.replace(put.contacts[0], verified=False, retired_at=LONG_AGO)
                 put = msgspec.structs.replace(put, contacts=(old, *put.contacts[1:]))
-            people.append(put if serials else changed_person(put))
+            people.append(put if editions else changed_person(put))
         await side.store.put_people(side.tenant_id, people)
 
 

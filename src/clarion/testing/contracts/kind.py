@@ -159,8 +159,8 @@ KINDS: Final = (
     USER_MESSAGE,
 )
 COMPARED: Final = tuple(kind for kind in KINDS if kind.given_fields)
-"""Two kinds compare nothing: a notification scheduler is returned as it is, whatever it holds, and of a person version
-the key says all."""
+"""The others compare nothing: a notification scheduler is returned as it is, whatever it holds, and of a version of an
+address or a profile the key says all."""
 
 
 def fields(record: type[Any]) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Prepare(msgspec.Struct, frozen=True):
         """Ensure all of it."""
         store, tenant_id = side.store, side.tenant_id
         await store.ensure_automation_schedulers(tenant_id, [automation_scheduler(1)])
-        versions = [address_version(1), address_version(1, serial=2), address_version(2)]
+        versions = [address_version(1), address_version(1, 2), address_version(2)]
         await store.ensure_address_versions(tenant_id, versions)
         await store.ensure_messaging_jobs(tenant_id, [messaging_job(1)])
         entry = JobEntry(job=notification_job(1), scheduler=notification_scheduler(1))
@@ -107,7 +107,7 @@ class EnsureJobs(msgspec.Struct, frozen=True):
 class EnsureOutgoing(msgspec.Struct, frozen=True):
     """Ensure rows of several parents.
 
-    For each a parent (campaign or job, by number), an address (n, serial), an odd message or not, a number or none. An
+    For each a parent (campaign or job, by number), an address (n, which), an odd message or not, a number or none. An
     item with a number has other values in every field that the timeline shows than one without.
     """
 
@@ -119,8 +119,8 @@ class EnsureOutgoing(msgspec.Struct, frozen=True):
         hold = await self._hold(side)
         ids = {row.key: row.id for row in await side.harness.rows(side.tenant_id, AddressVersion)}
         items = []
-        for (campaign, parent), (n, serial), odd, attempt_no in self.items:
-            address = address_version(n, serial=serial)
+        for (campaign, parent), (n, edition), odd, attempt_no in self.items:
+            address = address_version(n, edition)
             stored = msgspec.structs.replace(address, id=ids.get(address.key, NO_SUCH_ID))
             job = messaging_job(parent) if campaign else notification_job(parent)
             item = outgoing_item(job, stored, attempt_no=attempt_no, hold=None if campaign else hold)

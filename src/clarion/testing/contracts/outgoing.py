@@ -246,12 +246,17 @@ class OutgoingContract:
     async def test_another_version_with_the_same_destination_under_a_rows_key_is_a_conflict(
         self, harness: StoreHarness
     ) -> None:
-        """The set of recipients was frozen with one of them; the row stays with that one."""
+        """The set of recipients was frozen with one of them; the row stays with that one.
+
+        There were such versions while owners gave the serials.
+        """
         job = await make_job(harness)
         answers = await harness.store.ensure_address_versions(
-            harness.tenant_id, [address_version(serial=1), address_version(serial=2)]
+            harness.tenant_id, [address_version(1, 1), address_version(1, 2)]
         )
-        first, second = (answer.record for answer in answers)
+        first, other = (answer.record for answer in answers)
+        second = msgspec.structs.replace(other, key_hash=first.key_hash, destination_index=first.destination_index)
+        await harness.overwrite(harness.tenant_id, second)
         (created,) = await ensure(harness, outgoing_items(job, [first]))
         before = await everything(harness)
         (answer,) = await ensure(harness, outgoing_items(job, [second]))

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from clarion.domain.address import AddressVersion
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.identity import Channel
 from clarion.domain.seal import Purpose
 from clarion.errors import InvalidInput
 from clarion.ports.ensure import ITEMS_MAX
@@ -211,16 +213,42 @@ class SetContract:
         assert answer.case_id != other.case_id
 
     async def test_address_versions_of_one_recipient_stand_side_by_side(self, harness: StoreHarness) -> None:
-        """An edit makes a new serial, a second device too; neither touches the one before."""
-        rotated = changed(changed(address_version(), "key_hash"), "destination_index")
-        versions = [msgspec.structs.replace(rotated, serial=serial) for serial in (2, 3)]
-        answers = await harness.store.ensure_address_versions(harness.tenant_id, [address_version(), *versions])
-        assert outcomes(answers) == [Outcome.CREATED] * 3
-        (taken,) = await harness.store.ensure_address_versions(
-            harness.tenant_id, [msgspec.structs.replace(rotated, serial=1)]
-        )
-        assert (taken.outcome, taken.differing) == (Outcome.CONFLICT, ("key_hash", "destination_index"))
-        assert taken.record == answers[0].record
+        """An edit makes a new version, a second device too; neither touches the one before."""
+        versions = [address_version(1, edition, serial=7) for edition in (1, 2, 3)]
+        answers = await harness.store.ensure_address_versions(harness.tenant_id, [*versions, address_version(2)])
+        assert outcomes(answers) == [Outcome.CREATED] * 4
+        assert [answer.record.serial for answer in answers] == [1, 2, 3, 1]
+        again = await harness.store.ensure_address_versions(harness.tenant_id, versions[::-1])
+        assert [answer.record for answer in again] == [answer.record for answer in answers[2::-1]]
+        elsewhere = msgspec.structs.replace(versions[0], channel=Channel.CHAT)
+        (answer,) = await harness.store.ensure_address_versions(harness.tenant_id, [elsewhere])
+        assert (answer.outcome, answer.record.serial) == (Outcome.CREATED, 1)
+
+    async def test_of_versions_with_one_destination_the_first_is_found(self, harness: StoreHarness) -> None:
+        """While owners gave the serials, an edit that was taken back made a second one."""
+        store, tenant_id = harness.store, harness.tenant_id
+        answers = await store.ensure_address_versions(tenant_id, [address_version(1, n) for n in (1, 2, 3)])
+        first, *others = (answer.record for answer in answers)
+        for other in others:
+            await harness.overwrite(tenant_id, msgspec.structs.replace(other, key_hash=first.key_hash))
+        (found,) = await store.ensure_address_versions(tenant_id, [address_version()])
+        assert (found.outcome, found.record) == (Outcome.FOUND, first)
+
+    async def test_editors_at_the_same_time_get_a_version_each_and_share_what_is_the_same(
+        self, harness: StoreHarness
+    ) -> None:
+        """No destination is lost and none is stored twice, though each also brings one that all of them bring."""
+        shared = address_version(1, 99)
+        sets = [[address_version(1, n), shared] if n % 2 else [shared, address_version(1, n)] for n in range(1, 7)]
+        asked = [harness.store.ensure_address_versions(harness.tenant_id, one) for one in sets]
+        answers = await asyncio.gather(*asked)
+        rows = await harness.rows(harness.tenant_id, AddressVersion)
+        assert sorted(row.serial for row in rows) == list(range(1, 8))
+        assert {row.key_hash for row in rows} == {one.key_hash for given in sets for one in given}
+        ids = {row.key_hash: row.id for row in rows}
+        assert [[one.record.id for one in answer] for answer in answers] == [
+            [ids[one.key_hash] for one in given] for given in sets
+        ]
 
     async def test_an_address_sealed_again_is_the_same_version(self, harness: StoreHarness) -> None:
         """Sealing gives another ciphertext each time; the stored one is kept."""

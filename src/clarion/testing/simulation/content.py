@@ -139,8 +139,8 @@ def person(number: int, *, edition: int = 1) -> PersonEntry:
         identity=Identity.user(f"u{number}"),
         name=_name(number, edition),
         contacts=(
-            ContactEntry(channel=Channel.EMAIL, destination=f"u{number}.{edition}@example.com", serial=edition),
-            ContactEntry(channel=Channel.SMS, destination=f"+120255501{number}{edition % 10}", serial=edition),
+            ContactEntry(channel=Channel.EMAIL, destination=f"u{number}.{edition}@example.com"),
+            ContactEntry(channel=Channel.SMS, destination=f"+120255501{number}{edition % 10}"),
         ),
     )
 

@@ -5,7 +5,7 @@ while it inserts inbox rows.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.person import PersonVersion
 from clarion.ports.ensure import NO_HOLDS, Holds
+
+C = TypeVar("C", AddressVersion, PersonVersion)
 
 _SQL: Final = Statements("messaging.sql")
 _JOBS: Final = Table(MessagingJob, _SQL, "messaging_jobs")
@@ -45,18 +47,30 @@ async def ensure_messaging_jobs(
 async def ensure_address_versions(
     transaction: Transaction, tenant_id: str, items: Sequence[AddressVersion]
 ) -> list[Ensured[AddressVersion]]:
-    """Insert the versions that are missing."""
-    return await ensure(transaction, tenant_id, items, _ADDRESSES)
+    """Insert the versions that are missing, each with the next serial of its recipient and channel."""
+    return await _ensure_counted(transaction, tenant_id, items, _ADDRESSES)
 
 
 async def ensure_person_versions(
     transaction: Transaction, tenant_id: str, items: Sequence[PersonVersion]
 ) -> list[Ensured[PersonVersion]]:
     """Insert the versions that are missing, each with the next serial of its person."""
-    made = await insert_absent(transaction, tenant_id, items, _PERSONS)
-    stored = await read_stored(transaction, tenant_id, items, _PERSONS)
-    if any(item.key not in stored for item in items):
-        raise Overtaken  # somebody else took the serial that we would have given
+    return await _ensure_counted(transaction, tenant_id, items, _PERSONS)
+
+
+async def _ensure_counted(
+    transaction: Transaction, tenant_id: str, items: Sequence[C], table: Table[C]
+) -> list[Ensured[C]]:
+    """Insert what is missing with serials that are counted here; begin again where somebody else counted meanwhile.
+
+    Then a serial that we would have given is taken and its row was not made, or the other one made the same version
+    under an earlier serial, which is the one that is read.
+    """
+    made = await insert_absent(transaction, tenant_id, items, table)
+    stored = await read_stored(transaction, tenant_id, items, table)
+    read = {row.id for row in stored.values() if row is not None}
+    if any(item.key not in stored for item in items) or not made <= read:
+        raise Overtaken
     return answer.compare(tenant_id, items, stored=stored, created=keys_of(made, stored)).answers
 
 

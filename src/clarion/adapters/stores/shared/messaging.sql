@@ -23,35 +23,44 @@ FROM {items: guid guid} AS g
 JOIN messaging_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid;
 
 -- name: insert_address_versions
--- As every insert of an ensure. The ciphertext of a serial that is taken is not even looked at: its nonce makes it
--- differ each time, so it is the key hash and the index that are compared.
+-- As every insert of an ensure, but for the serial, which is counted here: the next one of its recipient and channel, and
+-- those of one set by turns. Whoever counts at the same time wants the same first number and waits there for the other
+-- one's end, so the numbers of a destination that two made at once are in the order of their commits.
 INSERT INTO address_version (
   tenant_id, created_at, recipient_id_hash, channel, serial, key_hash, destination_index, ciphertext, correlation_id
 )
-SELECT :tenant_id, now(), g.*
+SELECT
+  :tenant_id, now(), g.recipient_id_hash, g.channel,
+  (
+    SELECT coalesce(max(l.serial), 0)
+    FROM address_version AS l
+    WHERE l.tenant_id = :tenant_id AND l.recipient_id_hash = g.recipient_id_hash AND l.channel = g.channel
+  ) + row_number() OVER (PARTITION BY g.recipient_id_hash, g.channel ORDER BY g.place),
+  g.key_hash, g.destination_index, g.ciphertext, g.correlation_id
 FROM {
-  items: recipient_id_hash text, channel text, serial whole, key_hash text, destination_index text, ciphertext bytes,
-  correlation_id text
+  items: recipient_id_hash text, channel text, key_hash text, destination_index text, ciphertext bytes,
+  correlation_id text, place place
 } AS g
 WHERE (
-  SELECT a.id
+  SELECT min(a.id)
   FROM address_version AS a
   WHERE
     a.tenant_id = :tenant_id AND a.recipient_id_hash = g.recipient_id_hash AND a.channel = g.channel
-    AND a.serial = g.serial
+    AND a.key_hash = g.key_hash
 ) IS NULL
-ORDER BY g.recipient_id_hash, g.channel, g.serial
+ORDER BY g.recipient_id_hash, g.channel, g.place
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: read_address_versions
--- Whoever made them.
+-- Whoever made them. The first version of a destination comes last: it is the one that counts, should there be others.
 SELECT a.*
-FROM {items: recipient_id_hash text, channel text, serial whole} AS g
+FROM {items: recipient_id_hash text, channel text, key_hash text} AS g
 JOIN address_version AS a
   ON
     a.tenant_id = :tenant_id AND a.recipient_id_hash = g.recipient_id_hash AND a.channel = g.channel
-    AND a.serial = g.serial;
+    AND a.key_hash = g.key_hash
+ORDER BY a.serial DESC;
 
 -- name: insert_person_versions
 -- As every insert of an ensure, but for the serial, which is counted here: the next one of its person, and those of one
