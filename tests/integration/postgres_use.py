@@ -26,6 +26,7 @@ from clarion.domain.quota import Amount, Limits
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import SettingChange
 from clarion.domain.support import SupportStatus
+from clarion.domain.suppression import Cause, Change, Suppression
 from clarion.domain.trouble import quarantined_template
 from clarion.domain.worker import Heartbeat
 from clarion.errors import Gone, InvalidInput
@@ -90,6 +91,8 @@ SELECT 'acme', 'teacher', md5(n::text) FROM generate_series(1, 5000) AS n;
 INSERT INTO entity_relation (tenant_id, entity_type, entity_guid, relation, recipient_id_hash)
 SELECT 'acme', 'class', '00000000-0000-4000-8000-000000000001', 'guardian', md5(n::text)
 FROM generate_series(1, 5000) AS n;
+INSERT INTO suppression (tenant_id, subject, scope, cause, created_by, created_at)
+SELECT 'acme', md5(n::text), '*', 'bounce', 'track', now() - n * interval '1 s' FROM generate_series(1, 2000) AS n;
 INSERT INTO template (tenant_id, template_key, version, content_hash, bundle)
 SELECT 'other-' || n % 100, 'key-' || n % 10, n, 'h1:x', '' FROM generate_series(1, 2000) AS n;
 INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by)
@@ -324,6 +327,7 @@ async def use_catalog(store: PostgresStore) -> None:
     )
     assert len(await store.find_audience(TENANT, large, after="8", limit=100)) in (0, 100)
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
+    await _suppress(store, one)
     assert (await store.now()).tzinfo
     for change in (SettingChange(enabled=False), SettingChange(enabled=None)):
         await store.put_setting(TENANT, "welcome", unit.guid, change, actor="sam")
@@ -377,3 +381,17 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     await store.note_heartbeat(heartbeat)
     assert await store.list_workers()
     await store.end_worker(heartbeat.worker_id)
+
+
+async def _suppress(store: PostgresStore, subject: str) -> None:
+    """Suppress somebody for a weak cause and for a stronger one, ask who is, and lift it."""
+    for cause in (Cause.STOP, Cause.MANUAL):
+        row = Suppression(subject=subject, scope="news", cause=cause)
+        assert await store.put_suppressions(TENANT, [row], actor="sam") == [row.key]
+    assert await store.find_suppressions(TENANT, [subject])
+    assert await store.list_suppressions(TENANT)
+    assert await store.list_suppressions(TENANT, subjects=[subject])
+    for on in (False, True):
+        done = await store.set_preferences(TENANT, subject, [Change(category="offers", on=on)], actor="sam")
+        assert done.lifted if on else done.put
+    assert await store.lift_suppressions(TENANT, [(subject, "news")], actor="sam")

@@ -3,7 +3,7 @@
 A store appends the act in the transaction that carries it out; how entries are chained is in `audit`. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -13,6 +13,7 @@ import msgspec
 from clarion.domain.claim import Gate
 from clarion.domain.hashing import canonical_json
 from clarion.domain.setting import SILENT, TypeSetting
+from clarion.domain.suppression import Cause
 from clarion.errors import InvalidInput
 
 _GATE_ACTS: Final = {Gate.OPEN: "open", Gate.PAUSED: "pause", Gate.CANCELED: "cancel"}
@@ -98,6 +99,37 @@ def retry_job(job_guid: UUID, *, reason: str, actor: str) -> Act:
 def cancel(job_guid: UUID, *, actor: str) -> Act:
     """Word the cancel of a direct job."""
     return Act(actor=actor, act="cancel", subject=f"job {job_guid}")
+
+
+def suppress(subject: str, *, scope: str, cause: Cause, reason: str | None, actor: str) -> Act:
+    """Word a suppression; the subject is a hash, because the log outlives the address and the person."""
+    details = canonical_json({"scope": scope, "cause": cause}).decode()
+    return Act(actor=actor, act="suppress", subject=f"suppression {subject}", reason=reason, details=details)
+
+
+def lift(subject: str, *, scope: str, cause: Cause, reason: str | None, actor: str) -> Act:
+    """Word the end of a suppression, with what it had come from."""
+    details = canonical_json({"scope": scope, "cause": cause}).decode()
+    return Act(actor=actor, act="lift", subject=f"suppression {subject}", reason=reason, details=details)
+
+
+def set_preferences(
+    recipient_id_hash: str,
+    category: str,
+    *,
+    put: Sequence[str],
+    lifted: Sequence[str],
+    cause: Cause,
+    reason: str | None,
+    actor: str,
+) -> Act:
+    """Word a recipient's preferences in one category, written as in a scope: what is off from now on, and what is on.
+
+    One act for each category, so that it fits into an entry however many there are.
+    """
+    changed = {"category": category, "off": sorted(put), "on": sorted(lifted), "cause": cause}
+    details = canonical_json(changed).decode()
+    return Act(actor=actor, act="set", subject=f"preferences {recipient_id_hash}", reason=reason, details=details)
 
 
 def set_clock(*, from_at: datetime, to_at: datetime, reason: str, actor: str) -> Act:

@@ -1,4 +1,4 @@
-"""What a decision needs to know: the time, people, groups, settings, templates. Read in sets, never row by row."""
+"""What a decision needs to know: the time, people, settings, suppressions and templates, read in sets, never singly."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -75,4 +75,12 @@ class FactStore(Protocol):
 
     async def find_latest_versions(self, wanted: Collection[tuple[str, str]]) -> Latest:
         """Return the latest version of these (tenant, key) templates, and the store's time as `now` does."""
+        ...
+
+    async def find_suppressions(self, tenant_id: str, subjects: Collection[str]) -> dict[str, frozenset[str]]:
+        """Return the scopes under which these subjects get nothing; those that get everything are left out.
+
+        A subject is the hash of a recipient or the index of a destination; `domain.suppression` says which scopes
+        apply to what.
+        """
         ...

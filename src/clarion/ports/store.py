@@ -12,11 +12,21 @@ from clarion.ports.insights import InsightStore
 from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.setting import SettingStore
+from clarion.ports.suppression import SuppressionStore
 from clarion.ports.track import TrackStore
 
 
 class Store(
-    EnsureStore, QueueStore, TrackStore, FactStore, CatalogStore, PeopleStore, SettingStore, InsightStore, Protocol
+    EnsureStore,
+    QueueStore,
+    TrackStore,
+    FactStore,
+    CatalogStore,
+    PeopleStore,
+    SettingStore,
+    SuppressionStore,
+    InsightStore,
+    Protocol,
 ):
     """Everything that the rooms ask of storage."""
 

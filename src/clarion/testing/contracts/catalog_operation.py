@@ -18,6 +18,7 @@ from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportCase, SupportStatus
+from clarion.domain.suppression import Cause, Change, Suppression
 from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.insights import PAGE_MAX, UncertainLine
 from clarion.ports.setting import SettingRow
@@ -30,6 +31,8 @@ KEYS: Final = ("welcome", "reset", "Ärger")
 TYPES: Final = ("order-shipped", "one-time-code")
 PEOPLE: Final = range(1, 5)
 GROUPS: Final = range(1, 3)
+CATEGORIES: Final = ("news", "Ärger & mehr")
+SCOPES: Final = ("*", "news", "news:email")
 LONG_AGO: Final = datetime(2026, 1, 2, tzinfo=UTC)
 PAGE: Final = 3
 """Small, so that most lists have a second page."""
@@ -135,6 +138,44 @@ class PutSetting(msgspec.Struct, frozen=True):
         return await side.store.put_setting(side.tenant_id, self.event_type, unit, change, actor="kim")
 
 
+class Suppress(msgspec.Struct, frozen=True):
+    """Suppress people: (number, scope, cause)."""
+
+    rows: tuple[tuple[int, str, Cause], ...]
+
+    async def run(self, side: Side) -> object:
+        """Put them."""
+        items = [
+            Suppression(subject=address_version(n).recipient_id_hash, scope=scope, cause=cause, note=cause)
+            for n, scope, cause in self.rows
+        ]
+        return await side.store.put_suppressions(side.tenant_id, items, actor="sam", reason="asked")
+
+
+class Lift(msgspec.Struct, frozen=True):
+    """Suppress people no more: (number, scope)."""
+
+    keys: tuple[tuple[int, str], ...]
+
+    async def run(self, side: Side) -> object:
+        """Lift them."""
+        keys = [(address_version(n).recipient_id_hash, scope) for n, scope in self.keys]
+        return await side.store.lift_suppressions(side.tenant_id, keys, actor="sam")
+
+
+class Prefer(msgspec.Struct, frozen=True):
+    """Set preferences of one person."""
+
+    person: int
+    changes: tuple[Change, ...]
+
+    async def run(self, side: Side) -> object:
+        """Set them."""
+        recipient = address_version(self.person).recipient_id_hash
+        done = await side.store.set_preferences(side.tenant_id, recipient, self.changes, actor="recipient")
+        return sorted(done.put), sorted(done.lifted)
+
+
 class PutKey(msgspec.Struct, frozen=True):
     """Store an API key."""
 
@@ -189,6 +230,12 @@ class Ask(msgspec.Struct, frozen=True):
             "audience": [await store.find_audience(tenant_id, audience, after=one, limit=2) for one in ("", *hashes)],
             "settings": [one async for one in _settings(side)],
             "effective": await _effective(side),
+            "suppressed": await store.list_suppressions(tenant_id, limit=PAGE_MAX),
+            "suppressed first": await store.list_suppressions(tenant_id, limit=PAGE),
+            "suppressed one": await store.list_suppressions(tenant_id, subjects=hashes[:1]),
+            "scopes": {
+                one: sorted(scopes) for one, scopes in (await store.find_suppressions(tenant_id, hashes)).items()
+            },
             "api keys": await store.list_api_keys(tenant_id),
             "api key": await store.find_api_key(f"{tenant_id}-1"),
             "gauge": await store.measure(),
@@ -305,6 +352,30 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
                 recipients=st.sampled_from((None, (Addressee(role="teacher"), Addressee(unit=True)))),
                 channels=st.sampled_from((None, (Channel.SMS, Channel.EMAIL))),
             ),
+        ),
+    ),
+    (
+        4,
+        st.builds(
+            Suppress,
+            rows=st.lists(st.tuples(_N, st.sampled_from(SCOPES), st.sampled_from(Cause)), max_size=4).map(tuple),
+        ),
+    ),
+    (2, st.builds(Lift, keys=st.lists(st.tuples(_N, st.sampled_from(SCOPES)), max_size=3).map(tuple))),
+    (
+        4,
+        st.builds(
+            Prefer,
+            person=_N,
+            changes=st.lists(
+                st.builds(
+                    Change,
+                    category=st.sampled_from(CATEGORIES),
+                    channel=st.sampled_from((None, *Channel)),
+                    on=st.booleans(),
+                ),
+                max_size=3,
+            ).map(tuple),
         ),
     ),
     (3, st.builds(PutKey, key=st.integers(1, 3), role=st.sampled_from(tuple(Role)))),

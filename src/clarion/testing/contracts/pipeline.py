@@ -24,6 +24,7 @@ from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.settings import SettingContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
+from clarion.testing.contracts.suppressing import SuppressionContract
 from clarion.testing.contracts.tenancy import TenancyContract
 from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
 from clarion.testing.contracts.uncertain import RetryContract, UncertainContract
@@ -50,6 +51,7 @@ class PipelineContract(
     AuditPageContract,
     FactContract,
     LocalFormContract,
+    SuppressionContract,
     KeyContract,
     SettingContract,
     AuditContract,

@@ -22,6 +22,7 @@ from clarion.domain.quota import Amount, Limits, Usage
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportCase, SupportKind, SupportStatus
+from clarion.domain.suppression import Cause, Change, Suppression
 from clarion.ports.catalog import ApiKey, NewTemplate, Role, Used
 from clarion.ports.store import Store
 from clarion.ports.track import ProviderEvent
@@ -43,6 +44,7 @@ DIRECT: Final = make.guarded_entry(message_id=make.guid(1, "direct"))
 JOB: Final = make.notification_job(1)
 FAILED_JOB: Final = make.notification_job(5, payload=b"sealed")
 HASH: Final = make.address_version(1).recipient_id_hash
+STOPPED: Final = Suppression(subject=HASH, scope="news", cause=Cause.MANUAL)
 HASHED: Final = f"sha256:{'0' * 64}"
 BUNDLE: Final = NewTemplate(template_key="welcome", content_hash="h1:00", bundle="{}")
 BY: Final = {"actor": "sam"}
@@ -86,6 +88,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     await store.put_business_unit(tenant_id, UNIT)
     await store.set_tenant_form(tenant_id, LocalForm(locale="de"), actor="sam")
     await store.put_group(tenant_id, guid=GROUP, name="all", members=[HASH])
+    await store.put_suppressions(tenant_id, [STOPPED], actor="sam")
     await store.open_support_cases(tenant_id, [CASE])
     items = [item(address) for address in addresses]
     items[3] = msgspec.structs.replace(items[3], due_at=LATER)
@@ -157,6 +160,9 @@ READS: Final[dict[str, Ask]] = {
     "find_members": lambda store, tenant, _: store.find_members(tenant, {GROUP}),
     "find_audience": lambda store, tenant, _: store.find_audience(tenant, Audience(groups=(GROUP,)), limit=10),
     "find_recipients": lambda store, tenant, _: store.find_recipients(tenant, {HASH}),
+    "find_suppressions": lambda store, tenant, _: store.find_suppressions(tenant, {HASH}),
+    "list_suppressions": lambda store, tenant, _: store.list_suppressions(tenant),
+    "list_suppressions of a subject": lambda store, tenant, _: store.list_suppressions(tenant, subjects=[HASH]),
     "find_support_case": lambda store, tenant, _: store.find_support_case(tenant, CASE.case_id),
     "find_tenant_keys": lambda store, tenant, _: store.find_tenant_keys(tenant),
     "list_api_keys": lambda store, tenant, _: store.list_api_keys(tenant),
@@ -206,6 +212,11 @@ async def _effective(store: Store, tenant_id: str) -> list[EffectiveSetting]:
     return [one for one in found.values() if one != EffectiveSetting()]
 
 
+async def _lifts(store: Store, tenant_id: str) -> bool:
+    """Tell whether anything was lifted."""
+    return bool(await store.lift_suppressions(tenant_id, [STOPPED.key], **BY))
+
+
 WRITES: Final[dict[str, Ask]] = {
     "cancel_job": lambda store, tenant, _: store.cancel_job(tenant, JOB.guid, **BY),
     "retry_job": lambda store, tenant, _: store.retry_job(tenant, FAILED_JOB.guid, reason="again", **BY),
@@ -224,6 +235,7 @@ WRITES: Final[dict[str, Ask]] = {
     "put_setting": lambda store, tenant, _: store.put_setting(
         tenant, "welcome", UNIT.guid, SettingChange(channels=None), **BY
     ),
+    "lift_suppressions": lambda store, tenant, _: _lifts(store, tenant),
     "set_type_enabled": lambda store, tenant, _: store.set_type_enabled(tenant, "welcome", enabled=True, **BY),
     "set_tenant_form": lambda store, tenant, _: store.set_tenant_form(tenant, LocalForm(locale="fr"), **BY),
 }
@@ -240,6 +252,10 @@ MAKES: Final[dict[str, Ask]] = {
     "put_group": lambda store, tenant, _: store.put_group(tenant, guid=GROUP, name="none", members=["0" * 32]),
     "put_business_unit": lambda store, tenant, _: store.put_business_unit(
         tenant, msgspec.structs.replace(UNIT, name="South")
+    ),
+    "put_suppressions": lambda store, tenant, _: store.put_suppressions(tenant, [STOPPED], **BY),
+    "set_preferences": lambda store, tenant, _: store.set_preferences(
+        tenant, HASH, [Change(category="news", on=True), Change(category="offers", on=False)], actor="sam"
     ),
     "put_people": lambda store, tenant, _: store.put_people(tenant, [make.person(1, locale="fr")]),
     "keep_events": lambda store, tenant, _: store.keep_events(

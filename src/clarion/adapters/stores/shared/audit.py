@@ -3,13 +3,14 @@
 Writes `audit_log`. What the hash covers is in `domain.audit`.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from clarion.adapters.stores.shared.statement import Statements
-from clarion.adapters.stores.shared.transaction import Transaction
+from clarion.adapters.stores.shared.transaction import Row, Transaction
 from clarion.domain import audit
 from clarion.domain.act import Act
 from clarion.ports.catalog import AuditEntry
@@ -29,12 +30,24 @@ class _Last(msgspec.Struct, frozen=True):
 
 async def append_audit(transaction: Transaction, tenant_id: str, act: Act) -> None:
     """Add one entry to the tenant's chain: last of a transaction, so that whoever has its lock waits for nobody."""
+    await append_audits(transaction, tenant_id, [act])
+
+
+async def append_audits(transaction: Transaction, tenant_id: str, acts: Sequence[Act]) -> None:
+    """Add an entry for each act, in their order, all of one moment and in one statement."""
+    if not acts:
+        return
     await transaction.lock(f"clarion audit {tenant_id}")
     (last,) = await transaction.fetch(_Last, _SQL["read_last_audit_entry"], tenant_id=tenant_id)
-    entry = {"tenant_id": tenant_id, "seq": (last.seq or 0) + 1, "at": last.at, **msgspec.structs.asdict(act)}
-    previous = last.hash or audit.FIRST_PREVIOUS
-    chained = audit.chained_hash(previous, **entry)
-    await transaction.execute(_SQL["insert_audit_entry"], **entry, previous_hash=previous, hash=chained)
+    seq, previous = last.seq or 0, last.hash or audit.FIRST_PREVIOUS
+    entries: list[Row] = []
+    for act in acts:
+        seq += 1
+        said = msgspec.structs.asdict(act)
+        chained = audit.chained_hash(previous, tenant_id=tenant_id, seq=seq, at=last.at, **said)
+        entries.append((seq, last.at, *said.values(), previous, chained))
+        previous = chained
+    await transaction.execute(_SQL["insert_audit_entries"], tenant_id=tenant_id, entries=entries)
 
 
 async def list_newest_audit(

@@ -21,6 +21,7 @@ from clarion.adapters.stores.shared import (
     people,
     receipts,
     support,
+    suppression,
     tenant,
     timeline,
     type_setting,
@@ -42,7 +43,9 @@ Work = Callable[[Transaction], Coroutine[Any, Any, T]]
 class Urgency(IntEnum):
     """Which transaction goes first where there is one writer; the lower number does. PostgreSQL makes nobody wait."""
 
-    OUTCOME = 0  # what providers answered, and a pause or cancel: each moment makes a crash or a late stop cost more
+    OUTCOME = (
+        0  # what providers answered, and a pause, cancel or opt-out: each moment makes a crash or a late stop cost more
+    )
     CLAIM = 1  # call slots are empty meanwhile
     SOON = 2  # somebody waits for an answer, or a stage goes on
     LATER = 3  # rows of a campaign, sweeps and repairs
@@ -116,6 +119,7 @@ class SharedStore(ABC):
     find_settings = _reads(type_setting.find_settings)
     find_templates = _reads(facts.find_templates)
     find_latest_versions = _reads(facts.find_latest_versions)
+    find_suppressions = _reads(suppression.find_suppressions)
 
     publish_templates = _writes(Urgency.SOON, catalog.publish_templates)
     list_template_versions = _reads(catalog.list_template_versions)
@@ -130,6 +134,10 @@ class SharedStore(ABC):
     set_type_enabled = _writes(Urgency.SOON, type_setting.set_type_enabled)
     find_setting = _reads(type_setting.find_setting)
     list_settings = _reads(type_setting.list_settings)
+    put_suppressions = _writes(Urgency.OUTCOME, suppression.put_suppressions)
+    lift_suppressions = _writes(Urgency.SOON, suppression.lift_suppressions)
+    list_suppressions = _reads(suppression.list_suppressions)
+    set_preferences = _writes(Urgency.OUTCOME, suppression.set_preferences)
     put_api_key = _writes(Urgency.SOON, catalog.put_api_key)
     find_api_key = _reads(catalog.find_api_key)
     list_api_keys = _reads(catalog.list_api_keys)

@@ -1,0 +1,60 @@
+-- name: lock_suppressions
+-- Those of the given that are there, in the order of the set, which the caller has sorted.
+SELECT s.subject, s.scope, s.cause, s.note, s.created_by, s.created_at
+FROM {keys: subject text, scope text} AS g
+JOIN suppression AS s ON s.tenant_id = :tenant_id AND s.subject = g.subject AND s.scope = g.scope
+FOR UPDATE;
+
+-- name: insert_suppressions
+-- Those that nobody has made since they were looked for; the caller begins again where one is missing in the answer.
+INSERT INTO suppression (tenant_id, subject, scope, cause, note, created_by, created_at)
+SELECT :tenant_id, g.subject, g.scope, g.cause, g.note, :actor, now()
+FROM {items: subject text, scope text, cause text, note text} AS g
+WHERE true
+ORDER BY g.subject, g.scope
+ON CONFLICT (tenant_id, subject, scope) DO NOTHING
+RETURNING subject, scope;
+
+-- name: take_over_suppressions
+-- Rows that are locked, for a stronger cause. They stay as old as they are: since then nothing was sent. All of them are
+-- there, so nothing is inserted; written so, each is found by its key on both engines.
+INSERT INTO suppression (tenant_id, subject, scope, cause, note, created_by, created_at)
+SELECT :tenant_id, g.subject, g.scope, g.cause, g.note, :actor, now()
+FROM {items: subject text, scope text, cause text, note text} AS g
+WHERE true
+ORDER BY g.subject, g.scope
+ON CONFLICT (tenant_id, subject, scope) DO UPDATE
+SET cause = excluded.cause, note = excluded.note, created_by = excluded.created_by;
+
+-- name: delete_suppressions
+-- Rows that are locked, so all of them are there.
+DELETE FROM suppression AS s
+WHERE
+  s.tenant_id = :tenant_id AND s.subject IN {subjects: text}
+  AND EXISTS (
+    SELECT 1 FROM {keys: subject text, scope text} AS g WHERE g.subject = s.subject AND g.scope = s.scope
+  );
+
+-- name: list_suppressions
+-- Pages by the index of the newest, from its end.
+SELECT s.subject, s.scope, s.cause, s.note, s.created_by, s.created_at
+FROM suppression AS s
+WHERE s.tenant_id = :tenant_id AND (s.created_at, s.subject, s.scope) < (:created_at, :subject, :scope)
+ORDER BY s.created_at DESC, s.subject DESC, s.scope DESC
+LIMIT :limit;
+
+-- name: list_suppressions_of
+-- A subject has few: at most one for everything and one for each category and channel.
+SELECT s.subject, s.scope, s.cause, s.note, s.created_by, s.created_at
+FROM suppression AS s
+WHERE
+  s.tenant_id = :tenant_id AND s.subject IN {subjects: text}
+  AND (s.created_at, s.subject, s.scope) < (:created_at, :subject, :scope)
+ORDER BY s.created_at DESC, s.subject DESC, s.scope DESC
+LIMIT :limit;
+
+-- name: find_suppressions
+-- By the primary key: one look for each subject.
+SELECT s.subject, s.scope
+FROM {subjects: subject text} AS g
+JOIN suppression AS s ON s.tenant_id = :tenant_id AND s.subject = g.subject;
