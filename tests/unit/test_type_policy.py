@@ -11,6 +11,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.testing.clock import ManualClock
+from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import TENANT, Line, Scripted
 
@@ -72,6 +73,24 @@ async def test_who_lacks_the_first_channel_gets_the_next(line: Line, tmp_path: P
     assert ([row.channel for row in timeline.outgoing], len(timeline.inbox)) == ([], 1)
     assert timeline.scheduler is not None
     assert timeline.scheduler.reason == "1 recipient, 1 message, 2 skipped"
+
+
+@pytest.mark.parametrize(
+    "more, kept",
+    [
+        ('category = "News: all"\nmay_unsubscribe = true', "News%3A%20all"),
+        ('category = "News: all"', None),
+        ("may_unsubscribe = true", "general"),
+    ],
+)
+async def test_a_message_keeps_the_category_that_its_recipient_may_refuse(
+    line: Line, tmp_path: Path, more: str, kept: str | None
+) -> None:
+    """Written as in a scope; of a required one it keeps none."""
+    await publish(line, tmp_path, more)
+    await line.send("ping", SAM, data={})
+    await line.drain()
+    assert {entry.category for entry in await line.store.rows(TENANT, QueueEntry)} == {kept}
 
 
 @pytest.mark.parametrize("allowed", [1, 2, 3])

@@ -144,6 +144,7 @@ def outgoing_item(
     person_version_id: int | None = None,
     locale: str | None = None,
     tz_id: str | None = None,
+    category: str | None = None,
 ) -> OutgoingItem:
     """Make one message of a stored parent to an address version, under the claim `hold`; its route is its channel."""
     key.require_key_version(parent.key_version)
@@ -169,6 +170,7 @@ def outgoing_item(
         person_version_id=person_version_id,
         locale=locale,
         tz_id=tz_id,
+        category=category,
     )
 
 

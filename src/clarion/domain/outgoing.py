@@ -180,6 +180,7 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     partition key. `hold` is the scheduler row (id, version) whose claim allows the row to be made: once that row is
     canceled or taken over, none is inserted. `recipient_id_hash` and `channel` must be those of the address version.
     `person_version_id`, `locale` and `tz_id` are what its content is merged with besides the data of its job.
+    `category` is the one that the recipient may opt out of, written as in a scope; a required message has none.
     """
 
     notification_job: str | None = None
@@ -201,6 +202,7 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     person_version_id: int | None = None
     locale: str | None = None
     tz_id: str | None = None
+    category: str | None = None
 
     @property
     def pk(self) -> str:

@@ -51,6 +51,7 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
     person_version_id: int | None = None
     locale: str | None = None
     tz_id: str | None = None
+    category: str | None = None
     traceparent: str | None
 
     @property

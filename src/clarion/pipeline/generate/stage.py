@@ -26,6 +26,7 @@ from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.person import Contact
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
+from clarion.domain.suppression import optional_category
 from clarion.errors import CallerError, SealBroken, UnknownVersion
 from clarion.pipeline.generate.facts import load_known
 from clarion.pipeline.generate.inbox import Inbox
@@ -313,6 +314,7 @@ def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient])
             person_version_id=one.person_version_id,
             locale=one.locale,
             tz_id=one.tz_id,
+            category=optional_category(definition.category, may_unsubscribe=definition.may_unsubscribe),
         )
         for one in recipients
         for decision in one.decisions

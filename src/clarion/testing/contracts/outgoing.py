@@ -120,6 +120,7 @@ class OutgoingContract:
             "route": "email:marketing",
             "order_key": "a" * 32,
             "uncertain_policy": UncertainPolicy.PREFER_DUPLICATE,
+            "category": "news",
         }
         items = [
             outgoing_item(job, addresses[0], **where, **first),
@@ -138,6 +139,7 @@ class OutgoingContract:
                 due_at=AT,
                 expires_at=item.expires_at,
                 uncertain_policy=item.uncertain_policy,
+                category=item.category,
                 traceparent="00-trace",
             )
             for item, answer in zip(items, answers, strict=True)

@@ -18,10 +18,11 @@ WITH wanted AS MATERIALIZED (
     :address_id::text::bigint[], :recipient_id_hash::text::text[], :channel::text::text[], :message_id::text::uuid[],
     :attempt_no::text::smallint[], :order_key::text::text[], :due_at::text::timestamptz[],
     :expires_at::text::timestamptz[], :uncertain_policy::text::text[], :attempts_max::text::smallint[],
-    :person_version_id::text::bigint[], :locale::text::text[], :tz_id::text::text[]
+    :person_version_id::text::bigint[], :locale::text::text[], :tz_id::text::text[],
+    :category::text::text[]
   ) WITH ORDINALITY AS g (
     parent, flow_id, has_broadcast, hold, address_id, recipient_id_hash, asked_channel, message_id, attempt_no,
-    order_key, due_at, expires_at, uncertain_policy, attempts_max, person_version_id, locale, tz_id, place
+    order_key, due_at, expires_at, uncertain_policy, attempts_max, person_version_id, locale, tz_id, category, place
   )
   CROSS JOIN LATERAL (
     SELECT found.channel, found.key_hash
@@ -54,12 +55,13 @@ WITH wanted AS MATERIALIZED (
 ), made AS (
   INSERT INTO outgoing_message (
     tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, due_at, expires_at,
-    uncertain_policy, attempts_max, person_version_id, locale, tz_id, has_broadcast, correlation_id, traceparent
+    uncertain_policy, attempts_max, person_version_id, locale, tz_id, category, has_broadcast, correlation_id,
+    traceparent
   )
   SELECT
     :tenant_id, m.bucket, m.pk, m.rk, m.message_id, m.address_id, m.channel, m.attempt_no, m.flow_id, m.order_key,
     coalesce(m.due_at, now()), m.expires_at, m.uncertain_policy, m.attempts_max, m.person_version_id, m.locale,
-    m.tz_id, m.has_broadcast, (:correlation_ids::text[])[m.parent], (:traceparents::text[])[m.parent]
+    m.tz_id, m.category, m.has_broadcast, (:correlation_ids::text[])[m.parent], (:traceparents::text[])[m.parent]
   FROM (
     SELECT DISTINCT ON (d.bucket, d.pk, d.rk) d.*
     FROM missing AS d

@@ -10,7 +10,7 @@ WITH wanted AS MATERIALIZED (
     items: bucket whole, pk text, correlation_id text, traceparent text, flow_id whole, has_broadcast truth,
     hold_id whole, hold_version whole, address_id whole, recipient_id_hash text, channel text, message_id guid,
     attempt_no whole, order_key text, due_at instant, expires_at instant, uncertain_policy text, attempts_max whole,
-    person_version_id whole, locale text, tz_id text, place place
+    person_version_id whole, locale text, tz_id text, category text, place place
   } AS g
   JOIN address_version AS a
     ON
@@ -27,13 +27,13 @@ WITH wanted AS MATERIALIZED (
 )
 INSERT INTO outgoing_message (
   tenant_id, bucket, pk, rk, message_id, address_id, channel, attempt_no, flow_id, order_key, status, due_at,
-  expires_at, uncertain_policy, attempts_max, person_version_id, locale, tz_id, has_broadcast, correlation_id,
-  traceparent, created_at
+  expires_at, uncertain_policy, attempts_max, person_version_id, locale, tz_id, category, has_broadcast,
+  correlation_id, traceparent, created_at
 )
 SELECT
   :tenant_id, w.bucket, w.pk, w.rk, w.message_id, w.address_id, w.channel, w.attempt_no, w.flow_id, w.order_key,
   'Created', coalesce(w.due_at, now()), w.expires_at, w.uncertain_policy, w.attempts_max,
-  w.person_version_id, w.locale, w.tz_id, w.has_broadcast, w.correlation_id, w.traceparent, now()
+  w.person_version_id, w.locale, w.tz_id, w.category, w.has_broadcast, w.correlation_id, w.traceparent, now()
 FROM wanted AS w
 WHERE NOT EXISTS (
   SELECT 1
