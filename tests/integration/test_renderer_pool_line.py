@@ -10,9 +10,12 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from clarion.adapters.blobs import open_blobs
+from clarion.adapters.host import random_bytes
 from clarion.adapters.renderers import open_renderer, pool
 from clarion.adapters.renderers.language import HTML, TEXT
 from clarion.adapters.renderers.pool import PoolRenderer
+from clarion.bootstrap import Platform, Settings
 from clarion.catalog.people import GroupEntry, People, PersonEntry
 from clarion.catalog.quarantine import Quarantine
 from clarion.client.wire import Recipient
@@ -20,6 +23,7 @@ from clarion.domain.backoff import MISCONFIGURED_FOR, NOT_CALLED_MAX
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.inbox import UserMessage
+from clarion.domain.notification import NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.support import SupportStatus
 from clarion.errors import InvalidInput
@@ -28,6 +32,9 @@ from clarion.ports.catalog import NewTemplate
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory
+from clarion.workers.supervisor import Supervisor
+from clarion.workers.timings import Timings
+from clarion.workers.wake_up import Topic, WakeUp
 from tests.integration.planted_child import install
 from tests.integration.test_renderer_pool import PLANTED, open_writer
 from tests.unit.pipeline_line import TENANT, TRACE, Line, Scripted
@@ -177,3 +184,70 @@ async def test_another_tenants_code_leaves_while_a_template_hangs(line: Line, tm
     await line.drain()
     await line.wait(1)
     assert len({call.destination for call in line.provider.calls}) == len(line.provider.calls) == 32
+
+
+async def test_a_hundred_heavy_jobs_of_one_tenant_keep_no_code_of_another_waiting(line: Line) -> None:
+    """Through all stages at once, as the program runs them: the heavy jobs came first, and into the more urgent lane.
+
+    In order, not in time: codes are asked for one after the other, each when the one before it was called, and all of
+    them are called while heavy jobs are being made.
+    """
+    heavy = "Heavy\n{% for i in (1..1000) %}{{ i | plus: 1 | times: 2 | minus: i }}{% endfor %}{{ x }}"
+    await publish(line, TENANT, "heavy", heavy, channel=Channel.INBOX, lane=Lane.CRITICAL)
+    other = Line(line.store, line.clock, line.provider, renderer=line.renderer, tenant_id="other")
+    await other.dispatcher.ensure_tenant("other")
+    await publish(line, "other", "code", "{{ x }}", lane=Lane.NORMAL)
+    wake_up, called = WakeUp(), asyncio.Event()
+    supervisor = Supervisor(
+        platform_of(line),
+        wake_up=wake_up,
+        channels=(Channel.SMS,),
+        timings=Timings(poll=60),  # the heavy jobs are found together, when the workers are woken
+        observe=lambda *_: called.set(),
+    )
+
+    async def wait_for(destination: str) -> None:
+        while destination not in {call.destination for call in line.provider.calls}:
+            called.clear()
+            await called.wait()
+
+    await other.send("code", PHONE.format(90), data={"x": 0})
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(supervisor.run())
+        await wait_for(PHONE.format(90))  # what the codes need is in memory, and the processes are there
+        for number in range(100):
+            await line.send("heavy", Recipient(user="1"), data={"x": number})
+        wake_up.wake(Topic.STAGES)
+        for number in range(91, 94):
+            await other.send("code", PHONE.format(number), data={"x": number})
+            wake_up.wake(Topic.STAGES)
+            await wait_for(PHONE.format(number))
+            assert NotificationStatus.PROCESSING in await heavy_jobs(line)
+        supervisor.stop()
+    await line.drain()
+    assert len(await line.store.rows(TENANT, UserMessage)) == 100
+
+
+async def heavy_jobs(line: Line) -> set[NotificationStatus]:
+    """Say how far generate is with the heavy jobs."""
+    rows = await line.store.rows(TENANT, NotificationScheduler)
+    return {row.status for row in rows if row.stage is Stage.GENERATE}
+
+
+def platform_of(line: Line) -> Platform:
+    """Make the platform of a line, for the program's own workers."""
+    return Platform(
+        settings=Settings(store="memory://", blobs="memory://", vault="memory://", providers={"*": "null://"}),
+        store=line.store,
+        blobs=open_blobs("memory://"),
+        keyring=line.keyring,
+        dispatcher=line.dispatcher,
+        templates=line.templates,
+        renderer=line.renderer,
+        accounts={Channel.SMS: line.account},
+        providers={line.account: line.provider},
+        sends=line.sends,
+        clock=line.clock,
+        ids=line.ids,
+        randomness=random_bytes,
+    )

@@ -32,12 +32,12 @@ class QueueStore(Protocol):
     """Work: taking it, finishing it, rescuing what was left behind."""
 
     async def claim_stage(
-        self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta
+        self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta, without: Collection[str] = ()
     ) -> list[StageClaim]:
         """Take due pending jobs of a stage, oldest first within a lane; return them with the urgent lanes first.
 
         The lanes have parts of the limit by weight (`portions`); what one does not need, the others get, the urgent
-        ones first. So a backlog in one lane does not stop another.
+        ones first. So a backlog in one lane does not stop another. Jobs of the tenants in `without` are left.
         Ready → Processing, version + 1. Only scheduler rows of notification jobs whose job is there are taken. One that
         cannot be read is logged, stays claimed and holds up no other (F-50): its rescues fail it in the end.
         """

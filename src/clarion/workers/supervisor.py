@@ -93,15 +93,34 @@ class Supervisor:
         async with asyncio.TaskGroup() as tasks:
             for name, step, hears, wakes in (
                 ("schedule", Schedule(queue=e.store, facts=e.store, lease=lease).step, Topic.STAGES, Topic.STAGES),
-                ("generate", generate.step, Topic.STAGES, Topic.OUTGOING),
                 ("track", Track(events=e.store).step, Topic.EVENTS, Topic.OUTGOING),
                 ("settle", Settle(queue=e.store, providers=e.providers).step, Topic.UNCERTAIN, Topic.OUTGOING),
                 ("janitor", Janitor(queue=e.store).step, Topic.JANITOR, Topic.UNCERTAIN),
             ):
                 tasks.create_task(self._loop(name, step, hears=hears, wakes=wakes))
+            tasks.create_task(self._generate(generate))
             for channel in self._channels:
                 tasks.create_task(self._pump(channel, tasks))
             tasks.create_task(self._be_present())
+
+    async def _generate(self, generate: Generate) -> None:
+        """Run the stage that makes rows until stopped and what it is at work on has come to its end."""
+        wake, drained = asyncio.Event(), asyncio.Event()
+        self._wake_up.listen(Topic.STAGES, wake.set)
+
+        async def step() -> int:
+            if self._stop.is_set():
+                generate.stop()
+                if generate.idle:
+                    drained.set()
+                    wake.set()  # as in a pump
+                    return 0
+            return await generate.step()
+
+        worked = partial(self._wake_up.wake, Topic.OUTGOING)
+        await run(
+            "generate", step, wake=wake, stop=drained, worked=worked, failed=self._failed, poll=self._timings.poll
+        )
 
     async def _be_present(self) -> None:
         """Write heartbeats until stopped: from then on nothing is claimed, so this process serves nothing."""

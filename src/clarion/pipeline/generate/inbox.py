@@ -39,7 +39,7 @@ class Inbox:
     def __init__(
         self, *, facts: FactStore, renderer: Renderer, clock: Clock, merging_max: float, public_url: str
     ) -> None:
-        """Merge with this renderer, the lines of one template for so many seconds; links begin with this URL."""
+        """Merge with this renderer, a tenant's lines for so many seconds; links begin with this URL."""
         self._clock = clock
         self._facts = facts
         self._renderer = renderer
@@ -59,15 +59,16 @@ class Inbox:
             for merge, readers in _merges(plan, sets[plan.job_id], profiles, public_url=self._public_url):
                 batches[plan.bundle.content_hash].append((plan, merge, readers))
         merged: dict[int, list[tuple[Merged, list[Identity]]]] = {plan.job_id: [] for plan in plans}
+        until = self._clock.monotonic() + self._merging_max
         for batch in batches.values():
-            answers = await self._render(keys.tenant_id, batch[0][0].bundle, [merge for _, merge, _ in batch])
+            merges = [merge for _, merge, _ in batch]
+            answers = await self._render(keys.tenant_id, batch[0][0].bundle, merges, until=until)
             for (plan, _, readers), one in zip(batch, answers, strict=True):
                 merged[plan.job_id].append((one, readers))
         return {plan.job_id: _lines(plan, merged[plan.job_id]) for plan in plans}
 
-    async def _render(self, tenant_id: str, bundle: Bundle, merges: Sequence[Merge]) -> list[Merged]:
+    async def _render(self, tenant_id: str, bundle: Bundle, merges: Sequence[Merge], *, until: float) -> list[Merged]:
         """Make merges of one template, so many at once that the renderer has room for them."""
-        until = self._clock.monotonic() + self._merging_max
         answers: list[Merged] = []
         for start in range(0, len(merges), MERGES_MAX):
             answers += await self._renderer.render(

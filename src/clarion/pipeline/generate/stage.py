@@ -31,6 +31,7 @@ from clarion.errors import CallerError, SealBroken, UnknownVersion
 from clarion.pipeline.generate.facts import load_known
 from clarion.pipeline.generate.inbox import Inbox
 from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, not_merged, put_off, rest
+from clarion.pipeline.generate.underway import JOBS_MAX, Underway
 from clarion.ports.clock import Clock
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
@@ -47,7 +48,7 @@ ALONE_FOR: Final = timedelta(milliseconds=20)
 """About what one job takes. Jobs that are to be made alone are put off by multiples of it, to come back one by one."""
 
 MERGE_SHARE: Final = 4
-"""Looking at the data of jobs of one template, and merging their inbox lines, has one part in so many of the lease."""
+"""Looking at the data of a tenant's jobs, and merging their inbox lines, has one part in so many of the lease each."""
 
 log = structlog.get_logger("clarion.pipeline")
 
@@ -77,6 +78,9 @@ class Generate:
         self._keyring = keyring
         self._lease = lease
         self._merging_max = lease.total_seconds() / MERGE_SHARE
+        self._clock = clock
+        self._underway = Underway()
+        self._stopping = False
         self._inbox = Inbox(
             facts=facts,
             renderer=renderer,
@@ -85,41 +89,68 @@ class Generate:
             public_url=public_url or "",
         )
 
-    async def step(self) -> int:
-        """Make the rows of a batch of jobs; return how many jobs.
+    def stop(self) -> None:
+        """Claim nothing more; what is at work comes to its end."""
+        self._stopping = True
 
-        A job over which a worker was lost before is made alone, after the others. If it kills every worker that takes
-        it, the jobs beside it would otherwise be rescued as often as it is, and fail with it in the end (F-13).
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is at work."""
+        return not self._underway
+
+    async def step(self) -> int:
+        """Make the rows of a batch of jobs; return how many jobs were claimed or are at work since an earlier step.
+
+        Merging may take long, and no step waits for the slowest tenant: what is not made in a moment goes on beside the
+        next steps, which leave that tenant's other jobs until then. So nobody else's job waits for it, in whichever
+        lane it is.
+
+        A job over which a worker was lost before is made after the others, and never beside another such job. If it
+        kills every worker that takes it, the jobs beside it would otherwise be rescued as often as it is, and fail with
+        it in the end (F-13).
         """
-        claims = await self._queue.claim_stage(Stage.GENERATE, lanes=tuple(Lane), limit=BATCH, lease=self._lease)
+        before = self._underway.count
+        claims = await self._claim(min(BATCH, JOBS_MAX - before))
         rescued = sorted(
             (claim for claim in claims if claim.scheduler.rescue_count), key=lambda claim: claim.scheduler.rescue_count
         )
-        if rescued[1:]:
+        alone = [] if self._underway.is_alone else rescued[:1]
+        if later := rescued[len(alone) :]:
             why = "waits to be made alone: a worker was lost over it"
-            await self._queue.finish_stage([put_off(one, n * ALONE_FOR, why) for n, one in enumerate(rescued[1:], 1)])
-        await self._make([claim for claim in claims if not claim.scheduler.rescue_count])
-        await self._make(rescued[:1])
-        return len(claims)
-
-    async def _make(self, claims: Sequence[StageClaim]) -> None:
-        """Make the rows of jobs and finish them, tenant by tenant.
-
-        Tenants with few jobs come first: theirs are finished, and their rows can leave, while those of the others are
-        still being made, however long that takes.
-        If something is wrong with a whole tenant, such as keys that do not open, only that tenant's jobs are put off.
-        """
+            await self._queue.finish_stage([put_off(one, n * ALONE_FOR, why) for n, one in enumerate(later, 1)])
         by_tenant: dict[str, list[StageClaim]] = defaultdict(list)
         for claim in claims:
-            by_tenant[claim.tenant_id].append(claim)
-        for tenant_id, mine in sorted(by_tenant.items(), key=lambda one: len(one[1])):
-            try:
-                results = await self._generate(tenant_id, mine)
-            except (CallerError, SealBroken) as error:
-                log.warning("a tenant's jobs cannot be made", tenant_id=tenant_id, error=str(error))
-                results = [put_off(claim, TENANT_RESTS_FOR, str(error)) for claim in mine]
-            if results:
-                await self._queue.finish_stage(results)
+            if not claim.scheduler.rescue_count:
+                by_tenant[claim.tenant_id].append(claim)
+        for tenant_id, mine in sorted(by_tenant.items(), key=lambda one: len(one[1])):  # those with few jobs first
+            await self._underway.begin(tenant_id, self._make(tenant_id, mine), count=len(mine))
+        for one in alone:
+            await self._underway.begin(one.tenant_id, self._make(one.tenant_id, [one]), count=1, is_alone=True)
+        if not claims and self._underway:
+            await self._underway.wait()
+        self._underway.collect()
+        return len(claims) + before
+
+    async def _claim(self, limit: int) -> list[StageClaim]:
+        """Take jobs of tenants that are not at work, if there is room."""
+        if self._stopping or limit <= 0:
+            return []
+        return await self._queue.claim_stage(
+            Stage.GENERATE, lanes=tuple(Lane), limit=limit, lease=self._lease, without=self._underway.tenants
+        )
+
+    async def _make(self, tenant_id: str, claims: Sequence[StageClaim]) -> None:
+        """Make the rows of a tenant's jobs and finish these.
+
+        If something is wrong with the whole tenant, such as keys that do not open, its jobs are put off.
+        """
+        try:
+            results = await self._generate(tenant_id, claims)
+        except (CallerError, SealBroken) as error:
+            log.warning("a tenant's jobs cannot be made", tenant_id=tenant_id, error=str(error))
+            results = [put_off(claim, TENANT_RESTS_FOR, str(error)) for claim in claims]
+        if results:
+            await self._queue.finish_stage(results)
 
     async def _generate(self, tenant_id: str, claims: Sequence[StageClaim]) -> list[StageResult]:
         """Make the rows of one tenant's jobs; a job that cannot be made fails by itself."""
@@ -190,6 +221,7 @@ class Generate:
     async def _covered(self, tenant_id: str, plans: Sequence[Plan], failed: list[StageResult]) -> list[Plan]:
         """Fail the jobs whose data does not cover their templates, and return the others, in their order."""
         covered: set[int] = set()
+        until = self._clock.monotonic() + self._merging_max
         for batch in by_bundle(plans):
             data = [plan.payload.data for plan in batch]
             found = await self._renderer.find_missing(
@@ -197,7 +229,7 @@ class Generate:
                 data,
                 entities=[plan.payload.entity for plan in batch],
                 tenant_id=tenant_id,
-                seconds_max=self._merging_max,
+                seconds_max=until - self._clock.monotonic(),
             )
             for plan, missing in zip(batch, found, strict=True):
                 if isinstance(missing, NotMerged):

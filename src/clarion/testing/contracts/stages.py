@@ -139,6 +139,28 @@ class StageContract:
             job.id for tenant in (harness.tenant_id, theirs) for job in await harness.rows(tenant, NotificationJob)
         }
 
+    async def test_jobs_of_tenants_that_are_not_wanted_are_left_and_take_nobodys_place(
+        self, harness: StoreHarness
+    ) -> None:
+        """However old and urgent they are: the others get the whole limit, beyond their lane's part too."""
+        now, theirs = await harness.now(), f"{harness.tenant_id}-2"
+        for n in range(4):
+            due_at = now - timedelta(seconds=100 + n)
+            await make_pending(harness, n, tenant_id=theirs, lane=Lane.CRITICAL, due_at=due_at)
+        await make_pending(harness, 10, lane=Lane.CRITICAL, due_at=now - SECOND)
+        await make_pending(harness, 11, lane=Lane.BULK, due_at=now - SECOND)
+
+        async def claim_without(*tenants: str) -> list[str]:
+            claims = await harness.store.claim_stage(
+                Stage.SCHEDULE, lanes=tuple(Lane), limit=2, lease=LEASE, without=tenants
+            )
+            return [one.tenant_id for one in claims]
+
+        assert await claim_without(theirs, harness.tenant_id) == []
+        assert await claim_without(theirs) == [harness.tenant_id] * 2
+        assert await claim_without(harness.tenant_id, "nobody") == [theirs] * 2
+        assert await claim_without() == [theirs] * 2
+
     async def test_what_has_no_notification_job_is_not_claimed(self, harness: StoreHarness) -> None:
         """A row whose job is missing, and one that is pending for another kind of artifact, wait for others."""
         await make_pending(harness, 1)

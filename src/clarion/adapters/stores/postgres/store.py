@@ -83,11 +83,11 @@ class PostgresStore(SharedStore):
         return await super().ensure_notification_jobs(tenant_id, items) if made is None else made
 
     async def claim_stage(
-        self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta
+        self, stage: Stage, *, lanes: Sequence[Lane], limit: int, lease: timedelta, without: Collection[str] = ()
     ) -> list[StageClaim]:
         """Take due pending jobs of a stage."""
         return await self._session.single(
-            lambda c: stage_.claim_stage(Transaction(c), stage, lanes=lanes, limit=limit, lease=lease)
+            lambda c: stage_.claim_stage(Transaction(c), stage, lanes=lanes, limit=limit, lease=lease, without=without)
         )
 
     async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:

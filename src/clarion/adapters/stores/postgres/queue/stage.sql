@@ -1,7 +1,8 @@
 -- name: claim_stage
 -- Each lane is walked along its index for its part of the limit, and then again, in the order given, for what is left of
 -- it. Each row is locked when a walk reaches it, and the walks end with the last row that is wanted. What another worker
--- holds is passed over. A row whose job is missing is left alone. An instant that Python has no value for would fail the
+-- holds is passed over. A row whose job is missing is left alone, and so are
+-- those of tenants that are not wanted. An instant that Python has no value for would fail the
 -- whole answer in the driver, after the claim: the time that was due comes as a number, and a job whose own time is such
 -- a one is left out of its row. The columns of the job stand behind the one named `job`, whichever they are.
 WITH part AS MATERIALIZED (
@@ -12,6 +13,7 @@ WITH part AS MATERIALIZED (
     FROM notification_scheduler AS found
     WHERE
       found.stage = :stage AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
+      AND found.tenant_id NOT IN {without: text}
       AND (
         SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk
       ) IS NOT NULL
@@ -27,6 +29,7 @@ WITH part AS MATERIALIZED (
     FROM notification_scheduler AS found
     WHERE
       found.stage = :stage AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
+      AND found.tenant_id NOT IN {without: text}
       AND found.id NOT IN (SELECT p.id FROM part AS p)
       AND (
         SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk

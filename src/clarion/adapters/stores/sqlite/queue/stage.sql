@@ -15,6 +15,7 @@ CROSS JOIN json_each(
       WHERE
         d.stage = :stage AND d.lane = g.value ->> 0 AND d.due_at IS NOT NULL AND d.due_at <= clarion_now()
         AND d.artifact_type = 'NotificationJob'
+        AND d.tenant_id NOT IN (SELECT w.value FROM json_each(:without) AS w)
       ORDER BY d.due_at, d.id
       LIMIT :limit
     ) AS head
