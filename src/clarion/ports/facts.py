@@ -10,6 +10,7 @@ import msgspec
 from clarion.domain.audience import Audience
 from clarion.domain.person import LocalForm, Person, PersonVersion
 from clarion.domain.setting import EffectiveSetting
+from clarion.domain.suppression import Cause
 
 
 class TemplateRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +78,8 @@ class FactStore(Protocol):
         """Return the latest version of these (tenant, key) templates, and the store's time as `now` does."""
         ...
 
-    async def find_suppressions(self, tenant_id: str, subjects: Collection[str]) -> dict[str, frozenset[str]]:
-        """Return the scopes under which these subjects get nothing; those that get everything are left out.
+    async def find_suppressions(self, tenant_id: str, subjects: Collection[str]) -> dict[str, dict[str, Cause]]:
+        """Return the scopes under which these subjects get nothing, with their causes; others are left out.
 
         A subject is the hash of a recipient or the index of a destination; `domain.suppression` says which scopes
         apply to what.

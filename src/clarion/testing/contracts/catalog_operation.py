@@ -234,7 +234,8 @@ class Ask(msgspec.Struct, frozen=True):
             "suppressed first": await store.list_suppressions(tenant_id, limit=PAGE),
             "suppressed one": await store.list_suppressions(tenant_id, subjects=hashes[:1]),
             "scopes": {
-                one: sorted(scopes) for one, scopes in (await store.find_suppressions(tenant_id, hashes)).items()
+                one: sorted(scopes.items())
+                for one, scopes in (await store.find_suppressions(tenant_id, hashes)).items()
             },
             "api keys": await store.list_api_keys(tenant_id),
             "api key": await store.find_api_key(f"{tenant_id}-1"),

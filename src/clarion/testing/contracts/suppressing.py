@@ -89,7 +89,7 @@ class SuppressionContract:
         await harness.store.put_suppressions(harness.tenant_id, [*rows, bounce()], actor="sam")
         stranger = address_version(2).recipient_id_hash
         found = await harness.store.find_suppressions(harness.tenant_id, [stranger, OTHER, SUBJECT, SUBJECT])
-        assert found == {SUBJECT: frozenset({"*", "news:email"}), OTHER: frozenset({"*"})}
+        assert found == {SUBJECT: {"*": Cause.BOUNCE, "news:email": Cause.BOUNCE}, OTHER: {"*": Cause.BOUNCE}}
         assert await harness.store.find_suppressions(harness.tenant_id, []) == {}
 
     async def test_pages_show_every_one_once_newest_first(self, harness: StoreHarness) -> None:

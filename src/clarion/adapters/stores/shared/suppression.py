@@ -31,6 +31,10 @@ class _Key(msgspec.Struct, frozen=True):
     scope: str
 
 
+class _Found(_Key, frozen=True):
+    cause: Cause
+
+
 async def put_suppressions(
     transaction: Transaction,
     tenant_id: str,
@@ -111,7 +115,7 @@ async def set_preferences(
     """Set preferences of one recipient, audited; of two who do so at once one waits for the other."""
     await transaction.lock(f"clarion preferences {tenant_id} {recipient_id_hash}")
     found = await find_suppressions(transaction, tenant_id, [recipient_id_hash])
-    put, lifted = stored_after(found.get(recipient_id_hash, frozenset()), bounded(changes))
+    put, lifted = stored_after(found.get(recipient_id_hash, {}), bounded(changes))
     locked = await _lock(transaction, tenant_id, [(recipient_id_hash, scope) for scope in sorted(lifted)])
     await delete_suppressions(transaction, tenant_id, locked)
     rows = [Suppression(subject=recipient_id_hash, scope=scope, cause=cause, note=reason) for scope in sorted(put)]
@@ -151,13 +155,13 @@ async def list_suppressions(
 
 async def find_suppressions(
     transaction: Transaction, tenant_id: str, subjects: Collection[str]
-) -> dict[str, frozenset[str]]:
-    """Return the scopes under which these subjects get nothing; those that get everything are left out."""
-    scopes: dict[str, set[str]] = defaultdict(set)
+) -> dict[str, dict[str, Cause]]:
+    """Return the scopes under which these subjects get nothing, with their causes; others are left out."""
+    scopes: dict[str, dict[str, Cause]] = defaultdict(dict)
     wanted = sorted(set(subjects))
-    for row in await transaction.fetch(_Key, _SQL["find_suppressions"], tenant_id=tenant_id, subjects=wanted):
-        scopes[row.subject].add(row.scope)
-    return {subject: frozenset(found) for subject, found in scopes.items()}
+    for row in await transaction.fetch(_Found, _SQL["find_suppressions"], tenant_id=tenant_id, subjects=wanted):
+        scopes[row.subject][row.scope] = row.cause
+    return dict(scopes)
 
 
 async def _lock(transaction: Transaction, tenant_id: str, keys: Collection[SuppressionKey]) -> list[Suppression]:

@@ -55,6 +55,6 @@ LIMIT :limit;
 
 -- name: find_suppressions
 -- By the primary key: one look for each subject.
-SELECT s.subject, s.scope
+SELECT s.subject, s.scope, s.cause
 FROM {subjects: subject text} AS g
 JOIN suppression AS s ON s.tenant_id = :tenant_id AND s.subject = g.subject;
