@@ -27,6 +27,8 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
 from clarion.domain.seal import Purpose
+from clarion.domain.setting import SettingChange
+from clarion.domain.skip import SkipRule
 from clarion.errors import ProgramTooOld
 from clarion.ports.catalog import ApiKey, Role
 from clarion.ports.store import Store
@@ -124,6 +126,25 @@ async def test_who_reads_it_is_told_that_a_newer_program_wrote_it(
         await read(aside.store)
 
 
+@pytest.mark.parametrize("name, value", [("channels", '["sms", "new"]'), ("recipients", '[{"new": "x"}]')])
+async def test_who_reads_a_setting_of_a_newer_program_is_told_so(aside: Aside, name: str, value: str) -> None:
+    await aside.store.put_setting(TENANT, "welcome", None, SettingChange(enabled=False), actor="ada")
+    await aside.change(f"UPDATE type_setting SET {name} = '{value}'")  # noqa: S608  our own words
+    asked = (TENANT, "welcome", None)
+    for read in (aside.store.find_settings([asked]), aside.store.list_settings(TENANT, limit=1)):
+        with pytest.raises(ProgramTooOld, match=r'"new".*, which this program does not know: a newer program wrote it'):
+            await read
+
+
+async def test_a_rule_of_a_newer_program_is_read_as_another_rule(aside: Aside) -> None:
+    """Nothing is decided by it: it only tells people and programs why something was not sent."""
+    await aside.change("UPDATE notification_scheduler SET rule = 'quiet_hours', status = 'Skipped', due_at = NULL")
+    timeline = await aside.store.find_job_timeline(TENANT, JOB.guid)
+    assert timeline is not None
+    assert timeline.scheduler is not None
+    assert timeline.scheduler.rule is SkipRule.OTHER
+
+
 @pytest.mark.parametrize("column", ["lane", "stage"])
 async def test_work_of_an_unknown_lane_or_stage_is_left_to_who_knows_it(aside: Aside, column: str) -> None:
     await aside.change(f"UPDATE notification_scheduler SET {column} = 'new'")  # noqa: S608  one of two words above
@@ -155,7 +176,7 @@ def _columns_that_grow() -> Iterator[tuple[Kind, str, str]]:
                 continue  # nobody here can ask for it
             if Fingerprint in types:
                 yield kind, name, "h9:00"
-            elif any(issubclass(one, Enum) for one in types):
+            elif any(issubclass(one, Enum) and one is not SkipRule for one in types):
                 yield kind, name, "new"
 
 

@@ -241,11 +241,13 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     template_version: int | None
     entity: Entity | None
+    business_unit: UUID | None = None
     lane: Lane | None
     result: Result | None = None
     stage: Annotated[str, msgspec.Meta(description="which work is done for it, or was done last")] | None
     status: WorkStatus | None
     reason: str | None
+    rule: Rule | None = None
     accepted_at: At
     due_at: At | None
     actor: str | None

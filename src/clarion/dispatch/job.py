@@ -81,6 +81,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         payload_hash=fingerprint,
         payload=payload_place(guid).seal(keys, payload, nonce=nonce),
         one_time_code=request.resolved_one_time_code,
+        business_unit=request.business_unit,
         source_at=request.source_at,
         bucket=key.month_bucket(request.source_at),
         key_version=key.KEY_VERSION,

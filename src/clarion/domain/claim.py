@@ -16,6 +16,7 @@ from clarion.domain.call import Accepted, CallOutcome
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import UncertainPolicy
+from clarion.domain.skip import SkipRule
 
 SOON: Final = timedelta(seconds=60)
 """How near an earlier row's retry must be for later ones of its order key to wait for it."""
@@ -50,11 +51,19 @@ class StageClaim(msgspec.Struct, frozen=True, kw_only=True):
         return self.scheduler.id or 0, self.scheduler.version
 
     def ended(
-        self, to: NotificationStatus, *, stage: Stage, reason: str | None = None, delay: timedelta = timedelta()
+        self,
+        to: NotificationStatus,
+        *,
+        stage: Stage,
+        reason: str | None = None,
+        rule: SkipRule | None = None,
+        delay: timedelta = timedelta(),
     ) -> "StageResult":
-        """Say how the stage ended that this claim was taken for."""
+        """Say how the stage ended that this claim was taken for; `rule` goes with `Skipped`."""
         scheduler_id, version = self.hold
-        return StageResult(scheduler_id=scheduler_id, version=version, to=to, stage=stage, reason=reason, delay=delay)
+        return StageResult(
+            scheduler_id=scheduler_id, version=version, to=to, stage=stage, reason=reason, rule=rule, delay=delay
+        )
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +76,7 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     delay: timedelta = timedelta()
     is_retry: bool = False
     reason: str | None = None
+    rule: SkipRule | None = None
     diagnostics: str | None = None
 
 

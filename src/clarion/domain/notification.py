@@ -13,6 +13,7 @@ import msgspec
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.identity import Lane
 from clarion.domain.machine import Cause, Machine, by
+from clarion.domain.skip import SkipRule
 
 
 class Stage(StrEnum):
@@ -79,7 +80,8 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
 
     `message_id` is in the answer to a direct send to one recipient. With several recipients, or a group, each message
     has its own id, on its row, and the job has none. It is not compared, because it derives from what is.
-    The payload of a `one_time_code` is erased when it is over.
+    The payload of a `one_time_code` is erased when it is over. The business unit is in the payload too; it stands
+    here for what cannot open that.
     """
 
     GIVEN: ClassVar[tuple[str, ...]] = (
@@ -112,6 +114,7 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes | None = None
     one_time_code: bool = False
     recipients: str | None = None
+    business_unit: UUID | None = None
     source_at: datetime
     bucket: int
     key_version: int
@@ -151,6 +154,7 @@ class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):
     retry_count: int = 0
     rescue_count: int = 0
     reason: str | None = None
+    rule: SkipRule | None = None
     diagnostics: str | None = None
     correlation_id: str
     traceparent: str | None = None
@@ -160,6 +164,17 @@ class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> tuple[str, ...]:
         """What is unique within the tenant."""
         return (self.artifact_type, self.artifact_pk, self.artifact_rk, self.event_type)
+
+    @property
+    def skipped_by(self) -> SkipRule | None:
+        """The rule by which the whole job went to nobody; None where it went on, waits or failed."""
+        match self.status:
+            case NotificationStatus.SKIPPED:
+                return self.rule or SkipRule.OTHER  # it was skipped by a program that kept no rules
+            case NotificationStatus.CANCELED:
+                return SkipRule.CANCELED
+            case _:
+                return None
 
 
 def rescued(row: NotificationScheduler, *, rescues_max: int) -> tuple[NotificationStatus, str | None]:

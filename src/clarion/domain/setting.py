@@ -23,6 +23,10 @@ class Place(StrEnum):
     UNIT = "unit"
 
 
+PLACE_IN_WORDS: Final = {Place.TENANT: "tenant", Place.UNIT: "business unit"}
+"""For people; where no setting decided it is the notification type itself."""
+
+
 class TypeSetting(msgspec.Struct, frozen=True, kw_only=True):
     """What a tenant, or one of its business units, says of a type; None says nothing."""
 
@@ -96,9 +100,9 @@ def switched_off(event_type: str, setting: EffectiveSetting) -> tuple[SkipRule, 
     """Say by which rule a notification of the type goes to nobody at all, and why; None where it is on."""
     if setting.enabled:
         return None
-    if setting.enabled_by is Place.UNIT:
-        return SkipRule.SETTING, f"the notification type {event_type!r} is switched off for this business unit"
-    return SkipRule.TYPE_OFF, f"the notification type {event_type!r} is switched off for this tenant"
+    place = setting.enabled_by or Place.TENANT
+    rule = SkipRule.SETTING if place is Place.UNIT else SkipRule.TYPE_OFF
+    return rule, f"the notification type {event_type!r} is switched off for this {PLACE_IN_WORDS[place]}"
 
 
 def channels_under(
@@ -113,7 +117,7 @@ def channels_under(
     if setting.channels is None:
         return tuple(asked or of_type), ()
     allowed = [channel for channel in setting.channels if channel in of_type]
-    whose = "business unit" if setting.channels_by is Place.UNIT else "tenant"
+    whose = PLACE_IN_WORDS[setting.channels_by or Place.TENANT]
     left_out = [
         LeftOut(channel=channel, rule=SkipRule.SETTING, why=f"the {whose}'s setting leaves {channel} out")
         for channel in (asked or of_type)

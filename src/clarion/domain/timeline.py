@@ -174,7 +174,8 @@ def _job_lines(timeline: JobTimeline) -> Iterator[TimelineLine]:
     due = f"due {_moment(scheduler.due_at)}" if scheduler.due_at is not None and scheduler.due_at > at else None
     told = not scheduler.rescue_count or scheduler.status is NotificationStatus.FAILED
     lost = None if told else f"workers lost over it: {scheduler.rescue_count}"
-    yield TimelineLine(at=at, what=_standing(scheduler), detail=_said(due, scheduler.reason, lost))
+    detail = _said(due, scheduler.reason, lost)
+    yield TimelineLine(at=at, what=_standing(scheduler), detail=detail, rule=scheduler.skipped_by)
 
 
 def _standing(scheduler: NotificationScheduler) -> str:

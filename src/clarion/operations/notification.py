@@ -265,6 +265,7 @@ def _notification(timeline: JobTimeline, whom: Whom) -> wire.Notification:
         entity=about,
         accepted_at=job.source_at,
         result=overall(standing_of(timeline)),
+        rule=None if scheduler is None else scheduler.skipped_by,
         recipients=whom.recipients,
         messages=_messages(timeline, whom),
         inbox=tuple(

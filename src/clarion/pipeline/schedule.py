@@ -38,13 +38,13 @@ class Schedule:
 
 
 def _asked(claim: StageClaim) -> tuple[str, str, UUID | None]:
-    return claim.tenant_id, claim.job.event_type, None
+    return claim.tenant_id, claim.job.event_type, claim.job.business_unit
 
 
 def _decided(claim: StageClaim, setting: EffectiveSetting) -> StageResult:
     """Skip what is switched off; send the rest on."""
     off = switched_off(claim.job.event_type, setting)
     if off is not None:
-        _, why = off
-        return claim.ended(NotificationStatus.SKIPPED, stage=Stage.SCHEDULE, reason=why)
+        rule, why = off
+        return claim.ended(NotificationStatus.SKIPPED, stage=Stage.SCHEDULE, reason=why, rule=rule)
     return claim.ended(NotificationStatus.READY, stage=Stage.GENERATE)

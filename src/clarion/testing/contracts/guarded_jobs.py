@@ -11,6 +11,7 @@ from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.key import month_bucket
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler, NotificationStatus, Stage
+from clarion.domain.skip import SkipRule
 from clarion.errors import InvalidInput
 from clarion.testing.contracts.harness import StoreHarness, everything, without_cases
 from clarion.testing.contracts.sets import CALLERS, outcomes
@@ -314,6 +315,7 @@ class NotificationSchedulerContract:
             retry_count=2,
             rescue_count=1,
             reason="a reason",
+            rule=SkipRule.NOBODY,
             diagnostics="notes",
         )
         await harness.overwrite(harness.tenant_id, row)

@@ -43,6 +43,7 @@ STATE_FIELDS: Final = frozenset(
         "dispatch_result",
         "trace_blob",
         "reason",
+        "rule",
         "diagnostics",
     }
 )

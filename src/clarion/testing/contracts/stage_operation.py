@@ -14,6 +14,7 @@ from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.skip import SkipRule
 from clarion.errors import Gone
 from clarion.testing.contracts.pump import LEASE
 from clarion.testing.contracts.queue_operation import Cancel, Elapse, Resolve
@@ -26,7 +27,7 @@ ENDINGS: Final[tuple[Mapping[str, object], ...]] = (
     {"to": NotificationStatus.READY, "stage": Stage.GENERATE, "delay": timedelta(seconds=40)},
     {"to": NotificationStatus.READY, "stage": Stage.SCHEDULE, "is_retry": True, "delay": timedelta(seconds=40)},
     {"to": NotificationStatus.DONE, "stage": Stage.GENERATE},
-    {"to": NotificationStatus.SKIPPED, "stage": Stage.SCHEDULE, "reason": "switched off"},
+    {"to": NotificationStatus.SKIPPED, "stage": Stage.SCHEDULE, "reason": "switched off", "rule": SkipRule.TYPE_OFF},
     {"to": NotificationStatus.FAILED, "stage": Stage.SCHEDULE, "reason": "no template", "diagnostics": "{}"},
     {"to": NotificationStatus.FAILED, "stage": Stage.GENERATE, "reason": "no recipients"},
 )

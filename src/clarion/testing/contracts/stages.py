@@ -19,6 +19,7 @@ from clarion.domain.notification import (
     NotificationStatus,
     Stage,
 )
+from clarion.domain.skip import SkipRule
 from clarion.domain.support import SupportKind
 from clarion.errors import IllegalMove
 from clarion.testing.contracts.harness import StoreHarness
@@ -217,10 +218,11 @@ class StageContract:
         """Every end that a worker can bring about."""
         scheduler_id = await make_pending(harness)
         (claimed,) = await claim(harness)
-        end = finished(claimed, to, reason=TEXT, diagnostics='{"tried": 1}')
+        end = finished(claimed, to, reason=TEXT, rule=SkipRule.SETTING, diagnostics='{"tried": 1}')
         assert await harness.store.finish_stage([end]) == {scheduler_id}
         row = await row_of(harness, scheduler_id)
-        assert (row.status, row.reason, row.diagnostics) == (to, TEXT, '{"tried": 1}')
+        assert (row.status, row.reason, row.rule) == (to, TEXT, SkipRule.SETTING)
+        assert row.diagnostics == '{"tried": 1}'
         assert (row.lease_until, row.due_at is None) == (None, to is not NotificationStatus.READY)
         assert await harness.store.finish_stage([end]) == set()
 

@@ -35,14 +35,14 @@ WHERE tenant_id = :tenant_id AND operation = :operation AND key_hash IN {key_has
 INSERT INTO notification_job (
   tenant_id, created_at, partition_key, row_key, guid, message_id, event_type, operation, source_type, source,
   automation_key, run_key, template_key, asked_template_version, template_version, payload_hash, payload,
-  one_time_code, recipients, source_at, bucket, key_version, actor, correlation_id, traceparent
+  one_time_code, recipients, business_unit, source_at, bucket, key_version, actor, correlation_id, traceparent
 )
 SELECT :tenant_id, now(), g.*
 FROM {
   items: partition_key text, row_key text, guid guid, message_id guid, event_type text, operation text,
   source_type text, source text, automation_key text, run_key text, template_key text, asked_template_version whole,
-  template_version whole, payload_hash text, payload bytes, one_time_code truth, recipients text, source_at instant,
-  bucket whole, key_version whole, actor text, correlation_id text, traceparent text
+  template_version whole, payload_hash text, payload bytes, one_time_code truth, recipients text,
+  business_unit guid, source_at instant, bucket whole, key_version whole, actor text, correlation_id text, traceparent text
 } AS g
 WHERE (SELECT j.id FROM notification_job AS j WHERE j.tenant_id = :tenant_id AND j.row_key = g.row_key) IS NULL
 ORDER BY g.row_key
@@ -61,19 +61,19 @@ JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = g.row_key
 -- ids; the rows are inserted in the order of their keys, so that two callers cannot deadlock.
 INSERT INTO notification_scheduler (
   id, tenant_id, created_at, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at,
-  lease_until, retry_count, rescue_count, reason, diagnostics, correlation_id, traceparent
+  lease_until, retry_count, rescue_count, reason, rule, diagnostics, correlation_id, traceparent
 )
 OVERRIDING SYSTEM VALUE
 SELECT
   n.id, :tenant_id, now(), n.artifact_type, n.artifact_pk, n.artifact_rk, n.event_type, n.lane, n.stage, n.status,
-  n.version, coalesce(n.due_at, now()), n.lease_until, n.retry_count, n.rescue_count, n.reason, n.diagnostics,
+  n.version, coalesce(n.due_at, now()), n.lease_until, n.retry_count, n.rescue_count, n.reason, n.rule, n.diagnostics,
   n.correlation_id, n.traceparent
 FROM (
   SELECT next_id(notification_scheduler) AS id, g.*
   FROM {
     items: artifact_type text, artifact_pk text, artifact_rk text, event_type text, lane text, stage text, status text,
     version whole, due_at instant, lease_until instant, retry_count whole, rescue_count whole, reason text,
-    diagnostics text, correlation_id text, traceparent text
+    rule text, diagnostics text, correlation_id text, traceparent text
   } AS g
   WHERE (
     SELECT s.id

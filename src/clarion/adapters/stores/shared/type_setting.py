@@ -6,7 +6,7 @@ something is in `domain.setting`.
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -19,10 +19,13 @@ from clarion.domain.act import Act
 from clarion.domain.audience import Addressee
 from clarion.domain.identity import Channel
 from clarion.domain.setting import SILENT, EffectiveSetting, SettingChange, TypeSetting, changed, effective
+from clarion.errors import ProgramTooOld
 from clarion.ports.insights import PAGE_MAX
 from clarion.ports.setting import SettingRow
 
 _SQL: Final = Statements("type_setting.sql")
+
+T = TypeVar("T")
 
 Asked = tuple[str, str, UUID | None]
 """A tenant, a type and a business unit or none."""
@@ -158,9 +161,21 @@ def _without_author(row: SettingRow) -> TypeSetting:
 def _setting(enabled: bool | None, recipients: str | None, channels: str | None) -> TypeSetting:
     return TypeSetting(
         enabled=enabled,
-        recipients=None if recipients is None else msgspec.json.decode(recipients, type=tuple[Addressee, ...]),
-        channels=None if channels is None else msgspec.json.decode(channels, type=tuple[Channel, ...]),
+        recipients=_list_of(Addressee, recipients),
+        channels=_list_of(Channel, channels),
     )
+
+
+def _list_of(kind: type[T], text: str | None) -> tuple[T, ...] | None:
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=tuple[kind, ...])  # type: ignore[valid-type]  # mypy wants it written out
+    except msgspec.ValidationError:
+        raise ProgramTooOld(
+            f"a setting holds {text}, which this program does not know",
+            hint="a newer program wrote it: update this one",
+        ) from None
 
 
 def _text(values: tuple[object, ...] | None) -> str | None:

@@ -153,13 +153,13 @@ def _reading(kind: type[msgspec.Struct]) -> tuple[tuple[str, Convert], ...]:
 
 
 def _member(of: type[Enum]) -> Convert:
-    """Read the stored name of a member of an enumeration."""
+    """Read the stored name of a member of an enumeration, which may have one for those that it does not know."""
     members: dict[object, Enum] = {member.value: member for member in of}
 
     def convert(value: str) -> Enum:
         try:
-            return members[value]
-        except KeyError:
+            return members.get(value) or of(value)
+        except ValueError:
             raise ProgramTooOld(
                 f"a row holds the {of.__name__} {value!r}, which this program does not know",
                 hint="a newer program wrote it: update this one",

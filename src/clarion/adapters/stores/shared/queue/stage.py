@@ -112,5 +112,6 @@ def _given(result: StageResult) -> Row:
         result.delay,
         int(result.is_retry),
         result.reason,
+        result.rule,
         result.diagnostics,
     )

@@ -10,6 +10,7 @@ SET
   lease_until = NULL,
   retry_count = s.retry_count + g.retries,
   reason = g.why,
+  rule = g.rule,
   diagnostics = coalesce(nullif(g.diagnostics, ''), s.diagnostics),
   scheduled_at = CASE WHEN g.next_stage <> s.stage THEN now() ELSE s.scheduled_at END,
   moved_at = now()
@@ -17,7 +18,7 @@ FROM (
   SELECT g.*
   FROM {
     results: scheduler_id whole, at_version whole, to_status text, next_stage text, delay duration, retries whole,
-    why text, diagnostics text
+    why text, rule text, diagnostics text
   } AS g
   JOIN notification_scheduler AS h ON h.id = g.scheduler_id AND h.version = g.at_version AND h.status = 'Processing'
   FOR UPDATE OF h
