@@ -10,6 +10,7 @@ from clarion.domain.decision import Known, Terms, decide, decide_people, in_thei
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
+from clarion.domain.setting import LeftOut
 from clarion.domain.skip import SkipRule
 
 EMAIL, SMS, PUSH, INBOX = Channel.EMAIL, Channel.SMS, Channel.PUSH, Channel.INBOX
@@ -88,6 +89,7 @@ def untold_on(channel: Channel) -> Decision:
     return Decision(channel=channel, skipped=reason, rule=SkipRule.NO_TEMPLATE)
 
 
+NOT_BY_SMS = LeftOut(channel=SMS, rule=SkipRule.SETTING, why="the tenant's setting leaves sms out")
 NOT_STORED = Decision(channel=EMAIL, skipped="the address is not stored", rule=SkipRule.NO_ADDRESS)
 NO_MAIL = Decision(channel=EMAIL, skipped="no email address is known", rule=SkipRule.NO_ADDRESS)
 NO_PHONE = Decision(channel=SMS, skipped="no sms address is known", rule=SkipRule.NO_ADDRESS)
@@ -115,7 +117,7 @@ NO_PHONE = Decision(channel=SMS, skipped="no sms address is known", rule=SkipRul
         ),
         # A bare address is reached on its own channel, if the notification has a template for it.
         (to(MAIL, EMAIL), (EMAIL, SMS, INBOX), (address(EMAIL, 41),)),
-        (to(MAIL, EMAIL), (SMS,), (untold_on(EMAIL),)),
+        (to(MAIL, EMAIL), (SMS,), (msgspec.structs.replace(untold_on(EMAIL), address_id=41),)),
         (to(Identity.address("kim@example.com"), EMAIL), (EMAIL,), (NOT_STORED,)),
         (to(MAIL), (SMS, EMAIL), (untold_on(SMS),)),
     ],
@@ -164,23 +166,24 @@ def test_a_member_who_is_not_known_is_skipped_and_has_no_identity_until_a_target
 
 
 def test_a_page_of_people_is_decided_about_as_a_send_that_names_them() -> None:
-    terms = Terms(channels=(EMAIL, SMS, INBOX), left_out={SMS: "the settings of the tenant leave sms out"})
+    terms = Terms(channels=(EMAIL, INBOX), left_out=(NOT_BY_SMS,))
     hashes = [*KNOWN.people, "stranger"]
     (*known, stranger) = decide_people([*hashes, *hashes], terms=terms, known=KNOWN)
     assert tuple(known) == decide(
         [to(one.identity) for one in KNOWN.people.values()], terms=terms, known=KNOWN, hash_of=hash_of
     )
-    left_out = Decision(channel=SMS, skipped=terms.left_out[SMS], rule=SkipRule.SETTING)
-    assert stranger.decisions == (stranger_on(EMAIL), left_out, stranger_on(INBOX))
+    left_out = Decision(channel=SMS, skipped=NOT_BY_SMS.why, rule=SkipRule.SETTING)
+    assert stranger.decisions == (stranger_on(EMAIL), stranger_on(INBOX), left_out)
     assert stranger.inbox_identity is None
 
 
 def test_a_channel_that_the_settings_leave_out_is_for_nobody_not_even_for_an_address_that_is_named() -> None:
-    terms = Terms(channels=(EMAIL, SMS), left_out={EMAIL: "the settings of the business unit leave email out"})
-    sam, mail = decide([to(SAM), to(MAIL, EMAIL)], terms=terms, known=KNOWN, hash_of=hash_of)
-    left_out = Decision(channel=EMAIL, skipped=terms.left_out[EMAIL], rule=SkipRule.SETTING)
-    assert sam.decisions == (left_out, address(SMS, 12))
-    assert mail.decisions == (msgspec.structs.replace(left_out, address_id=41),)
+    terms = Terms(channels=(EMAIL,), left_out=(NOT_BY_SMS,))
+    phone = Identity.address("+447700900001")
+    sam, bare = decide([to(SAM), to(phone, SMS)], terms=terms, known=KNOWN, hash_of=hash_of)
+    left_out = Decision(channel=SMS, skipped=NOT_BY_SMS.why, rule=SkipRule.SETTING)
+    assert sam.decisions == (address(EMAIL, 11), address(EMAIL, 13), left_out)
+    assert bare.decisions == (msgspec.structs.replace(left_out, address_id=42),)
 
 
 def test_an_address_on_two_channels_is_one_recipient_with_both() -> None:

@@ -7,9 +7,9 @@ the answer with its reason and its rule, so the same function sends, explains, a
 The rules are asked in this order, and the first that applies decides:
 
 1. of the channel: has the notification a template for it, and do the settings take it (`NO_TEMPLATE`, `SETTING`);
-2. of the recipient: are they known (`UNKNOWN_PERSON`);
-3. of each of their addresses: is there any, is it in use, is it known to be theirs (`NO_ADDRESS`, `RETIRED`,
-   `UNVERIFIED`);
+2. of the recipient: are they known, and do they want it there (`UNKNOWN_PERSON`, `SUPPRESSION`, `PREFERENCE`);
+3. of each of their addresses: is there any, is it in use, is it known to be theirs, may it go there (`NO_ADDRESS`,
+   `RETIRED`, `UNVERIFIED`, `SUPPRESSION`, `PREFERENCE`);
 4. of the channels that are left: the channel policy (`POLICY`).
 
 The policy says whether it goes on all of the channels that lead to a person, or on the first of them in their order.
@@ -23,7 +23,7 @@ Pure: what is known about the recipients is an argument.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import assert_never
+from typing import Final, assert_never
 from uuid import UUID
 
 import msgspec
@@ -33,32 +33,50 @@ from clarion.domain.definition import ChannelPolicy, Definition
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
+from clarion.domain.setting import EffectiveSetting, LeftOut, channels_under
 from clarion.domain.skip import SkipRule
+from clarion.domain.suppression import EVERYTHING, IN_WORDS, Cause, in_force, scope_of
+
+NOT_SET: Final = EffectiveSetting()
+"""What holds for a type that nobody has set anything of."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for all recipients of one notification.
 
     The channels are in the order in which they are tried: that of the send or, where it gives none, the definition's.
-    `left_out` are the channels that the settings do not take, with the words for it.
+    `category` is the one that people may opt out of, None where it is required. `left_out` are the channels by which it
+    goes to nobody.
     """
 
     channels: tuple[Channel, ...]
     policy: ChannelPolicy = ChannelPolicy.ALL
-    left_out: Mapping[Channel, str] = {}
+    category: str | None = None
+    left_out: tuple[LeftOut, ...] = ()
 
 
-def terms_of(definition: Definition, *, channels: Sequence[Channel] = ()) -> Terms:
+def terms_of(definition: Definition, *, channels: Sequence[Channel] = (), setting: EffectiveSetting = NOT_SET) -> Terms:
     """Say what holds for all recipients of a notification; `channels` are those that its send asks for, if it does."""
-    return Terms(channels=tuple(channels) or definition.channels, policy=definition.channel_policy)
+    chosen, left_out = channels_under(setting, of_type=definition.channels, asked=channels)
+    return Terms(
+        channels=chosen,
+        policy=definition.channel_policy,
+        category=definition.category if definition.may_unsubscribe else None,
+        left_out=left_out,
+    )
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about recipients; whoever is in none of the mappings is not known."""
+    """What is known about recipients; whoever is in none of the mappings is not known.
+
+    `suppressed` has the scopes and causes of suppressions by subject: the hash of a recipient, or the index of a
+    destination.
+    """
 
     people: Mapping[str, Person] = {}  # by recipient_id_hash
     members: Mapping[UUID, tuple[str, ...]] = {}  # the recipient_id_hash of each member, by group
     addresses: Mapping[tuple[Channel, str], Contact] = {}  # the address version of each bare address
+    suppressed: Mapping[str, Mapping[str, Cause]] = {}
 
 
 def decide(
@@ -77,7 +95,7 @@ def decide(
                 frozen[hashed] = _person(hashed, terms, known, identity)
             case IdentityDomain.ADDRESS:
                 hashed = hash_of(identity)
-                decision = _bare_address(target, terms, known)
+                decision = _bare_address(hashed, target, terms, known)
                 decisions = frozen[hashed].decisions if hashed in frozen else ()
                 frozen[hashed] = FrozenRecipient(
                     recipient_id_hash=hashed,
@@ -155,37 +173,67 @@ def _person(recipient_id_hash: str, terms: Terms, known: Known, named: Identity 
     """Decide for a person: the inbox, and every address on a channel of the notification; a stranger gets nothing."""
     person = known.people.get(recipient_id_hash)
     identity = person.identity if person else named
-    decisions = [one for channel in terms.channels for one in _on(channel, person, terms)]
+    leading = [one for channel in terms.channels for one in _on(channel, recipient_id_hash, person, terms, known)]
+    decisions = [*_chosen(leading, terms.policy), *map(_left_out, terms.left_out)]
     return FrozenRecipient(
         recipient_id_hash=recipient_id_hash,
         domain=identity.domain if identity else IdentityDomain.USER,
         person_id=identity.id if identity else None,
-        decisions=tuple(dict.fromkeys(_chosen(decisions, terms.policy))),  # a reason once, however many it is for
+        decisions=tuple(dict.fromkeys(decisions)),  # a reason once, however many it is for
     )
 
 
-def _on(channel: Channel, person: Person | None, terms: Terms) -> Sequence[Decision]:
+def _left_out(one: LeftOut) -> Decision:
+    return _skipped(one.channel, one.why, one.rule)
+
+
+def _on(
+    channel: Channel, recipient_id_hash: str, person: Person | None, terms: Terms, known: Known
+) -> Sequence[Decision]:
     """Decide for a person on one channel, before the policy is asked: once, or for each address."""
-    if channel in terms.left_out:
-        return [_skipped(channel, terms.left_out[channel], SkipRule.SETTING)]
     if person is None:
         return [_skipped(channel, "the person is not known", SkipRule.UNKNOWN_PERSON)]
+    unwanted = _unwanted(channel, recipient_id_hash, terms, known)
+    if unwanted is not None:
+        return [_skipped(channel, *unwanted)]
     if channel is Channel.INBOX:
         return [Decision(channel=channel)]
     contacts = [one for one in person.contacts if one.channel is channel]
     if not contacts:
         return [_skipped(channel, f"no {channel} address is known", SkipRule.NO_ADDRESS)]
-    return [_at(contact) for contact in contacts]
+    return [_at(contact, terms, known) for contact in contacts]
 
 
-def _at(contact: Contact) -> Decision:
-    """Decide for one address, which is named by the decision; a retired one is not, however many of them there are."""
+def _at(contact: Contact, terms: Terms, known: Known) -> Decision:
+    """Decide for one address, which the decision names; a retired one it does not, however many of them there are."""
     channel = contact.channel
     if not contact.is_current:
         return _skipped(channel, f"the {channel} address is retired", SkipRule.RETIRED)
     if not contact.verified:
         return _skipped(channel, f"the {channel} address is not verified", SkipRule.UNVERIFIED, contact.address_id)
+    unwanted = _unwanted(channel, contact.destination_index, terms, known)
+    if unwanted is not None:
+        return _skipped(channel, *unwanted, contact.address_id)
     return Decision(channel=channel, address_id=contact.address_id)
+
+
+def _unwanted(channel: Channel, subject: str, terms: Terms, known: Known) -> tuple[str, SkipRule] | None:
+    """Say why a subject gets nothing of a notification on a channel, and by which rule; None without any.
+
+    The words are those of a message that is stopped at its claim, and what it is that is not wanted.
+    """
+    stored = known.suppressed.get(subject)
+    if not stored:
+        return None
+    written = None if terms.category is None else scope_of(terms.category)
+    found = in_force(stored.items(), written=written, channel=channel)
+    if found is None:
+        return None
+    scope, cause = found
+    if scope == EVERYTHING:
+        return IN_WORDS[cause], SkipRule.SUPPRESSION
+    what = terms.category if scope == written else f"{terms.category} on {channel}"
+    return f"{IN_WORDS[cause]} ({what})", SkipRule.PREFERENCE
 
 
 def _skipped(channel: Channel, why: str, rule: SkipRule, address_id: int | None = None) -> Decision:
@@ -204,23 +252,26 @@ def _chosen(decisions: Sequence[Decision], policy: ChannelPolicy) -> Iterator[De
             yield _skipped(one.channel, f"waits as the fallback of {first}", SkipRule.POLICY, one.address_id)
 
 
-def _bare_address(target: Target, terms: Terms, known: Known) -> Decision:
-    """Decide for a bare address: it is reached on its own channel, if the notification has that one.
+def _bare_address(recipient_id_hash: str, target: Target, terms: Terms, known: Known) -> Decision:
+    """Decide for a bare address: it is reached on its own channel, if the notification goes by that one.
 
     Its address version stays in the decision, because nothing else says which address it was.
     """
     channel = target.channel
+    contact = None if channel is None else known.addresses.get((channel, target.identity.id))
+    address_id = None if contact is None else contact.address_id
+    left_out = next((one for one in terms.left_out if one.channel is channel), None)
+    if left_out is not None:
+        return _skipped(left_out.channel, left_out.why, left_out.rule, address_id)
     if channel is None or channel not in terms.channels:
         reason = "the notification has no template for this channel"
-        return _skipped(channel or terms.channels[0], reason, SkipRule.NO_TEMPLATE)
-    contact = known.addresses.get((channel, target.identity.id))
+        return _skipped(channel or (*terms.channels, Channel.EMAIL)[0], reason, SkipRule.NO_TEMPLATE, address_id)
     if contact is None:
         return _skipped(channel, "the address is not stored", SkipRule.NO_ADDRESS)
-    if channel in terms.left_out:
-        decision = _skipped(channel, terms.left_out[channel], SkipRule.SETTING)
-    else:
-        decision = _at(contact)
-    return msgspec.structs.replace(decision, address_id=contact.address_id)
+    unwanted = _unwanted(channel, recipient_id_hash, terms, known)
+    if unwanted is not None:
+        return _skipped(channel, *unwanted, address_id)
+    return _at(contact, terms, known)
 
 
 def _counted(number: int, noun: str) -> str:

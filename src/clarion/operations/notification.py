@@ -65,7 +65,7 @@ class Notifications:
         published = await self._sends.look_up(tenant_id, asked.type)
         origin = origin_of(key, self._ids)
         request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
-        await require_unit(self._store, tenant_id, request)
+        await require_unit(self._store, tenant_id, request.business_unit)
         answer = answer_of(await self._sends.send(tenant_id, request, published, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
@@ -204,9 +204,8 @@ def read_request(
     )
 
 
-async def require_unit(store: FactStore, tenant_id: str, request: JobRequest) -> None:
+async def require_unit(store: FactStore, tenant_id: str, unit: UUID | None) -> None:
     """Refuse a business unit that the tenant does not have; a send that names none costs no look-up."""
-    unit = request.business_unit
     if unit is not None and unit not in await store.find_local_forms(tenant_id, [unit]):
         raise InvalidInput(
             "the tenant has no such business unit",

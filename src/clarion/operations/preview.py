@@ -21,6 +21,7 @@ from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.person import Contact
 from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
+from clarion.domain.setting import EffectiveSetting
 from clarion.errors import Conflict
 from clarion.operations.notification import read_request, require_unit
 from clarion.operations.status import Status
@@ -65,7 +66,7 @@ async def preview(
     published = await platform.sends.look_up(tenant_id, asked.type)
     origin = origin_of(key, platform.ids)
     request = read_request(asked, origin=origin, source_at=published.at, actor=actor, trace=trace)
-    await require_unit(platform.store, tenant_id, request)
+    await require_unit(platform.store, tenant_id, request.business_unit)
     repeated = await _is_repeated(platform, tenant_id, request)
     named = (tenant_id, request.event_type, request.business_unit)
     setting = (await platform.store.find_settings([named]))[named]
@@ -75,7 +76,7 @@ async def preview(
         )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
     channels = request.channels or bundle.definition.channels
-    frozen, messages = await _messages(platform, tenant_id, request, bundle)
+    frozen, messages = await _messages(platform, tenant_id, request, bundle, setting)
     used = [channel for channel in channels if any(_goes(one, channel) for one in messages)]
     return Preview(
         type=asked.type,
@@ -143,7 +144,7 @@ def _goes(message: PreviewedMessage, channel: Channel) -> bool:
 
 
 async def _messages(
-    platform: Platform, tenant_id: str, request: JobRequest, bundle: Bundle
+    platform: Platform, tenant_id: str, request: JobRequest, bundle: Bundle, setting: EffectiveSetting
 ) -> tuple[Sequence[FrozenRecipient], list[PreviewedMessage]]:
     """Decide about the recipients as `generate` would; a bare address has no stored version yet, and needs none."""
     keys = await platform.keyring.get(tenant_id)
@@ -153,7 +154,7 @@ async def _messages(
         if target.identity.domain is IdentityDomain.ADDRESS and target.channel is not None
     }
     known = await _known(platform, keys, request, bare)
-    terms = terms_of(bundle.definition, channels=request.channels)
+    terms = terms_of(bundle.definition, channels=request.channels, setting=setting)
     decided = decide(request.to, terms=terms, known=known, hash_of=keys.hash_of)
     unit = request.business_unit
     forms = await platform.store.find_local_forms(tenant_id, [] if unit is None else [unit])
@@ -179,6 +180,7 @@ async def _known(
     members = await platform.store.find_members(keys.tenant_id, groups) if groups else {}
     people = {keys.hash_of(one) for one in identities if one.domain in (IdentityDomain.USER, IdentityDomain.EMPLOYEE)}
     people |= {one for group in members.values() for one in group}
+    alone = {keys.hash_of(one) for one in identities if one.domain is IdentityDomain.ADDRESS}
     addresses = {
         (channel, address): Contact(
             channel=channel,
@@ -189,7 +191,7 @@ async def _known(
         )
         for (channel, address), number in bare.items()
     }
-    known = await load_known(platform.store, keys.tenant_id, people, addresses=addresses)
+    known = await load_known(platform.store, keys.tenant_id, people, bare=alone, addresses=addresses)
     return msgspec.structs.replace(known, members=members)
 
 

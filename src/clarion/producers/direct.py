@@ -19,6 +19,7 @@ from clarion.dispatch.gathering import Gathering
 from clarion.dispatch.job import entity_of
 from clarion.dispatch.request import Direct, JobRequest
 from clarion.domain import destination
+from clarion.domain.definition import Definition
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.misfit import UNREADABLE
@@ -75,7 +76,7 @@ class DirectSends:
         filled in here. `may_raise` says whether the caller may ask for a more urgent lane than the type's own.
         """
         _check_time(request)
-        bundle = _require_published(published, request.event_type)
+        bundle = require_published(published, request.event_type)
         try:
             await self._check(tenant_id, request, published, bundle, may_raise=may_raise)
         except CallerError:
@@ -103,7 +104,7 @@ class DirectSends:
     async def check(self, tenant_id: str, request: JobRequest, published: Published, *, may_raise: bool) -> Bundle:
         """Refuse what `send` would refuse, whatever key it has; stores nothing."""
         _check_time(request)
-        bundle = _require_published(published, request.event_type)
+        bundle = require_published(published, request.event_type)
         await self._check(tenant_id, request, published, bundle, may_raise=may_raise)
         return bundle
 
@@ -135,7 +136,8 @@ class DirectSends:
         )
 
 
-def _require_published(published: Published, event_type: str) -> Bundle:
+def require_published(published: Published, event_type: str) -> Bundle:
+    """Give the bundle of a type, or refuse a type that is not published."""
     if published.bundle is None:
         raise InvalidInput(
             f"there is no notification type {event_type!r}",
@@ -228,18 +230,23 @@ def _check_lane(request: JobRequest, bundle: Bundle) -> None:
         )
 
 
-def _check_channels(request: JobRequest, bundle: Bundle) -> None:
-    """Refuse a channel, or an address on one, that the notification type does not use or that was not asked for."""
-    channels, asked = bundle.definition.channels, request.channels
+def check_asked_channels(definition: Definition, asked: Sequence[Channel]) -> None:
+    """Refuse a channel that a notification type does not use, or one that is asked for twice."""
     for place, channel in enumerate(asked):
-        if channel not in channels:
+        if channel not in definition.channels:
             raise InvalidInput(
-                f"the notification type {bundle.definition.key!r} is not sent by {channel}",
+                f"the notification type {definition.key!r} is not sent by {channel}",
                 field=f"channels[{place}]",
-                hint=f"it is sent by {', '.join(channels)}; name some of these, or leave channels out",
+                hint=f"it is sent by {', '.join(definition.channels)}; name some of these, or leave channels out",
             )
         if channel in asked[:place]:
             raise InvalidInput(f"{channel} is named twice", field=f"channels[{place}]", hint="name each channel once")
+
+
+def _check_channels(request: JobRequest, bundle: Bundle) -> None:
+    """Refuse a channel, or an address on one, that the notification type does not use or that was not asked for."""
+    channels, asked = bundle.definition.channels, request.channels
+    check_asked_channels(bundle.definition, asked)
     for place, target in enumerate(request.to):
         if target.channel is not None and target.channel not in channels:
             raise InvalidInput(

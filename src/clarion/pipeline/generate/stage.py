@@ -7,7 +7,7 @@ through dispatch.
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, assert_never
 from uuid import UUID
 
 import msgspec
@@ -269,23 +269,29 @@ class Generate:
         """Resolve the recipients of several jobs at once: groups to people, people to contacts."""
         groups = {UUID(t.identity.id) for p in plans for t in p.payload.to if t.identity.domain is IdentityDomain.GROUP}
         members = await self._facts.find_members(tenant_id, groups) if groups else {}
-        named = {
-            keys.hash_of(target.identity)
-            for plan in plans
-            for target in plan.payload.to
-            if target.identity.domain in (IdentityDomain.USER, IdentityDomain.EMPLOYEE)
-        }
-        hashes = named | {one for group in members.values() for one in group}
-        known = await load_known(self._facts, tenant_id, hashes, addresses=await self._addresses(tenant_id, plans))
+        people, bare = {one for group in members.values() for one in group}, set()
+        for identity in {target.identity for plan in plans for target in plan.payload.to}:
+            match identity.domain:
+                case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
+                    people.add(keys.hash_of(identity))
+                case IdentityDomain.ADDRESS:
+                    bare.add(keys.hash_of(identity))
+                case IdentityDomain.GROUP:
+                    pass  # its members are people
+                case _:
+                    assert_never(identity.domain)
+        addresses = await self._addresses(tenant_id, plans)
+        known = await load_known(self._facts, tenant_id, people, bare=bare, addresses=addresses)
         known = msgspec.structs.replace(known, members=members)
         units = {plan.payload.business_unit for plan in plans if plan.payload.business_unit is not None}
         forms = await self._facts.find_local_forms(tenant_id, units) if plans else {}
+        settings = await self._facts.find_settings({_setting_name(plan) for plan in plans}) if plans else {}
         resolved: dict[int, tuple[FrozenRecipient, ...]] = {}
         for plan in plans:
             definition, payload = plan.bundle.definition, plan.payload
             decided = decide(
                 payload.to,
-                terms=terms_of(definition, channels=payload.channels),
+                terms=terms_of(definition, channels=payload.channels, setting=settings[_setting_name(plan)]),
                 known=known,
                 hash_of=keys.hash_of,
             )
@@ -352,6 +358,10 @@ def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient])
         for decision in one.decisions
         if decision.address_id is not None and decision.skipped is None
     ]
+
+
+def _setting_name(plan: Plan) -> tuple[str, str, UUID | None]:
+    return plan.claim.tenant_id, plan.claim.job.event_type, plan.payload.business_unit
 
 
 def _template_name(claim: StageClaim) -> TemplateName:
