@@ -11,7 +11,7 @@ import pytest
 from clarion.domain.call import Accepted
 from clarion.domain.claim import CallResult
 from clarion.ports.store import Store
-from clarion.testing.contracts.comparison import ENSURES, JOBS, KNOWN, MESSAGES, WORKS, Compared, Work
+from clarion.testing.contracts.comparison import ENSURES, INBOXES, JOBS, KNOWN, MESSAGES, WORKS, Compared, Work
 from clarion.testing.contracts.side import Operation
 from clarion.testing.store import StandIn
 
@@ -146,6 +146,8 @@ BUGS = [
     (ENSURES, "ensure_outgoing_messages", given_backwards),
     (KNOWN, "publish_templates", by_another),
     (KNOWN, "list_api_keys", backwards),
+    (INBOXES, "sweep_inboxes", nothing),
+    (INBOXES, "list_inbox", backwards),
 ]
 
 

@@ -40,6 +40,9 @@ INSTANTS = {
     "webhook_event": ("received_at", "look_at", "applied_at"),
     "support_case": ("first_seen_at", "last_seen_at"),
     "worker": ("started_at", "seen_at"),
+    "user_message": ("created_at", "expires_at"),
+    "inbox_state": ("seen_at", "read_at", "archived_at", "expires_at"),
+    "inbox_count": ("all_seen_at", "all_read_at", "all_archived_at"),
 }
 
 
@@ -64,7 +67,7 @@ class PostgresHarness(SqlRows):
 
     async def empty_queue(self) -> None:
         """Take away what other tests left to do, for workers claim across tenants."""
-        for table in ("outgoing_message", "notification_scheduler", "webhook_event", "support_case"):
+        for table in ("outgoing_message", "notification_scheduler", "webhook_event", "support_case", "inbox_state"):
             await self._connection.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
 
 

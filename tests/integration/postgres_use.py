@@ -19,6 +19,7 @@ from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, 
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, LowMark, Settlement, StageResult
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
+from clarion.domain.inbox import Marking
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm
@@ -37,6 +38,7 @@ from tests.integration.watched_connection import Connection
 
 TENANT: Final = "acme"
 ROUTE: Final = "email:default"
+READER: Final = f"{1:032}"  # whose inbox has 5,000 lines
 LARGE: Final = UUID("00000000-0000-4000-8000-000000000001")  # a group and others of 5,000 people
 ROWS: Final = 2000  # of most tables: far more than a page, and soon made
 LEASE: Final = timedelta(minutes=1)
@@ -93,6 +95,21 @@ SELECT 'acme', 'class', '00000000-0000-4000-8000-000000000001', 'guardian', md5(
 FROM generate_series(1, 5000) AS n;
 INSERT INTO suppression (tenant_id, subject, scope, cause, created_by, created_at)
 SELECT 'acme', md5(n::text), '*', 'bounce', 'track', now() - n * interval '1 s' FROM generate_series(1, 2000) AS n;
+INSERT INTO user_message (
+  tenant_id, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type, content,
+  correlation_id, in_inbox
+)
+SELECT
+  'acme', 202511, 'user:reader', lpad(n::text, 19, '0'), gen_random_uuid(), '00000000000000000000000000000001',
+  'read-' || n, 'welcome', 'x', 'c', true
+FROM generate_series(1, 5000) AS n;
+INSERT INTO inbox_state (tenant_id, recipient_id_hash, row_key, bucket, user_message_id, mark, expires_at)
+SELECT
+  tenant_id, recipient_id_hash, row_key, bucket, id, 0,
+  CASE WHEN id % 2 = 0 THEN now() + make_interval(mins => (id % 1000)::integer) END
+FROM user_message WHERE partition_key = 'user:reader';
+INSERT INTO inbox_count (tenant_id, recipient_id_hash, lines, unseen, unread)
+VALUES ('acme', '00000000000000000000000000000001', 5000, 5000, 5000);
 INSERT INTO template (tenant_id, template_key, version, content_hash, bundle)
 SELECT 'other-' || n % 100, 'key-' || n % 10, n, 'h1:x', '' FROM generate_series(1, 2000) AS n;
 INSERT INTO type_setting (tenant_id, event_type, enabled, changed_by)
@@ -130,6 +147,7 @@ async def use_everything(store: PostgresStore, connection: Connection, *, start:
     await use_queue(store, connection, start)
     await use_catalog(store)
     await use_insights(store, connection)
+    await use_inboxes(store, connection, start + 77)
 
 
 async def use_ensures(store: PostgresStore, around: range) -> None:
@@ -395,3 +413,26 @@ async def _suppress(store: PostgresStore, subject: str) -> None:
         done = await store.set_preferences(TENANT, subject, [Change(category="offers", on=on)], actor="sam")
         assert done.lifted if on else done.put
     assert await store.lift_suppressions(TENANT, [(subject, "news")], actor="sam")
+
+
+async def use_inboxes(store: PostgresStore, connection: Connection, n: int) -> None:
+    mine = make.user_message(n, content=b"sealed", row_key=f"{n:019}", message_id=make.guid(n, "line"))
+    (answer,) = await store.ensure_user_messages(TENANT, [mine])
+    reader = mine.recipient_id_hash
+    assert await store.list_inbox(TENANT, reader)
+    assert await store.find_contents(TENANT, [(mine.bucket, answer.record.id or 0)])
+    assert await store.mark_lines(TENANT, reader, [mine.message_id], Marking.READ)
+    listed = await store.list_inbox(TENANT, READER, after=f"{2000:019}", limit=100)
+    await store.mark_lines(TENANT, READER, [line.message_id for line in listed[:50]], Marking.ARCHIVE)
+    await store.mark_inbox(TENANT, READER, Marking.READ)
+    await connection.execute("UPDATE user_message SET in_inbox = false WHERE message_id = $1", mine.message_id)
+    await connection.execute("DELETE FROM inbox_state WHERE recipient_id_hash = $1", reader)
+    assert await store.enter_lines(limit=500) == 1
+    past = "UPDATE inbox_state SET expires_at = now() - interval '1 s' WHERE recipient_id_hash = $1"
+    await connection.execute(past, reader)
+    assert (await store.count_inbox(TENANT, reader)).has_expired
+    assert await store.sweep_inbox(TENANT, reader, limit=500) == 1
+    past = "UPDATE inbox_state SET expires_at = now() WHERE expires_at < now() + interval '20 minutes'"
+    await connection.execute(past)
+    await store.sweep_inboxes(limit=500)
+    await store.count_inbox(TENANT, READER)

@@ -133,7 +133,10 @@ class Raced(NamedTuple):
 _USER_MESSAGES: Final = Raced(
     "ensure_user_messages",
     "user_message",
-    ("SELECT bucket, partition_key, row_key FROM user_message ORDER BY ctid",),
+    (
+        "SELECT bucket, partition_key, row_key FROM user_message ORDER BY ctid",
+        "SELECT recipient_id_hash FROM inbox_count ORDER BY ctid",
+    ),
 )
 _OUTGOING: Final = Raced(
     "ensure_outgoing_messages", "outgoing_message", ("SELECT bucket, pk, rk FROM outgoing_key ORDER BY ctid",)

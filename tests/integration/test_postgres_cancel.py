@@ -149,7 +149,7 @@ async def inbox_rows(race: Race) -> int:
 
 async def test_a_cancel_waits_for_inbox_rows_that_are_being_inserted(race: Race) -> None:
     lines, holds = await held_lines(race)
-    race.gate.close_before(4)  # after BEGIN, insert and read: before COMMIT
+    race.gate.close_before(6)  # after BEGIN, insert, read, and entering them into two tables: before COMMIT
     async with asyncio.TaskGroup() as group:
         ensuring = group.create_task(race.first.ensure_user_messages("acme", lines, holds=holds))
         await race.gate.reached_by(ensuring)

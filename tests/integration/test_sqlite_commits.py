@@ -252,7 +252,7 @@ async def test_nobody_is_answered_before_the_commit(store: SqliteStore) -> None:
 
 async def test_a_commit_takes_no_further_method_after_a_thousand_rows(store: SqliteStore) -> None:
     def rows(start: int) -> Coroutine[Any, Any, object]:
-        return store.ensure_user_messages(TENANT, [factories.user_message(n) for n in range(start, start + 600)])
+        return store.ensure_address_versions(TENANT, [factories.address_version(n) for n in range(start, start + 600)])
 
     async with gathered(store) as statements:
         tasks = await ask(store, *(rows(start) for start in (0, 600, 1200)))

@@ -58,6 +58,7 @@ FEW_OF: dict[str, set[str]] = {
     "find_standings": {"m"},
     "find_audience": {"i", "w", "h", "v"},
     "insert_user_messages": {"m", "h"},
+    "lock_lines_outside": {"u"},
     "insert_notification_schedulers": {"n"},
 }
 # By hand and hardly ever, while nobody else uses the file: it may take as long as it takes.

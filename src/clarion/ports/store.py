@@ -8,6 +8,7 @@ import msgspec
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import EnsureStore
 from clarion.ports.facts import FactStore
+from clarion.ports.inbox import InboxStore
 from clarion.ports.insights import InsightStore
 from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
@@ -23,6 +24,7 @@ class Store(
     FactStore,
     CatalogStore,
     PeopleStore,
+    InboxStore,
     SettingStore,
     SuppressionStore,
     InsightStore,

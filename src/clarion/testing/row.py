@@ -134,3 +134,63 @@ class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> Key:
         """What is unique within the tenant."""
         return (self.lane, self.route, self.broadcast, self.pinned, self.status, self.reason_class)
+
+
+class InboxState(msgspec.Struct, frozen=True, kw_only=True):
+    """What its reader made of a line, as it is stored."""
+
+    recipient_id_hash: str
+    row_key: str
+    bucket: int
+    user_message_id: int
+    mark: int
+    seen_at: datetime | None
+    read_at: datetime | None
+    archived_at: datetime | None
+    expires_at: datetime | None
+    swept: bool
+
+    @property
+    def key(self) -> Key:
+        """What is unique within the tenant."""
+        return (self.recipient_id_hash, self.row_key)
+
+
+class InboxCount(msgspec.Struct, frozen=True, kw_only=True):
+    """One inbox: its counters, and what was done to all its lines."""
+
+    recipient_id_hash: str
+    lines: int
+    unseen: int
+    unread: int
+    archived: int
+    archived_unseen: int
+    archived_unread: int
+    mark: int
+    seen_mark: int
+    read_mark: int
+    unread_mark: int
+    archived_mark: int
+    unarchived_mark: int
+    all_seen_at: datetime | None
+    all_read_at: datetime | None
+    all_archived_at: datetime | None
+
+    @property
+    def key(self) -> Key:
+        """Whose inbox."""
+        return (self.recipient_id_hash,)
+
+
+class InInbox(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a line of `user_message` is entered in its inbox and counted."""
+
+    id: int
+    row_key: str
+    recipient_id_hash: str
+    in_inbox: bool
+
+    @property
+    def key(self) -> Key:
+        """The line."""
+        return (self.recipient_id_hash, self.row_key)

@@ -1,13 +1,15 @@
-"""The janitor: brings back what a dead worker left behind, clears away what was canceled, and erases one-time codes.
+"""The janitor: brings back what a dead worker left behind, clears away what was canceled or expired, erases codes.
 
 An expired claim of a stage is ready again; an expired claim of a message may have been sent, so it becomes `Uncertain`
 and is settled from there. Every rescue is conditional on what was read, so two janitors do no harm. Codes that are
-not over yet may be many: it looks at so many of them each time and goes on behind them the next time.
+not over yet may be many: it looks at so many of them each time and goes on behind them the next time. Lines of inboxes
+that have expired are in no list any more; it takes them out of the counts, and enters lines that an older program made.
 """
 
 from typing import Final
 
 from clarion.domain.notification import RESCUES_MAX
+from clarion.ports.inbox import InboxStore
 from clarion.ports.queue import QueueStore
 
 BATCH: Final = 500
@@ -17,9 +19,10 @@ BATCH: Final = 500
 class Janitor:
     """Rescues and sweeps."""
 
-    def __init__(self, *, queue: QueueStore) -> None:
-        """Work on this queue."""
+    def __init__(self, *, queue: QueueStore, inboxes: InboxStore) -> None:
+        """Work on this queue and these inboxes."""
         self._queue = queue
+        self._inboxes = inboxes
         self._codes_after = 0
 
     async def step(self) -> int:
@@ -29,4 +32,5 @@ class Janitor:
         rescued += await self._queue.sweep_canceled(limit=BATCH)
         codes = await self._queue.erase_codes(after=self._codes_after, limit=BATCH)
         self._codes_after = codes.next_after
-        return rescued + codes.erased
+        entered = await self._inboxes.enter_lines(limit=BATCH)
+        return rescued + codes.erased + entered + await self._inboxes.sweep_inboxes(limit=BATCH)

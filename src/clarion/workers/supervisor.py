@@ -95,7 +95,7 @@ class Supervisor:
                 ("schedule", Schedule(queue=e.store, facts=e.store, lease=lease).step, Topic.STAGES, Topic.STAGES),
                 ("track", Track(events=e.store).step, Topic.EVENTS, Topic.OUTGOING),
                 ("settle", Settle(queue=e.store, providers=e.providers).step, Topic.UNCERTAIN, Topic.OUTGOING),
-                ("janitor", Janitor(queue=e.store).step, Topic.JANITOR, Topic.UNCERTAIN),
+                ("janitor", Janitor(queue=e.store, inboxes=e.store).step, Topic.JANITOR, Topic.UNCERTAIN),
             ):
                 tasks.create_task(self._loop(name, step, hears=hears, wakes=wakes))
             tasks.create_task(self._generate(generate))

@@ -21,11 +21,12 @@ from clarion.errors import ClarionError
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.catalog_operation import CATALOG_OPERATIONS, Ask
 from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.inbox_operation import INBOX_OPERATIONS
 from clarion.testing.contracts.operation import OPERATIONS, Prepare
 from clarion.testing.contracts.queue_operation import QUEUE_OPERATIONS, START, Elapse
 from clarion.testing.contracts.side import Operation, Side, differences
 from clarion.testing.contracts.stage_operation import STAGE_OPERATIONS
-from clarion.testing.row import WebhookEvent
+from clarion.testing.row import InboxState, WebhookEvent
 from clarion.testing.store import StandIn
 
 T = TypeVar("T")
@@ -105,10 +106,11 @@ class Work(NamedTuple):
 
 
 ENSURES: Final = Work((Prepare(),), OPERATIONS, (8, 30), 30)
-MESSAGES: Final = Work(START, QUEUE_OPERATIONS, (30, 60), 40)
+MESSAGES: Final = Work(START, QUEUE_OPERATIONS, (30, 60), 35)
 JOBS: Final = Work((), STAGE_OPERATIONS, (20, 40), 20)
 KNOWN: Final = Work((), CATALOG_OPERATIONS, (10, 30), 10)
-WORKS: Final = {"ensures": ENSURES, "messages": MESSAGES, "jobs": JOBS, "known": KNOWN}
+INBOXES: Final = Work((), INBOX_OPERATIONS, (20, 40), 5)
+WORKS: Final = {"ensures": ENSURES, "messages": MESSAGES, "jobs": JOBS, "known": KNOWN, "inboxes": INBOXES}
 
 
 class ComparisonContract:
@@ -138,6 +140,10 @@ class ComparisonContract:
     async def test_any_changes_to_what_is_known_come_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """Templates, people, groups, settings and keys, each with its entry in the audit log."""
         await self._compare(harness, KNOWN.examples(self.EXAMPLES // 3))
+
+    async def test_any_use_of_inboxes_comes_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
+        """New lines, marks of some and of all, what expires and what is swept, down to every row."""
+        await self._compare(harness, INBOXES.examples(self.EXAMPLES // 3))
 
     async def _compare(self, harness: StoreHarness, examples: Sequence[Sequence[Operation]]) -> None:
         compared = await Compared.open(harness, within=self.WITHIN)
@@ -178,6 +184,6 @@ async def _outcome(operation: Operation, side: Side) -> object:
 
 async def _clear(side: Side) -> None:
     """Take away what is left to do, since workers work for all tenants."""
-    for kind in (OutgoingMessage, NotificationScheduler, WebhookEvent, SupportCase):
+    for kind in (OutgoingMessage, NotificationScheduler, WebhookEvent, SupportCase, InboxState):
         for row in await side.harness.rows(side.tenant_id, kind):
             await side.harness.remove(side.tenant_id, row)

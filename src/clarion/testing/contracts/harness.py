@@ -21,7 +21,7 @@ from clarion.domain.person import PersonVersion
 from clarion.domain.support import SupportCase
 from clarion.ports.store import Store
 from clarion.testing.clock import ManualClock
-from clarion.testing.row import FlowCount, QueueEntry
+from clarion.testing.row import FlowCount, InboxCount, InboxState, InInbox, QueueEntry
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -34,6 +34,9 @@ RECORDS: Final[tuple[type[msgspec.Struct], ...]] = (
     AddressVersion,
     PersonVersion,
     UserMessage,
+    InInbox,
+    InboxState,
+    InboxCount,
     OutgoingMessage,
     QueueEntry,
     FlowCount,

@@ -14,6 +14,7 @@ from clarion.testing.contracts.catalog import AuditPageContract, FactContract, K
 from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.harness import StoreHarness
+from clarion.testing.contracts.inbox import InboxContract
 from clarion.testing.contracts.late_replies import LateReplyContract
 from clarion.testing.contracts.latest import LatestContract
 from clarion.testing.contracts.one_time_code import OneTimeCodeContract
@@ -59,6 +60,7 @@ class PipelineContract(
     TimelineContract,
     HistoryContract,
     LatestContract,
+    InboxContract,
     GaugeContract,
     WorkerContract,
     UsageContract,

@@ -77,7 +77,7 @@ class SetHarness(SqlRows):
 
     async def empty_queue(self) -> None:
         """Take away what is left to do."""
-        for table in ("outgoing_message", "notification_scheduler", "webhook_event", "support_case"):
+        for table in ("outgoing_message", "notification_scheduler", "webhook_event", "support_case", "inbox_state"):
             await self._connection.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
 
 

@@ -16,11 +16,13 @@ import msgspec
 from clarion.domain.address import AddressVersion
 from clarion.domain.call import CallOutcome
 from clarion.domain.claim import ClaimedMessage, StageClaim, UncertainSend
+from clarion.domain.inbox import UserMessage
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.person import PersonVersion
 from clarion.domain.support import SupportCase
 from clarion.domain.timeline import OutgoingTimeline
 from clarion.ports.catalog import AuditEntry
+from clarion.ports.inbox import InboxLine
 from clarion.ports.insights import UncertainLine
 from clarion.testing.contracts.harness import RECORDS, StoreHarness, by_key
 from clarion.testing.row import DeliveryAttempt, FlowCount, Transition, WebhookEvent
@@ -35,6 +37,7 @@ _TABLE_OF: Final[Mapping[str, type]] = {
     "outgoing_id": OutgoingMessage,
     "address_id": AddressVersion,
     "person_version_id": PersonVersion,
+    "user_message_id": UserMessage,
 }
 """What a field of this name refers to."""
 
@@ -136,7 +139,7 @@ class Look:
             kind, _, number = value.subject.partition(" ")
             return (kind, self._place(OutgoingMessage, int(number))) if kind == "outgoing" else value.subject
         if name == "id" and isinstance(plain, int):
-            return self._place(OutgoingMessage if isinstance(value, _OF_A_MESSAGE) else type(value), plain)
+            return self._place(_table_of(value), plain)
         return self._place(_TABLE_OF[name], plain) if name in _TABLE_OF else self.comparable(plain)
 
     def _place(self, kind: type, number: int | None) -> object:
@@ -151,6 +154,13 @@ class Look:
             found = {side: self._place(AddressVersion, int(one)) for side, one in shown["address_id"].items()}
             details["differing"] = {**shown, "address_id": found}
         return details
+
+
+def _table_of(value: msgspec.Struct) -> type:
+    """Say whose `id` a record has."""
+    if isinstance(value, _OF_A_MESSAGE):
+        return OutgoingMessage
+    return UserMessage if isinstance(value, InboxLine) else type(value)
 
 
 def differences(one: object, other: object, *, within: timedelta, path: str = "") -> Iterator[str]:

@@ -20,7 +20,16 @@ from clarion.domain.outgoing import DUE, LEASED, OutgoingMessage
 from clarion.domain.support import SupportCase
 from clarion.ports.catalog import AuditEntry
 from clarion.testing.contracts.harness import MOVED_AT, S
-from clarion.testing.row import DeliveryAttempt, FlowCount, QueueEntry, Transition, WebhookEvent
+from clarion.testing.row import (
+    DeliveryAttempt,
+    FlowCount,
+    InboxCount,
+    InboxState,
+    InInbox,
+    QueueEntry,
+    Transition,
+    WebhookEvent,
+)
 
 Row = Mapping[str, object]
 
@@ -47,7 +56,12 @@ IDENTITY: Mapping[type[msgspec.Struct], tuple[str, ...]] = {
     DeliveryAttempt: ("outgoing_id", "attempt"),
     WebhookEvent: ("account", "event_id"),
     AuditEntry: ("seq",),
+    InboxState: ("user_message_id",),
+    InboxCount: ("recipient_id_hash",),
 }
+
+# Tables that are not named as the record is.
+TABLES: Mapping[type[msgspec.Struct], str] = {AuditEntry: "audit_log", InInbox: "user_message"}
 
 
 class Database(Protocol):
@@ -115,7 +129,7 @@ def _identity(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def _table(kind: type[msgspec.Struct]) -> str:
-    return "audit_log" if kind is AuditEntry else re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    return TABLES.get(kind) or re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def _read(kind: type[S], row: Row) -> S:

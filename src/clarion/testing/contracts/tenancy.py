@@ -14,6 +14,7 @@ from clarion.domain.audit import broken_link
 from clarion.domain.claim import Gate
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.guard import JobEntry
+from clarion.domain.inbox import Counts
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import AuditEntry, NewTemplate
@@ -51,7 +52,13 @@ async def all_of(harness: StoreHarness, tenant_id: str, filled: Filled) -> dict[
 
 def is_nothing(answer: object) -> bool:
     """Tell whether an answer says that there is nothing, or that nothing was done."""
-    return answer is None or answer is False or (not isinstance(answer, bool | UUID) and answer in ([], (), {}, set()))
+    match answer:
+        case UUID() | True:
+            return False
+        case Counts():
+            return not answer.lines
+        case _:
+            return answer in (None, 0, [], (), {}, set())
 
 
 class TenancyContract:

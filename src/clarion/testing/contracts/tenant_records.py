@@ -3,7 +3,7 @@
 `tenancy` holds stores to it: what one tenant asks for finds and changes nothing of another's.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sized
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -15,6 +15,7 @@ from clarion.domain.call import Accepted, Refused, Unknown
 from clarion.domain.claim import Gate
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel
+from clarion.domain.inbox import Counts, Marking
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm
@@ -42,6 +43,8 @@ CASE: Final = SupportCase(
 )
 DIRECT: Final = make.guarded_entry(message_id=make.guid(1, "direct"))
 JOB: Final = make.notification_job(1)
+LINE: Final = make.user_message(content=b"sealed")
+OLD_LINE: Final = make.user_message(2, expires_at=datetime(2026, 1, 2, tzinfo=UTC))
 FAILED_JOB: Final = make.notification_job(5, payload=b"sealed")
 HASH: Final = make.address_version(1).recipient_id_hash
 STOPPED: Final = Suppression(subject=HASH, scope="news", cause=Cause.MANUAL)
@@ -58,6 +61,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str
     failed: int
     uncertain: int
+    line: int
     address: int
     profile: int
     versions: dict[int, int]
@@ -81,7 +85,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     (row,) = [one for one in await harness.rows(tenant_id, NotificationScheduler) if one.key == failed_key()]
     ended = {"status": NotificationStatus.FAILED, "due_at": None}
     await harness.overwrite(tenant_id, msgspec.structs.replace(row, **ended))
-    await store.ensure_user_messages(tenant_id, [make.user_message()])
+    line, _ = await store.ensure_user_messages(tenant_id, [LINE, OLD_LINE])
     addresses = [await pump.address(n) for n in (1, 2, 3, 4)]
     (profile,) = await store.ensure_person_versions(tenant_id, [make.person_version(1)])
     await store.put_people(tenant_id, [make.person(1, addresses[0], person_version_id=profile.record.id)])
@@ -111,6 +115,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
         api_key=key.key_id,
         failed=refused.id or 0,
         uncertain=uncertain.id or 0,
+        line=line.record.id or 0,
         address=addresses[0].id or 0,
         profile=profile.record.id or 0,
         versions={one.id or 0: (await pump.seen(one.id)).message.version for one in rows},
@@ -165,6 +170,9 @@ READS: Final[dict[str, Ask]] = {
     "list_suppressions of a subject": lambda store, tenant, _: store.list_suppressions(tenant, subjects=[HASH]),
     "find_support_case": lambda store, tenant, _: store.find_support_case(tenant, CASE.case_id),
     "find_tenant_keys": lambda store, tenant, _: store.find_tenant_keys(tenant),
+    "list_inbox": lambda store, tenant, _: store.list_inbox(tenant, LINE.recipient_id_hash),
+    "count_inbox": lambda store, tenant, _: store.count_inbox(tenant, LINE.recipient_id_hash),
+    "find_contents": lambda store, tenant, of: store.find_contents(tenant, [(LINE.bucket, of.line)]),
     "list_api_keys": lambda store, tenant, _: store.list_api_keys(tenant),
     "list_audit": lambda store, tenant, _: store.list_audit(tenant),
     "list_newest_audit": lambda store, tenant, _: store.list_newest_audit(tenant),
@@ -217,6 +225,17 @@ async def _lifts(store: Store, tenant_id: str) -> bool:
     return bool(await store.lift_suppressions(tenant_id, [STOPPED.key], **BY))
 
 
+async def _did(asked: Awaitable[Sized | int]) -> bool:
+    """Tell whether an act found anything to do."""
+    found = await asked
+    return found > 0 if isinstance(found, int) else len(found) > 0
+
+
+async def _marked(asked: Awaitable[Counts]) -> bool:
+    """Tell whether there is a line in an inbox that was marked."""
+    return (await asked).lines > 0
+
+
 WRITES: Final[dict[str, Ask]] = {
     "cancel_job": lambda store, tenant, _: store.cancel_job(tenant, JOB.guid, **BY),
     "retry_job": lambda store, tenant, _: store.retry_job(tenant, FAILED_JOB.guid, reason="again", **BY),
@@ -230,6 +249,11 @@ WRITES: Final[dict[str, Ask]] = {
         tenant, CASE.case_id, resolution="mended", **BY
     ),
     "quarantine_template": lambda store, tenant, _: store.quarantine_template(tenant, "welcome", "h1:00"),
+    "mark_lines": lambda store, tenant, _: _did(
+        store.mark_lines(tenant, LINE.recipient_id_hash, [LINE.message_id], Marking.ARCHIVE)
+    ),
+    "mark_inbox": lambda store, tenant, _: _marked(store.mark_inbox(tenant, LINE.recipient_id_hash, Marking.READ)),
+    "sweep_inbox": lambda store, tenant, _: _did(store.sweep_inbox(tenant, OLD_LINE.recipient_id_hash, limit=10)),
     "revoke_api_key": lambda store, tenant, of: store.revoke_api_key(tenant, of.api_key, **BY),
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.OPEN, **BY),
     "put_setting": lambda store, tenant, _: store.put_setting(

@@ -1,7 +1,7 @@
 """Messaging jobs, versions of addresses and of profiles, and inbox rows.
 
-Writes `messaging_job`, `address_version`, `person_version`, `user_message` and `support_case`, and holds scheduler rows
-while it inserts inbox rows.
+Writes `messaging_job`, `address_version`, `person_version`, `user_message` and `support_case`, holds scheduler rows
+while it inserts inbox rows, and has `inbox` enter them.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import msgspec
 
 from clarion.adapters.stores.shared import answer
 from clarion.adapters.stores.shared.ensure import Table, ensure, first_of_each, insert_absent, keys_of, read_stored
+from clarion.adapters.stores.shared.inbox import Entered, enter
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases
 from clarion.adapters.stores.shared.transaction import Overtaken, Transaction
@@ -19,6 +20,7 @@ from clarion.domain.ensured import Ensured
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.person import PersonVersion
+from clarion.errors import BrokenInvariant
 from clarion.ports.ensure import NO_HOLDS, Holds
 
 C = TypeVar("C", AddressVersion, PersonVersion)
@@ -77,7 +79,7 @@ async def _ensure_counted(
 async def ensure_user_messages(
     transaction: Transaction, tenant_id: str, items: Sequence[UserMessage], *, holds: Holds = NO_HOLDS
 ) -> list[Ensured[UserMessage]]:
-    """Insert the inbox rows that are missing and whose hold stands, and compare those that are there."""
+    """Insert the inbox rows that are missing and whose hold stands, enter them, and compare those that are there."""
     held: list[UserMessage] = []
     for item in first_of_each(items):
         hold_id, version = holds.get(item.key) or (None, None)
@@ -85,6 +87,21 @@ async def ensure_user_messages(
     made = await insert_absent(transaction, tenant_id, held, _USER_MESSAGES)
     stored = await read_stored(transaction, tenant_id, items, _USER_MESSAGES)
     created = keys_of(made, stored)
+    await enter(transaction, [_entered(tenant_id, stored[key]) for key in sorted(created)])
     verdicts = answer.compare_held(tenant_id, items, holds=holds, stored=stored, created=created)
     await write_cases(transaction, tenant_id, verdicts.cases)
     return verdicts.answers
+
+
+def _entered(tenant_id: str, line: UserMessage | None) -> Entered:
+    """Give a line that was just made as its inbox takes it."""
+    if line is None or line.id is None:
+        raise BrokenInvariant("an inbox row was made that cannot be read")
+    return Entered(
+        tenant_id=tenant_id,
+        recipient_id_hash=line.recipient_id_hash,
+        row_key=line.row_key,
+        bucket=line.bucket,
+        id=line.id,
+        expires_at=line.expires_at,
+    )

@@ -95,7 +95,8 @@ JOIN person_version AS v
 -- name: insert_user_messages
 -- As every insert of an ensure; the bucket is part of the key, so that retention can drop a month. An item whose hold no
 -- longer stands makes no row. A scheduler row is locked only if a row of its is missing: a repeat must write nothing,
--- and a lock is a write; but a cancel must wait for those who insert, and be seen by those who come after it.
+-- and a lock is a write; but a cancel must wait for those who insert, and be seen by those who come after it. Whoever
+-- makes a line enters it in the same transaction, so it is in its inbox.
 WITH missing AS MATERIALIZED (
   SELECT g.*
   FROM {
@@ -119,11 +120,11 @@ WITH missing AS MATERIALIZED (
   FOR SHARE OF s
 )
 INSERT INTO user_message (
-  tenant_id, created_at, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key, event_type,
-  category, expires_at, content, correlation_id, traceparent
+  tenant_id, created_at, in_inbox, bucket, partition_key, row_key, message_id, recipient_id_hash, job_row_key,
+  event_type, category, expires_at, content, correlation_id, traceparent
 )
 SELECT
-  :tenant_id, now(), m.bucket, m.partition_key, m.row_key, m.message_id, m.recipient_id_hash, m.job_row_key,
+  :tenant_id, now(), true, m.bucket, m.partition_key, m.row_key, m.message_id, m.recipient_id_hash, m.job_row_key,
   m.event_type, m.category, m.expires_at, m.content, m.correlation_id, m.traceparent
 FROM missing AS m
 WHERE m.hold_id IS NULL OR (m.hold_id, m.hold_version) IN (SELECT h.id, h.version FROM held AS h)

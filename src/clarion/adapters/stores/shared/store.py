@@ -15,6 +15,7 @@ from clarion.adapters.stores.shared import (
     catalog,
     facts,
     group,
+    inbox,
     insights,
     job,
     messaging,
@@ -163,6 +164,15 @@ class SharedStore(ABC):
     measure = _reads(insights.measure)
     measure_routes = _reads(insights.measure_routes)
     list_workers = _reads(worker.list_workers)
+
+    list_inbox = _reads(inbox.list_inbox)
+    find_contents = _reads(inbox.find_contents)
+    count_inbox = _reads(inbox.count_inbox)
+    mark_lines = _writes(Urgency.SOON, inbox.mark_lines)
+    mark_inbox = _writes(Urgency.SOON, inbox.mark_inbox)
+    sweep_inbox = _writes(Urgency.SOON, inbox.sweep_inbox)
+    sweep_inboxes = _writes(Urgency.LATER, inbox.sweep_inboxes)
+    enter_lines = _writes(Urgency.LATER, inbox.enter_lines)
 
     finish_stage = _writes(Urgency.SOON, stage.finish_stage)
     freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
