@@ -17,6 +17,7 @@ from clarion.adapters.stores.postgres.session import Transaction
 from clarion.domain.audience import Audience
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, LowMark, Settlement, StageResult
+from clarion.domain.group import Relation
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.inbox import Marking
@@ -336,7 +337,8 @@ async def use_catalog(store: PostgresStore) -> None:
     assert await store.list_business_units(TENANT)
     await store.set_tenant_form(TENANT, LocalForm(locale="de"), actor="sam")
     assert len(await store.find_local_forms(TENANT, [unit.guid])) == 2
-    await store.put_group(TENANT, guid=group, name="all", members=[one])
+    await store.put_group(TENANT, guid=make.guid(2, "group"), name="inner")
+    await store.put_group(TENANT, guid=group, name="all", members=[one], children=[make.guid(2, "group")])
     assert await store.find_recipients(TENANT, [one])
     assert await store.find_members(TENANT, [group])
     # Parts that are far larger than a page, in each way to be in an audience; `FILL` makes them.
@@ -344,6 +346,7 @@ async def use_catalog(store: PostgresStore) -> None:
         groups=(LARGE,), roles=(("teacher", ""),), units=(LARGE,), relations=(("class", LARGE, "guardian"),)
     )
     assert len(await store.find_audience(TENANT, large, after="8", limit=100)) in (0, 100)
+    await use_groups(store, group, unit.guid, one)
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
     await _suppress(store, one)
     assert (await store.now()).tzinfo
@@ -376,6 +379,32 @@ async def use_catalog(store: PostgresStore) -> None:
     assert await store.resolve_support_case(TENANT, case.case_id, actor="sam", resolution="mended")
     assert await store.list_audit(TENANT)
     assert await store.list_newest_audit(TENANT)
+
+
+async def use_groups(store: PostgresStore, group: UUID, unit: UUID, one: str) -> None:
+    """Change and list who belongs where."""
+    add, remove = [one], [make.address_version(2).recipient_id_hash]
+    assert await store.change_group(TENANT, group, name=f"renamed {one}", children=[]) is not None
+    assert await store.find_group(TENANT, group)
+    first = await store.list_groups(TENANT)
+    assert await store.list_groups(TENANT, after=first[0].guid)
+    assert await store.change_members(TENANT, group, add=add, remove=remove)
+    assert await store.list_members(TENANT, group)
+    assert await store.find_business_unit(TENANT, unit)
+    assert await store.list_business_units(TENANT, after=("", unit))
+    assert await store.change_unit_members(TENANT, unit, add=add, remove=remove)
+    assert await store.list_unit_members(TENANT, unit)
+    assert await store.change_holders(TENANT, "teacher", unit=unit, add=add, remove=remove)
+    assert await store.list_holders(TENANT, "teacher", unit=unit)
+    assert await store.list_roles(TENANT)
+    related, strange = (
+        Relation(entity_type="child", entity_guid=unit, relation="guardian", recipient_id_hash=some)
+        for some in (*add, *remove)
+    )
+    await store.change_relations(TENANT, add=[related], remove=[strange])
+    assert await store.list_relations(TENANT, related.entity)
+    assert await store.list_relations_of(TENANT, one)
+    assert await store.remove_group(TENANT, make.guid(2, "group"))
 
 
 async def use_insights(store: PostgresStore, connection: Connection) -> None:

@@ -31,8 +31,9 @@ VISITED_MAX: Final = 1000
 NOT_EXPLAINED: Final = {"name_array_types", "forget_plans", "wake", "read_durability"}
 """Never executed, not planned, and not sent by the store."""
 
-COUNTING: Final = {"measure", "measure_routes", "list_workers", "sweep_workers"}
-"""Counts rows, up to a bound of its own; goes through all flows, or through all processes, which are few."""
+COUNTING: Final = {"measure", "measure_routes", "list_workers", "sweep_workers", "list_roles"}
+"""Counts rows, up to a bound of its own; goes through all flows, through all processes, which are few, or through all
+who hold a role in a tenant, which are its staff."""
 
 
 def every_query() -> Iterator[Query]:

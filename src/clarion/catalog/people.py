@@ -16,7 +16,7 @@ from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.errors import ProgramTooOld
 from clarion.ports.ensure import in_sets
-from clarion.ports.people import PeopleStore
+from clarion.ports.store import Store
 from clarion.sealing.keyring import Keyring
 
 
@@ -49,7 +49,7 @@ class GroupEntry(msgspec.Struct, frozen=True, kw_only=True):
 class People:
     """Puts people and groups into a tenant."""
 
-    def __init__(self, *, catalog: PeopleStore, dispatcher: DeliveryDispatcher, keyring: Keyring) -> None:
+    def __init__(self, *, catalog: Store, dispatcher: DeliveryDispatcher, keyring: Keyring) -> None:
         """Store in this catalog; destinations go through this dispatcher, under these keys."""
         self._catalog = catalog
         self._dispatcher = dispatcher

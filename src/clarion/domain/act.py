@@ -11,12 +11,19 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.claim import Gate
+from clarion.domain.group import Relation
 from clarion.domain.hashing import canonical_json
+from clarion.domain.person import BusinessUnit
 from clarion.domain.setting import SILENT, TypeSetting
 from clarion.domain.suppression import Cause
 from clarion.errors import InvalidInput
 
 _GATE_ACTS: Final = {Gate.OPEN: "open", Gate.PAUSED: "pause", Gate.CANCELED: "cancel"}
+
+
+_NAMED_MAX: Final = 20
+"""Of what a change of many is about, so many are named in an entry; of more it says how many. A set of a thousand would
+make the log as large as what it tells of."""
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,3 +148,42 @@ def set_clock(*, from_at: datetime, to_at: datetime, reason: str, actor: str) ->
 def gate(broadcast: str, gate: Gate, *, actor: str) -> Act:
     """Word the opening, pausing or canceling of a broadcast."""
     return Act(actor=actor, act=_GATE_ACTS[gate], subject=f"broadcast {broadcast}")
+
+
+def put_group(guid: UUID, *, name: str | None, groups: Sequence[UUID] | None, actor: str) -> Act:
+    """Word the making or changing of a group; what is None stayed as it was."""
+    inside = None if groups is None else _few([str(one) for one in groups])
+    details = canonical_json({"name": name, "groups": inside}).decode()
+    return Act(actor=actor, act="put", subject=f"group {guid}", details=details)
+
+
+def remove_group(guid: UUID, *, actor: str) -> Act:
+    """Word the removal of a group."""
+    return Act(actor=actor, act="remove", subject=f"group {guid}")
+
+
+def put_unit(unit: BusinessUnit, *, actor: str) -> Act:
+    """Word the making or changing of a business unit."""
+    details = canonical_json({"name": unit.name, "locale": unit.locale, "zone": unit.tz_id}).decode()
+    return Act(actor=actor, act="put", subject=f"business unit {unit.guid}", details=details)
+
+
+def change_members(place: str, *, added: Sequence[str], removed: Sequence[str], actor: str) -> Act:
+    """Word a change of who belongs somewhere, people by their hashes: ids of a tenant's own may be addresses."""
+    details = canonical_json({"added": _few(added), "removed": _few(removed)}).decode()
+    return Act(actor=actor, act="change", subject=f"members of {place}", details=details)
+
+
+def change_relations(*, added: Sequence[Relation], removed: Sequence[Relation], actor: str) -> Act:
+    """Word a change of what people are to things, people by their hashes."""
+    came, went = (
+        _few([f"{one.relation} of {one.entity_type}:{one.entity_guid}: {one.recipient_id_hash}" for one in some])
+        for some in (added, removed)
+    )
+    details = canonical_json({"added": came, "removed": went}).decode()
+    return Act(actor=actor, act="change", subject="relations", details=details)
+
+
+def _few(named: Sequence[str]) -> list[str] | int:
+    """Name them, or say how many they are."""
+    return sorted(named) if len(named) <= _NAMED_MAX else len(named)

@@ -8,6 +8,7 @@ import msgspec
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import EnsureStore
 from clarion.ports.facts import FactStore
+from clarion.ports.group import GroupStore
 from clarion.ports.inbox import InboxStore
 from clarion.ports.insights import InsightStore
 from clarion.ports.people import PeopleStore
@@ -25,6 +26,7 @@ class Store(
     CatalogStore,
     PeopleStore,
     InboxStore,
+    GroupStore,
     SettingStore,
     SuppressionStore,
     InsightStore,

@@ -13,6 +13,7 @@ from clarion.testing.contracts.canceling import CancelContract, GateContract
 from clarion.testing.contracts.catalog import AuditPageContract, FactContract, KeyContract, TemplateContract
 from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.failing import FailingContract
+from clarion.testing.contracts.groups import BelongingContract, GroupContract, NestingContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.inbox import InboxContract
 from clarion.testing.contracts.late_replies import LateReplyContract
@@ -53,6 +54,9 @@ class PipelineContract(
     FactContract,
     LocalFormContract,
     SuppressionContract,
+    GroupContract,
+    NestingContract,
+    BelongingContract,
     KeyContract,
     SettingContract,
     AuditContract,

@@ -13,6 +13,7 @@ import msgspec
 from clarion.domain.audience import Audience
 from clarion.domain.call import Accepted, Refused, Unknown
 from clarion.domain.claim import Gate
+from clarion.domain.group import MemberChange, Relation
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel
 from clarion.domain.inbox import Counts, Marking
@@ -33,6 +34,12 @@ from clarion.testing.contracts.pump import ACCOUNT, BROADCAST, Pump
 
 GROUP: Final = make.guid(1, "group")
 UNIT: Final = BusinessUnit(guid=make.guid(1, "unit"), name="North", locale="fr", tz_id="Europe/Paris")
+RELATION: Final = Relation(
+    entity_type="child",
+    entity_guid=make.guid(1, "child"),
+    relation="guardian",
+    recipient_id_hash=make.address_version(1).recipient_id_hash,
+)
 CASE: Final = SupportCase(
     case_id=make.guid(1, "case"),
     kind=SupportKind.HOLD,
@@ -93,6 +100,11 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     await store.set_tenant_form(tenant_id, LocalForm(locale="de"), actor="sam")
     await store.put_group(tenant_id, guid=GROUP, name="all", members=[HASH])
     await store.put_suppressions(tenant_id, [STOPPED], actor="sam")
+    await store.put_group(tenant_id, guid=make.guid(2, "group"), name="inner")
+    await store.put_group(tenant_id, guid=GROUP, name="all", members=[HASH], children=[make.guid(2, "group")])
+    await store.change_unit_members(tenant_id, UNIT.guid, add=[HASH], remove=[])
+    await store.change_holders(tenant_id, "teacher", unit=UNIT.guid, add=[HASH], remove=[])
+    await store.change_relations(tenant_id, add=[RELATION], remove=[])
     await store.open_support_cases(tenant_id, [CASE])
     items = [item(address) for address in addresses]
     items[3] = msgspec.structs.replace(items[3], due_at=LATER)
@@ -162,6 +174,19 @@ READS: Final[dict[str, Ask]] = {
     "find_person_versions": lambda store, tenant, of: store.find_person_versions(tenant, [of.profile]),
     "find_local_forms": lambda store, tenant, _: store.find_local_forms(tenant, [UNIT.guid]),
     "list_business_units": lambda store, tenant, _: store.list_business_units(tenant),
+    "find_business_unit": lambda store, tenant, _: store.find_business_unit(tenant, UNIT.guid),
+    "list_unit_members": lambda store, tenant, _: store.list_unit_members(tenant, UNIT.guid),
+    "find_group": lambda store, tenant, _: store.find_group(tenant, GROUP),
+    "list_groups": lambda store, tenant, _: store.list_groups(tenant),
+    "list_groups behind the first": lambda store, tenant, _: store.list_groups(tenant, after=UUID(int=0)),
+    "list_members": lambda store, tenant, _: store.list_members(tenant, GROUP),
+    "list_business_units behind the first": lambda store, tenant, _: store.list_business_units(
+        tenant, after=("", UUID(int=0))
+    ),
+    "list_holders": lambda store, tenant, _: store.list_holders(tenant, "teacher", unit=UNIT.guid),
+    "list_roles": lambda store, tenant, _: store.list_roles(tenant),
+    "list_relations": lambda store, tenant, _: store.list_relations(tenant, RELATION.entity),
+    "list_relations_of": lambda store, tenant, _: store.list_relations_of(tenant, HASH),
     "find_members": lambda store, tenant, _: store.find_members(tenant, {GROUP}),
     "find_audience": lambda store, tenant, _: store.find_audience(tenant, Audience(groups=(GROUP,)), limit=10),
     "find_recipients": lambda store, tenant, _: store.find_recipients(tenant, {HASH}),
@@ -262,8 +287,31 @@ WRITES: Final[dict[str, Ask]] = {
     "lift_suppressions": lambda store, tenant, _: _lifts(store, tenant),
     "set_type_enabled": lambda store, tenant, _: store.set_type_enabled(tenant, "welcome", enabled=True, **BY),
     "set_tenant_form": lambda store, tenant, _: store.set_tenant_form(tenant, LocalForm(locale="fr"), **BY),
+    "change_group": lambda store, tenant, _: _done(store.change_group(tenant, GROUP, name="some", actor="sam")),
+    "change_group inside": lambda store, tenant, _: _done(store.change_group(tenant, GROUP, children=[], actor="sam")),
+    "remove_group": lambda store, tenant, _: store.remove_group(tenant, GROUP, **BY),
+    "change_members": lambda store, tenant, _: _gone(store.change_members(tenant, GROUP, add=[], remove=[HASH], **BY)),
+    "change_unit_members": lambda store, tenant, _: _gone(
+        store.change_unit_members(tenant, UNIT.guid, add=[], remove=[HASH], **BY)
+    ),
+    "change_holders": lambda store, tenant, _: _gone(
+        store.change_holders(tenant, "teacher", unit=UNIT.guid, add=[], remove=[HASH], **BY)
+    ),
+    "change_relations": lambda store, tenant, _: _gone(store.change_relations(tenant, add=[], remove=[RELATION], **BY)),
 }
 """Acts that change what is there, and answer whether they did; a stranger has nothing there."""
+
+
+async def _done(answer: Awaitable[bool | None]) -> bool:
+    """Tell whether anything was changed: of what is not there, nothing was."""
+    return bool(await answer)
+
+
+async def _gone(answer: Awaitable[MemberChange | None]) -> bool:
+    """Tell whether anybody was taken out."""
+    change = await answer
+    return change is not None and change.removed == 1
+
 
 MAKES: Final[dict[str, Ask]] = {
     "ensure_tenant": lambda store, tenant, _: store.ensure_tenant(tenant, {(Purpose.DATA, 1): b"other"}, actor="kim"),

@@ -1,6 +1,6 @@
-"""People with their contacts, and business units.
+"""People with their contacts.
 
-Writes `person`, `contact` and `business_unit`.
+Writes `person` and `contact`.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import msgspec
 
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
-from clarion.domain.person import BusinessUnit, Person
+from clarion.domain.person import Person
 from clarion.ports.ensure import bounded, unknown_address, unknown_profile
 
 _SQL: Final = Statements("people.sql")
@@ -47,13 +47,3 @@ async def put_people(transaction: Transaction, tenant_id: str, people: Sequence[
     for person_hash, _, address_id, _, _ in contacts:
         if (person_hash, address_id) not in known:
             raise unknown_address(address_id)
-
-
-async def put_business_unit(transaction: Transaction, tenant_id: str, unit: BusinessUnit) -> None:
-    """Insert or replace a business unit."""
-    await transaction.execute(_SQL["put_business_unit"], tenant_id=tenant_id, **msgspec.structs.asdict(unit))
-
-
-async def list_business_units(transaction: Transaction, tenant_id: str) -> list[BusinessUnit]:
-    """Return a tenant's business units, by name."""
-    return await transaction.fetch(BusinessUnit, _SQL["list_business_units"], tenant_id=tenant_id)

@@ -39,17 +39,3 @@ JOIN address_version AS a
 WHERE true
 ORDER BY a.recipient_id_hash, a.channel, a.id
 RETURNING recipient_id_hash, address_id;
-
--- name: put_business_unit
--- Whoever puts it again changes what it is called and how its people read.
-INSERT INTO business_unit (tenant_id, guid, name, locale, tz_id)
-VALUES (:tenant_id, :guid, :name, :locale, :tz_id)
-ON CONFLICT (tenant_id, guid) DO UPDATE
-SET name = excluded.name, locale = excluded.locale, tz_id = excluded.tz_id;
-
--- name: list_business_units
--- In the order of their names; those of the same name by their guids.
-SELECT unit.guid, unit.name, unit.locale, unit.tz_id
-FROM business_unit AS unit
-WHERE unit.tenant_id = :tenant_id
-ORDER BY unit.name COLLATE "C", unit.guid;

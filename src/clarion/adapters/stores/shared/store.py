@@ -21,11 +21,14 @@ from clarion.adapters.stores.shared import (
     messaging,
     people,
     receipts,
+    relation,
+    role,
     support,
     suppression,
     tenant,
     timeline,
     type_setting,
+    unit,
     usage,
     worker,
 )
@@ -127,8 +130,6 @@ class SharedStore(ABC):
     quarantine_template = _writes(Urgency.SOON, catalog.quarantine_template)
     list_templates = _reads(catalog.list_templates)
     put_people = _writes(Urgency.LATER, people.put_people)
-    put_business_unit = _writes(Urgency.LATER, people.put_business_unit)
-    list_business_units = _reads(people.list_business_units)
     set_tenant_form = _writes(Urgency.SOON, catalog.set_tenant_form)
     put_group = _writes(Urgency.LATER, group.put_group)
     put_setting = _writes(Urgency.SOON, type_setting.put_setting)
@@ -139,6 +140,23 @@ class SharedStore(ABC):
     lift_suppressions = _writes(Urgency.SOON, suppression.lift_suppressions)
     list_suppressions = _reads(suppression.list_suppressions)
     set_preferences = _writes(Urgency.OUTCOME, suppression.set_preferences)
+    change_group = _writes(Urgency.LATER, group.change_group)
+    find_group = _reads(group.find_group)
+    list_groups = _reads(group.list_groups)
+    remove_group = _writes(Urgency.LATER, group.remove_group)
+    change_members = _writes(Urgency.LATER, group.change_members)
+    list_members = _reads(group.list_members)
+    put_business_unit = _writes(Urgency.LATER, unit.put_business_unit)
+    find_business_unit = _reads(unit.find_business_unit)
+    list_business_units = _reads(unit.list_business_units)
+    change_unit_members = _writes(Urgency.LATER, unit.change_unit_members)
+    list_unit_members = _reads(unit.list_unit_members)
+    change_holders = _writes(Urgency.LATER, role.change_holders)
+    list_holders = _reads(role.list_holders)
+    list_roles = _reads(role.list_roles)
+    change_relations = _writes(Urgency.LATER, relation.change_relations)
+    list_relations = _reads(relation.list_relations)
+    list_relations_of = _reads(relation.list_relations_of)
     put_api_key = _writes(Urgency.SOON, catalog.put_api_key)
     find_api_key = _reads(catalog.find_api_key)
     list_api_keys = _reads(catalog.list_api_keys)

@@ -1,0 +1,5 @@
+-- name: count_known
+-- Each of the set is looked up by the primary key.
+SELECT count(*) AS n
+FROM {hashes: recipient_id_hash text} AS g
+JOIN person AS p ON p.tenant_id = :tenant_id AND p.recipient_id_hash = g.recipient_id_hash;
