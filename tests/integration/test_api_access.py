@@ -29,6 +29,7 @@ MATRIX = {
     "POST /v1/notifications/{job_id}/cancel": {Role.SENDER, Role.URGENT_SENDER, Role.SUPPORT, Role.ADMIN},
     "GET /v1/messages/{id}/timeline": ALL,
     "GET /v1/entities/{entity}/notifications": ALL,
+    "POST /v1/explain": ALL,
     "GET /v1/types": ALL,
     "GET /v1/types/{type_name}": ALL,
     "PUT /v1/types/{type_name}": {Role.AUTHOR, Role.ADMIN},
@@ -170,11 +171,12 @@ async def test_answers_show_what_they_are_meant_to_and_nothing_else(api: ApiHarn
         timeline = await client.get(f"/v1/messages/{ids['id']}/timeline")
     assert set(notification) == {
         *("job_id", "type", "template_version", "entity", "lane", "result", "stage", "status", "reason"),
-        *("accepted_at", "due_at", "actor", "correlation_id", "recipients", "messages", "inbox"),
+        *("accepted_at", "due_at", "actor", "correlation_id", "recipients", "messages", "inbox", "rule"),
+        "business_unit",
     }
     assert set(notification["messages"][0]) == {
         *("id", "version", "message_id", "recipient", "destination", "channel", "status", "attempts", "reason"),
-        *("account", "due_at", "created_at"),
+        *("account", "due_at", "created_at", "rule"),
     }
     assert "sam@example.com" not in timeline.text
     assert "sam@example.com" not in str(notification)

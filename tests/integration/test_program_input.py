@@ -21,6 +21,8 @@ from tests.integration.program_use import PROGRAM, ROOT, WELCOME, clarion, home,
 
 __all__ = ["home", "model"]  # fixtures
 
+WOULD = ("explain", "--would", "welcome", "--user", "1")
+
 
 def refused_here(
     arguments: tuple[str, ...],
@@ -123,6 +125,21 @@ def refused_here(
         (("sned",), "`clarion` has no command 'sned': did you mean send"),
         (("support", "lst"), "`clarion support` has no command 'lst': did you mean list?"),
         (("explain", "7"), "'7' is no id"),
+        (("explain",), "id: nothing is named: give the id of a job or message, or ask with --would TYPE --user ID"),
+        (("explain", "7", "--would", "welcome"), "--would: it goes with no ID: leave one of the two out"),
+        (("explain", "7", "--user", "1"), "--user: it goes with --would"),
+        (("explain", "7", "--channel", "sms"), "--channel: it goes with --would"),
+        ((*WOULD, "--employee", "57aff000-0000-4000-8000-000000000001"), "--user: it is about exactly one person"),
+        (("explain", "--would", "welcome"), "--user: it is about exactly one person"),
+        (("explain", "--would", "welcome", "--user", " "), "--user: it is blank"),
+        (("explain", "--would", "welcome", "--employee", "7"), "--employee: '7' is no id"),
+        (("explain", "--would", "welcom", "--user", "1"), "did you mean welcome?"),
+        ((*WOULD, "--entity", "child"), "--entity: 'child' is no entity"),
+        ((*WOULD, "--channel", "sms"), "--channel (1): the notification type 'welcome' is not sent by sms"),
+        (
+            (*WOULD, "--business-unit", "57aff000-0000-4000-8000-000000000001"),
+            "--business-unit: the tenant has no such business unit",
+        ),
         (("explain", "00000000-0000-4000-8000-000000000000"), "the tenant has no job or message"),
         (("cancel", "00000000-0000-4000-8000-000000000000"), "the tenant has no job or message"),
         (("history", "nonsense"), "it names neither an entity nor a recipient"),

@@ -65,6 +65,7 @@ AGED = (("status", "/v1/status"),)
 DONE = (
     (f"{SEND} --to sam@example.com --key known", "/v1/notifications"),
     ("cancel {waiting}", "/v1/notifications/{waiting}/cancel"),
+    ("explain --would welcome --user parent-1 --channel inbox --entity child:{child}", "/v1/explain"),
     ("uncertain retry {outgoing} --version {version} --reason r", "/v1/outgoing/{outgoing}/retry"),
     ("support retry {failed} --reason r", "/v1/notifications/{failed}/retry"),
     ("support resolve {case} -m done", "/v1/support-cases/{case}/resolve"),
@@ -72,6 +73,12 @@ DONE = (
 BODIES: dict[str, Any] = {
     "send": {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}},
     "cancel": None,
+    "explain": {
+        "type": "welcome",
+        "recipient": {"user": "parent-1"},
+        "channels": ["inbox"],
+        "entity": {"type": "child", "guid": CHILD},
+    },
     "uncertain retry": {"reason": "r"},
     "support retry": {"reason": "r"},
     "support resolve": {"resolution": "done"},

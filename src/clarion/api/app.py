@@ -17,7 +17,19 @@ from litestar.exceptions import HTTPException, NotFoundException, ValidationExce
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.types import Guard
 
-from clarion.api import notifications, outbox, probes, problem, receipts, status, support, timelines, types, welcome
+from clarion.api import (
+    explain,
+    notifications,
+    outbox,
+    probes,
+    problem,
+    receipts,
+    status,
+    support,
+    timelines,
+    types,
+    welcome,
+)
 from clarion.api.authentication import Authentication, Connection, trace_of
 from clarion.api.context import ApiContext
 from clarion.api.description import describe
@@ -37,6 +49,7 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     timelines.get_timeline,
     timelines.list_history,
     timelines.list_notifications,
+    explain.explain_would,
     types.list_types,
     types.get_type,
     types.put_type,

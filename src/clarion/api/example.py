@@ -4,12 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire, wire_status, wire_support, wire_types
+from clarion.client import wire, wire_explain, wire_status, wire_support, wire_types
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.result import Result
+from clarion.domain.setting import Place
 from clarion.domain.skip import SkipRule
 from clarion.domain.support import SupportStatus
 
@@ -98,6 +99,28 @@ NOTIFICATIONS: Final = wire.NotificationPage(
         ),
     ),
     next_cursor=None,
+)
+WOULD_REQUEST: Final = wire_explain.WouldRequest(
+    type="welcome", recipient=wire.Recipient(user="parent-17"), entity=_INVOICE
+)
+WOULD: Final = wire_explain.Would(
+    type="welcome",
+    version=3,
+    recipient="user:parent-17",
+    known=True,
+    skipped=None,
+    channels=(
+        wire_explain.WouldChannel(channel=Channel.EMAIL, goes=True, destination="r…n@example.com"),
+        wire_explain.WouldChannel(
+            channel=Channel.INBOX,
+            goes=False,
+            rule=SkipRule.SETTING,
+            reason="the tenant's setting leaves inbox out",
+        ),
+    ),
+    named_by=("relation:payer",),
+    names=("relation:payer", "role:bursar"),
+    decided_by=wire_explain.Decided(enabled=None, recipients=Place.TENANT, channels=Place.TENANT),
 )
 TYPES: Final = wire.TypeList(
     items=(

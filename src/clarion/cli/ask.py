@@ -21,15 +21,61 @@ STATES_MAX = 6
 
 
 def explain(
-    message_or_job: Annotated[str, typer.Argument(help="The id of a message or of a job.", metavar="ID")],
+    message_or_job: Annotated[
+        str | None, typer.Argument(help="The id of a message or of a job.", metavar="ID", show_default=False)
+    ] = None,
+    *,
+    would: Annotated[
+        str | None,
+        typer.Option(help="Instead of an ID: what a notification of this type would do now.", metavar="TYPE"),
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="For whom it would be, with --would.", metavar="USER")] = None,
+    employee: Annotated[str | None, typer.Option(help="For whom it would be, with --would.", metavar="GUID")] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="What it would be about, with --would.", metavar="TYPE:GUID")
+    ] = None,
+    business_unit: Annotated[
+        str | None, typer.Option(help="On whose behalf it would be sent, with --would.", metavar="GUID")
+    ] = None,
+    channel: Annotated[
+        list[Channel] | None,
+        typer.Option(help="Which channel the send would ask for, with --would; several are tried in the order given."),
+    ] = None,
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
     """Tell the whole timeline of a notification in order, with times and reasons.
 
+    With --would: say what a notification would do for one person as things stand, channel by channel and with the rule
+    that decides. Nothing is sent then.
+
     Addresses are shown whole: who runs this program can read the store and the master key.
     """
+    if would is not None:
+        from clarion.cli.would import would as show_would
+
+        if message_or_job is not None:
+            raise InvalidInput("it goes with no ID", field="--would", hint="leave one of the two out")
+        show_would(
+            would,
+            user=user,
+            employee=employee,
+            entity=entity,
+            business_unit=business_unit,
+            channels=channel or (),
+            tenant=tenant,
+            store=store,
+            as_json=as_json,
+        )
+        return
+    given = {"--user": user, "--employee": employee, "--entity": entity, "--business-unit": business_unit}
+    for name in [*(name for name, value in given.items() if value is not None), *(["--channel"] if channel else [])]:
+        raise InvalidInput("it goes with --would", field=name, hint="name a type with --would TYPE, or leave it out")
+    if message_or_job is None:
+        raise InvalidInput(
+            "nothing is named", field="id", hint="give the id of a job or message, or ask with --would TYPE --user ID"
+        )
     named = job_or_message(message_or_job)
 
     async def work(session: Session) -> tuple[wire.Timeline, wire.Notification]:

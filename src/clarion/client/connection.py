@@ -21,7 +21,7 @@ from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import ConnectError, PyreqwestError
 
-from clarion.client import wire, wire_status, wire_support, wire_types
+from clarion.client import wire, wire_explain, wire_status, wire_support, wire_types
 from clarion.domain.call_times import LAST_PAUSE
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
@@ -156,6 +156,10 @@ class Client:
     async def timeline(self, job_or_message_id: UUID) -> wire.Timeline:
         """Ask what happened, by the id of a job or of a message."""
         return await self._ask("GET", f"/v1/messages/{job_or_message_id}/timeline", wire.Timeline)
+
+    async def would(self, request: wire_explain.WouldRequest) -> wire_explain.Would:
+        """Ask what a notification would do for one person; nothing is sent."""
+        return await self._ask("POST", "/v1/explain", wire_explain.Would, body=request, again=True)
 
     async def history(self, entity: UUID | str) -> AsyncIterator[wire.NotificationLine]:
         """Go through every notification about an entity (its guid, or `user:ID`), newest first."""

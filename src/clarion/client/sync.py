@@ -62,6 +62,7 @@ class SyncClient:
     notification = _waiting(Client.notification)
     cancel = _waiting(Client.cancel)
     timeline = _waiting(Client.timeline)
+    would = _waiting(Client.would)
     history = _waiting_for_each(Client.history)
     notifications = _waiting(Client.notifications)
     types = _waiting(Client.types)

@@ -9,6 +9,7 @@ given, find out who asks, and word refusals for their callers.
 |---|---|
 | `notification` | sending, looking up, canceling, retrying, the timeline, the history |
 | `latest` | lists of notifications with their results, and the filters of the latest |
+| `explain` | what would become of a notification for one person |
 | `preview` | what a send would come to; for the program only |
 | `publishing` | notification types as their authors see them: publishing, looking at one, trying one |
 | `status` | what runs, what is in trouble and what waits |
@@ -21,6 +22,7 @@ given, find out who asks, and word refusals for their callers.
 """
 
 from clarion.bootstrap import Platform
+from clarion.operations.explain import Explain
 from clarion.operations.notification import Notifications
 from clarion.operations.publishing import Publishing
 from clarion.operations.status import Status
@@ -40,4 +42,5 @@ class Operations:
         self.notifications = Notifications(platform, wake=wake, status=self.status)
         self.support = Support(platform.store, wake=wake)
         self.publishing = Publishing(platform)
+        self.explain = Explain(platform)
         self.types = Types(catalog=platform.store, settings=platform.store, facts=platform.store)
