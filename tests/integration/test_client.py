@@ -12,8 +12,12 @@ import msgspec
 import pytest
 
 from clarion.client import ApiError, Client, Entity, Recipient, Unreachable
+from clarion.client.wire_settings import SettingRequest
+from clarion.domain.audience import Addressee
 from clarion.domain.call import Unknown
+from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationJob
+from clarion.domain.person import BusinessUnit
 from clarion.errors import StoreBusy, StoreUnreachable
 from clarion.ports.catalog import Role
 from tests.integration.api_harness import ENTITY, ApiHarness, seeded_api
@@ -22,6 +26,8 @@ from tests.unit.pipeline_line import TENANT
 
 SAM = Recipient(address="sam@example.com")
 NAME = {"name": "Sam"}
+
+UNIT = UUID(int=1)
 
 TRIES_OF_A_RACE = 50
 
@@ -94,6 +100,20 @@ async def test_everything_that_support_does_can_be_done() -> None:
         assert not (await client.cancel(later.job_id)).repeated
         assert (await client.cancel(later.job_id)).repeated
         assert (await client.notification(sent.job_id)).messages[0].status == "RetryReady"
+
+
+async def test_settings_are_put_shown_listed_and_cleared() -> None:
+    api = await seeded_api()
+    await api.memory.put_business_unit(TENANT, BusinessUnit(guid=UNIT, name="North"))
+    asked = SettingRequest(recipients=(Addressee(role="teacher"),), channels=(Channel.INBOX,))
+    async with connected(api) as (client, _):
+        put = await client.put_setting("welcome", asked, business_unit=UNIT)
+        assert (put.recipients, put.channels, put.effective.recipients_by) == (asked.recipients, asked.channels, "unit")
+        assert await client.setting("welcome", business_unit=UNIT) == put
+        assert (await client.setting("welcome")).effective.recipients == ()
+        assert [(one.type, one.business_unit) for one in (await client.settings()).items] == [("welcome", UNIT)]
+        assert (await client.clear_setting("welcome", business_unit=UNIT)).recipients is None
+        assert (await client.settings()).items == ()
 
 
 async def test_a_notification_that_failed_can_be_tried_again() -> None:

@@ -33,6 +33,7 @@ from clarion.workers.wake_up import WakeUp
 
 ROOT = Path(__file__).parents[2]
 CHILD = "6f1c2c7e-0000-4000-8000-000000000001"
+UNIT = "6f1c2c7e-0000-4000-8000-0000000000b1"
 SEND = "send welcome --data {data}"
 DATA = shlex.quote('{"name": "Sam"}')
 
@@ -54,6 +55,11 @@ ASKED = (
     ("audit list", "/v1/audit"),
     ("types", "/v1/types"),
     ("types list", "/v1/types"),
+    ("settings", "/v1/settings"),
+    ("settings list", "/v1/settings"),
+    ("settings list --limit 1", "/v1/settings?limit=1"),
+    ("settings show welcome", "/v1/settings/welcome"),
+    ("settings show welcome --unit {unit}", "/v1/settings/welcome?business_unit={unit}"),
     ("uncertain list", "/v1/uncertain"),
     ("uncertain list --limit 1", "/v1/uncertain?limit=1"),
     ("support list", "/v1/support-cases"),
@@ -69,6 +75,8 @@ DONE = (
     ("uncertain retry {outgoing} --version {version} --reason r", "/v1/outgoing/{outgoing}/retry"),
     ("support retry {failed} --reason r", "/v1/notifications/{failed}/retry"),
     ("support resolve {case} -m done", "/v1/support-cases/{case}/resolve"),
+    ("settings set welcome --off --to role:head --channels email --unit {unit}", "PUT {welcome_of_unit}"),
+    ("settings clear welcome --unit {unit}", "DELETE {welcome_of_unit}"),
 )
 BODIES: dict[str, Any] = {
     "send": {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}},
@@ -82,6 +90,8 @@ BODIES: dict[str, Any] = {
     "uncertain retry": {"reason": "r"},
     "support retry": {"reason": "r"},
     "support resolve": {"resolution": "done"},
+    "settings set": {"enabled": False, "recipients": [{"role": "head"}], "channels": ["email"]},
+    "settings clear": None,
 }
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
@@ -174,6 +184,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
 
     asyncio.run(make())
     said(home, f"publish {ROOT}/src/clarion/cli/definitions/welcome")
+    said(home, f"units put {UNIT} --name North")
+    said(home, "settings set welcome --to role:teacher --to relation:guardian --channels inbox,email")
+    said(home, f"settings set welcome --to unit --unit {UNIT}")
     said(home, f"{SEND} --to kim@example.com --entity child:{CHILD}")
     sent = said(home, f"{SEND} --to sam@example.com --entity child:{CHILD}")
     for name in ("unknown", "unknown+2"):
@@ -196,6 +209,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
         "outgoing": str(uncertain[0]["id"]),
         "version": str(uncertain[0]["version"]),
         "case": cases["Conflict"],
+        "unit": UNIT,
+        "welcome_of_unit": f"/v1/settings/welcome?business_unit={UNIT}",
     }
 
 
@@ -224,16 +239,18 @@ def test_an_act_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: Pat
     if body is not None and "outgoing" in line:
         body = body | {"version": int(ids["version"])}
     by_program = printed(shutil.copytree(home, tmp_path / "program"), line, **ids)
+    method, _, path = path.rpartition(" ")
     by_api = answered(
         shutil.copytree(home, tmp_path / "api"),
-        "POST",
+        method or "POST",
         path.format(**ids),
         json=body,
         headers={"idempotency-key": "known"},
     )
     one, other = msgspec.json.decode(by_program), msgspec.json.decode(by_api)
-    if line.startswith("support resolve"):
-        assert all(answer.pop("resolved_at") and answer.pop("resolved_by") for answer in (one, other))
+    done = {"support resolve": "resolved", "settings set": "changed"}.get(" ".join(line.split()[:2]))
+    if done is not None:
+        assert all(answer.pop(f"{done}_at") and answer.pop(f"{done}_by") for answer in (one, other))
         assert list(one) == list(other)
         assert one == other
     else:
@@ -248,6 +265,7 @@ def test_an_act_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: Pat
         ("support list", "/v1/support-cases"),
         ("history {child}", "/v1/entities/{child}/notifications"),
         ("list", "/v1/notifications"),
+        ("settings list", "/v1/settings"),
     ],
 )
 def test_a_page_of_one_door_goes_on_at_the_other(model: tuple[Path, dict[str, str]], line: str, path: str) -> None:

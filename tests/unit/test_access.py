@@ -228,6 +228,7 @@ def test_sending_raising_mending_switching_and_revealing_are_given_apart() -> No
     assert given[Grant.SEND] == {Role.SENDER, Role.URGENT_SENDER}
     assert given[Grant.RAISE] == {Role.URGENT_SENDER}
     assert given[Grant.SWITCH] == {Role.AUTHOR}
+    assert given[Grant.CONFIGURE] == set()
     assert given[Grant.MEND] == given[Grant.REVEAL] == {Role.SUPPORT}
 
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire, wire_explain, wire_status, wire_support, wire_types
+from clarion.client import wire, wire_explain, wire_settings, wire_status, wire_support, wire_types
+from clarion.domain.audience import Addressee
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.notification import NotificationStatus, Stage
@@ -18,6 +19,7 @@ _AT: Final = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
 _JOB: Final = UUID("5e6d0d3c-6f5c-5d1e-9c1a-0d6a3b1f2a10")
 _MESSAGE: Final = UUID("0b0f7c64-3f1b-5a54-8a55-6a3c5c1d2e3f")
 _INVOICE: Final = wire.Entity(type="invoice", guid=UUID("6f1c2c7e-1111-4000-8000-000000000001"))
+_UNIT: Final = UUID("6f1c2c7e-2222-4000-8000-000000000001")
 _REQUEST: Final = "7a9c2b9e-4b7d-4a0c-9f37-2f0f4f6f1d11"
 
 SEND: Final = wire.SendRequest(
@@ -168,6 +170,62 @@ TYPE_PREVIEW: Final = wire_types.TypePreview(
     type="welcome", version=3, locale="de", contents={Channel.SMS: {"text": "Willkommen, Robin"}}
 )
 DISABLE: Final = wire.EnabledRequest(enabled=False)
+_NAMED: Final = (Addressee(role="accountant"), Addressee(relation="guardian"))
+SETTING_REQUEST: Final = wire_settings.SettingRequest(recipients=_NAMED, channels=(Channel.EMAIL,))
+SETTING: Final = wire_settings.Setting(
+    type="invoice-due",
+    business_unit=_UNIT,
+    enabled=None,
+    recipients=_NAMED,
+    channels=(Channel.EMAIL,),
+    changed_by="ada",
+    changed_at=_AT,
+    effective=wire_settings.Effective(
+        enabled=True,
+        enabled_by=None,
+        recipients=_NAMED,
+        recipients_by=Place.UNIT,
+        channels=(Channel.EMAIL,),
+        channels_by=Place.UNIT,
+        left_out=(
+            wire.Skipped(
+                channel=Channel.INBOX, reason="the business unit's setting leaves inbox out", rule=SkipRule.SETTING
+            ),
+        ),
+    ),
+)
+SETTINGS: Final = wire_settings.SettingPage(
+    items=(
+        wire_settings.SettingLine(
+            type="invoice-due",
+            business_unit=_UNIT,
+            enabled=None,
+            recipients=_NAMED,
+            channels=(Channel.EMAIL,),
+            changed_by="ada",
+            changed_at=_AT,
+        ),
+    ),
+    next_cursor=None,
+)
+SETTING_CLEARED: Final = wire_settings.Setting(
+    type="invoice-due",
+    business_unit=_UNIT,
+    enabled=None,
+    recipients=None,
+    channels=None,
+    changed_by=None,
+    changed_at=None,
+    effective=wire_settings.Effective(
+        enabled=True,
+        enabled_by=None,
+        recipients=(),
+        recipients_by=None,
+        channels=(Channel.EMAIL, Channel.INBOX),
+        channels_by=None,
+        left_out=(),
+    ),
+)
 UNCERTAIN: Final = wire_support.UncertainPage(
     items=(
         wire_support.UncertainLine(

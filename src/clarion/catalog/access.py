@@ -45,6 +45,7 @@ class Grant(StrEnum):
     RAISE = "raise"  # send in a more urgent lane than the type's own
     CANCEL = "cancel"
     SWITCH = "switch"  # notification types on and off
+    CONFIGURE = "configure"  # say who gets a notification type and by which channels
     PUBLISH = "publish"  # new versions of notification types
     MEND = "mend"  # retry messages, resolve support cases
     AUDIT = "audit"  # read who did what

@@ -59,6 +59,10 @@ class Program(LazyGroup):
                 "Show how a notification reads, and open a mail in the browser; nothing is sent or stored.",
             ),
             "types": Listed("catalog:types", "The notification types of a tenant: list them, switch them on and off."),
+            "settings": Listed(
+                "settings:settings",
+                "Settings of notification types: whether one is on, who gets it, by which channels.",
+            ),
             "publish": Listed(
                 "publish:publish", "Publish notifications from their files; what did not change keeps its version."
             ),

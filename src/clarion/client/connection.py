@@ -21,7 +21,7 @@ from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import ConnectError, PyreqwestError
 
-from clarion.client import wire, wire_explain, wire_status, wire_support, wire_types
+from clarion.client import wire, wire_explain, wire_settings, wire_status, wire_support, wire_types
 from clarion.domain.call_times import LAST_PAUSE
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
@@ -211,6 +211,25 @@ class Client:
         path = f"/v1/types/{quote(notification, safe='')}/enabled"
         await self._request("PUT", path, body=wire.EnabledRequest(enabled=enabled), again=True)
 
+    async def settings(self, *, cursor: str | None = None) -> wire_settings.SettingPage:
+        """List what is set of notification types, page by page."""
+        return await self._ask("GET", "/v1/settings", wire_settings.SettingPage, query={"cursor": cursor})
+
+    async def setting(self, notification: str, *, business_unit: UUID | None = None) -> wire_settings.Setting:
+        """Show what is set of a notification type in one place, and what holds there."""
+        return await self._ask("GET", _setting(notification, business_unit), wire_settings.Setting)
+
+    async def put_setting(
+        self, notification: str, setting: wire_settings.SettingRequest, *, business_unit: UUID | None = None
+    ) -> wire_settings.Setting:
+        """Say whether a notification type is on, who gets it and by which channels; it replaces what was set."""
+        path = _setting(notification, business_unit)
+        return await self._ask("PUT", path, wire_settings.Setting, body=setting, again=True)
+
+    async def clear_setting(self, notification: str, *, business_unit: UUID | None = None) -> wire_settings.Setting:
+        """Take back what was set of a notification type in one place."""
+        return await self._ask("DELETE", _setting(notification, business_unit), wire_settings.Setting, again=True)
+
     async def uncertain(self, *, cursor: str | None = None) -> wire_support.UncertainPage:
         """List messages of which nobody knows whether they arrived, page by page."""
         return await self._ask("GET", "/v1/uncertain", wire_support.UncertainPage, query={"cursor": cursor})
@@ -315,6 +334,12 @@ class Client:
                 raise asyncio.CancelledError
         asked = response.headers.get("retry-after", "")
         return response.status, answer, float(asked) if asked.isdecimal() else 0.0
+
+
+def _setting(notification: str, business_unit: UUID | None) -> str:
+    """Name the setting of a type, of the whole tenant or of a business unit."""
+    path = f"/v1/settings/{quote(notification, safe='')}"
+    return path if business_unit is None else f"{path}?business_unit={business_unit}"
 
 
 def _fault(error: PyreqwestError) -> str:

@@ -13,6 +13,7 @@ given, find out who asks, and word refusals for their callers.
 | `preview` | what a send would come to; for the program only |
 | `publishing` | notification types as their authors see them: publishing, looking at one, trying one |
 | `status` | what runs, what is in trouble and what waits |
+| `settings` | what tenants and business units say of notification types |
 | `support` | uncertain messages, support cases, the audit log |
 | `types` | notification types: which there are, switching them on and off |
 | `page` | pages of a list, and the cursors between them |
@@ -25,6 +26,7 @@ from clarion.bootstrap import Platform
 from clarion.operations.explain import Explain
 from clarion.operations.notification import Notifications
 from clarion.operations.publishing import Publishing
+from clarion.operations.settings import Settings
 from clarion.operations.status import Status
 from clarion.operations.support import Support
 from clarion.operations.types import Types
@@ -44,3 +46,4 @@ class Operations:
         self.publishing = Publishing(platform)
         self.explain = Explain(platform)
         self.types = Types(catalog=platform.store, settings=platform.store, facts=platform.store)
+        self.settings = Settings(platform)

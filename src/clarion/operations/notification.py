@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.bootstrap import Platform
+from clarion.catalog.settings import require_unit
 from clarion.client import wire, wire_support
 from clarion.dispatch.request import Direct, JobRequest, Trace
 from clarion.domain.ensured import Ensured, Outcome
@@ -29,7 +30,6 @@ from clarion.operations.shape import as_wire
 from clarion.operations.status import Status
 from clarion.operations.wake import Wake
 from clarion.operations.whom import Whom, find_whom
-from clarion.ports.facts import FactStore
 from clarion.ports.templates import Published
 from clarion.producers.direct import OPERATION, origin_of, target_of
 
@@ -202,16 +202,6 @@ def read_request(
         actor=actor,
         trace=trace,
     )
-
-
-async def require_unit(store: FactStore, tenant_id: str, unit: UUID | None) -> None:
-    """Refuse a business unit that the tenant does not have; a send that names none costs no look-up."""
-    if unit is not None and unit not in await store.find_local_forms(tenant_id, [unit]):
-        raise InvalidInput(
-            "the tenant has no such business unit",
-            field="business_unit",
-            hint="name one that `clarion units list` shows, or add it with `clarion units put`",
-        )
 
 
 def answer_of(accepted: Ensured[NotificationJob]) -> wire.SendAnswer:

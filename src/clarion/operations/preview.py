@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.bootstrap import Platform
+from clarion.catalog.settings import require_unit
 from clarion.client import wire
 from clarion.dispatch.job import entity_of
 from clarion.dispatch.request import JobRequest, Trace
@@ -23,7 +24,7 @@ from clarion.domain.recipient import FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.domain.setting import EffectiveSetting
 from clarion.errors import Conflict
-from clarion.operations.notification import read_request, require_unit
+from clarion.operations.notification import read_request
 from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
 from clarion.pipeline.generate.facts import load_known
