@@ -73,6 +73,7 @@ quota
 send
 send welcome
 serve --port 70000
+settings set welcome --to bob
 status --nope
 support
 support list --limit x

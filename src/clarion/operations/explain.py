@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from clarion.bootstrap import Platform
+from clarion.catalog.settings import require_unit
 from clarion.client import wire_explain
 from clarion.domain.audience import Addressee, EntityKey, audience_of
 from clarion.domain.decision import decide, terms_of
 from clarion.domain.recipient import FrozenRecipient, Target
 from clarion.domain.setting import EffectiveSetting, switched_off
 from clarion.errors import InvalidInput
-from clarion.operations.notification import require_unit
 from clarion.operations.whom import opened_destination
 from clarion.pipeline.generate.facts import load_known
 from clarion.ports.facts import FactStore

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from hypothesis import strategies as st
 
-from clarion.domain.audience import Addressee, Audience
+from clarion.domain.audience import Audience
 from clarion.domain.group import Relation
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.identity import Channel
@@ -17,14 +17,13 @@ from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import Purpose
-from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.domain.suppression import Cause, Change, Suppression
 from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.insights import PAGE_MAX, UncertainLine
-from clarion.ports.setting import SettingRow
 from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
+from clarion.testing.contracts.setting_operation import PUT_SETTING, effective_of, settings_of
 from clarion.testing.contracts.side import Operation, Side
 from clarion.testing.factories import address_version, guid, person, person_version
 
@@ -179,20 +178,6 @@ class Switch(msgspec.Struct, frozen=True):
         return await side.store.set_type_enabled(side.tenant_id, self.event_type, enabled=self.enabled, actor="sam")
 
 
-class PutSetting(msgspec.Struct, frozen=True):
-    """Say something of a type, for the whole tenant or for one of its units; what is None is taken away."""
-
-    event_type: str
-    unit: int | None
-    said: TypeSetting
-
-    async def run(self, side: Side) -> object:
-        """Put it."""
-        unit = None if self.unit is None else guid(self.unit, "unit")
-        change = SettingChange(**msgspec.structs.asdict(self.said))
-        return await side.store.put_setting(side.tenant_id, self.event_type, unit, change, actor="kim")
-
-
 class Suppress(msgspec.Struct, frozen=True):
     """Suppress people: (number, scope, cause)."""
 
@@ -283,8 +268,8 @@ class Ask(msgspec.Struct, frozen=True):
             "units": await store.list_business_units(tenant_id),
             "groups": {str(one): members for one, members in found.items()},
             "audience": [await store.find_audience(tenant_id, audience, after=one, limit=2) for one in ("", *hashes)],
-            "settings": [one async for one in _settings(side)],
-            "effective": await _effective(side),
+            "settings": await settings_of(side),
+            "effective": await effective_of(side),
             "suppressed": await store.list_suppressions(tenant_id, limit=PAGE_MAX),
             "suppressed first": await store.list_suppressions(tenant_id, limit=PAGE),
             "suppressed one": await store.list_suppressions(tenant_id, subjects=hashes[:1]),
@@ -375,23 +360,6 @@ async def _pages(side: Side) -> AsyncIterator[UncertainLine]:
         after = page[-1].id
 
 
-async def _settings(side: Side) -> AsyncIterator[SettingRow]:
-    """List what is set, page by page; each row is the one that is found by its names."""
-    after = ("", "")
-    while page := await side.store.list_settings(side.tenant_id, after=after, limit=PAGE):
-        for row in page:
-            assert await side.store.find_setting(side.tenant_id, row.event_type, row.unit) == row
-            yield row
-        after = (page[-1].event_type, str(page[-1].unit or ""))
-
-
-async def _effective(side: Side) -> list[EffectiveSetting]:
-    units = (None, *(guid(n, "unit") for n in GROUPS))
-    asked = [(side.tenant_id, event_type, unit) for event_type in TYPES for unit in units]
-    found = await side.store.find_settings(asked)
-    return [found[one] for one in asked]
-
-
 _N: Final = st.integers(1, len(PEOPLE))
 _GROUP: Final = st.integers(1, len(GROUPS))
 _CHILDREN: Final = st.none() | st.lists(_GROUP, max_size=2, unique=True).map(tuple)
@@ -443,20 +411,7 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
         ),
     ),
     (3, st.builds(Switch, event_type=st.sampled_from(TYPES), enabled=st.booleans())),
-    (
-        4,
-        st.builds(
-            PutSetting,
-            event_type=st.sampled_from(TYPES),
-            unit=st.sampled_from((None, *GROUPS)),
-            said=st.builds(
-                TypeSetting,
-                enabled=st.sampled_from((None, True, False)),
-                recipients=st.sampled_from((None, (Addressee(role="teacher"), Addressee(unit=True)))),
-                channels=st.sampled_from((None, (Channel.SMS, Channel.EMAIL))),
-            ),
-        ),
-    ),
+    (4, PUT_SETTING),
     (
         4,
         st.builds(

@@ -8,9 +8,10 @@ from abc import ABC, abstractmethod
 
 import pytest
 
-from clarion.testing.contracts.auditing import ActContract, AuditContract
+from clarion.testing.contracts.auditing import ActContract
 from clarion.testing.contracts.canceling import CancelContract, GateContract
 from clarion.testing.contracts.catalog import AuditPageContract, FactContract, KeyContract, TemplateContract
+from clarion.testing.contracts.chained import AuditContract
 from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.groups import BelongingContract, GroupContract, NestingContract
