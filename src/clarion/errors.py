@@ -7,7 +7,8 @@ refusal by a provider) are values; what is raised is a surprise to the code that
     ClarionError
         CallerError
             InvalidInput
-                InvalidDefinition
+                InvalidItems
+                    InvalidDefinition
                 InvalidKey
                 InvalidAddress
                 UnknownVersion
@@ -99,10 +100,10 @@ class InvalidInput(CallerError):
         return f"{self.field}: {super().__str__()}"
 
 
-class InvalidDefinition(InvalidInput):
-    """Files of notifications cannot be published; `mistakes` has every one with its file, its line and what to do."""
+class InvalidItems(InvalidInput):
+    """Items of a set cannot be accepted, and nothing of it was stored; `mistakes` has every one, by place and field."""
 
-    code = "invalid-definition"
+    code = "invalid-items"
 
     def __init__(self, mistakes: Sequence[InvalidInput]) -> None:
         """Stand for all of the mistakes, of which there is one at least, and speak of the first."""
@@ -114,6 +115,12 @@ class InvalidDefinition(InvalidInput):
         """Say the first mistake on one line, and how many more there are."""
         more = len(self.mistakes) - 1
         return super().__str__() + (f" (and {more} more)" if more else "")
+
+
+class InvalidDefinition(InvalidItems):
+    """Files of notifications cannot be published; `mistakes` has every one with its file, its line and what to do."""
+
+    code = "invalid-definition"
 
 
 class InvalidKey(InvalidInput):

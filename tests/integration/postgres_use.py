@@ -14,6 +14,7 @@ import pytest
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.adapters.stores.postgres.queue.claim import find_claimed
 from clarion.adapters.stores.postgres.session import Transaction
+from clarion.domain.attribute import Attribute, Kind
 from clarion.domain.audience import Audience
 from clarion.domain.call import Accepted, CallOutcome, Deferred, Misconfigured, NotCalled, Refused, Unknown
 from clarion.domain.claim import CallResult, ClaimedMessage, FlowQuota, Gate, LowMark, Settlement, StageResult
@@ -326,12 +327,24 @@ async def use_codes(store: PostgresStore, start: int) -> None:
         await store.retry_job(TENANT, job.guid, actor="sam", reason="again")
 
 
-async def use_catalog(store: PostgresStore) -> None:
+async def _use_people(store: PostgresStore, one: str) -> None:
+    """Put a person, find them, and edit them beside somebody new, who is removed again."""
     (address,) = await store.ensure_address_versions(TENANT, [make.address_version()])
-    one, group = make.address_version().recipient_id_hash, make.guid(1, "group")
     (profile,) = await store.ensure_person_versions(TENANT, [make.person_version()])
-    await store.put_people(TENANT, [make.person(1, address.record, person_version_id=profile.record.id)])
+    known = make.person(1, address.record, person_version_id=profile.record.id)
+    await store.put_people(TENANT, [known], attributes={one: {"grade": "7"}}, actor="sam")
+    seen = await store.find_people(TENANT, [one])
+    assert await store.put_people(TENANT, [known, make.person(2)], seen=seen)
+    assert await store.remove_people(TENANT, [make.person(2).recipient_id_hash], actor="sam")
+    assert one in await store.list_people(TENANT, limit=1000)
+    await store.declare_attribute(TENANT, Attribute(name="grade", kind=Kind.NUMBER), actor="sam")
+    assert await store.list_attributes(TENANT)
     assert await store.find_person_versions(TENANT, [profile.record.id or 0])
+
+
+async def use_catalog(store: PostgresStore) -> None:
+    one, group = make.address_version().recipient_id_hash, make.guid(1, "group")
+    await _use_people(store, one)
     unit = BusinessUnit(guid=make.guid(1, "unit"), name="North", locale="de")
     await store.put_business_unit(TENANT, unit)
     assert await store.list_business_units(TENANT)

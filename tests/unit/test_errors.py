@@ -56,6 +56,7 @@ def test_codes_do_not_change() -> None:
         "clarion-error",
         "caller-error",
         "invalid-input",
+        "invalid-items",
         "invalid-definition",
         "invalid-key",
         "invalid-address",

@@ -10,7 +10,7 @@ from clarion.domain import derived_id
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import PersonVersion
-from clarion.errors import InvalidAddress, InvalidInput
+from clarion.errors import InvalidAddress, InvalidItems
 from clarion.sealing.place import profile_place
 from tests.unit.dispatch_harness import TRACE, DispatchHarness
 
@@ -65,7 +65,7 @@ async def test_an_edit_makes_a_new_version_and_the_old_profile_is_the_old_versio
 
 async def test_a_profile_has_a_limit(harness: DispatchHarness) -> None:
     large = msgspec.structs.replace(SAM, name="S" * 5000)
-    with pytest.raises(InvalidInput, match=r"a profile takes 50\d\d bytes") as refused:
+    with pytest.raises(InvalidItems, match=r"a profile takes 50\d\d bytes") as refused:
         await people(harness).put("school", [KIM, large], trace=TRACE)
     assert "4096" in (refused.value.hint or "")
     assert await harness.store.find_recipients("school", {await hash_of(harness, KIM)}) == {}
@@ -94,8 +94,10 @@ async def test_a_changed_destination_is_the_next_version_and_the_old_one_is_no_c
 
 async def test_a_wrong_address_is_refused_before_anybody_is_stored(harness: DispatchHarness) -> None:
     wrong = msgspec.structs.replace(SAM, contacts=(ContactEntry(channel=Channel.EMAIL, destination="sam"),))
-    with pytest.raises(InvalidAddress):
+    with pytest.raises(InvalidItems) as refused:
         await people(harness).put("school", [KIM, wrong], trace=TRACE)
+    (mistake,) = refused.value.mistakes
+    assert (type(mistake), mistake.field) == (InvalidAddress, "people[1].contacts.email[0]")
     assert await harness.store.find_recipients("school", {await hash_of(harness, KIM)}) == {}
 
 

@@ -212,7 +212,7 @@ def _of_ours(error: ClarionError, correlation_id: str) -> Answer:
 
 
 def _mistakes(error: ClarionError) -> tuple[Mistake, ...]:
-    if not isinstance(error, errors.InvalidDefinition):
+    if not isinstance(error, errors.InvalidItems):
         return ()
     return tuple(
         Mistake(field=one.field, detail=" ".join(f"{one.message}: {one.hint}".split()))

@@ -139,6 +139,21 @@ def set_preferences(
     return Act(actor=actor, act="set", subject=f"preferences {recipient_id_hash}", reason=reason, details=details)
 
 
+def put_people(hashes: Sequence[str], *, actor: str) -> Act:
+    """Word the putting of people, or an edit of them."""
+    return _of_people("put", hashes, actor=actor)
+
+
+def remove_people(hashes: Sequence[str], *, actor: str) -> Act:
+    """Word the removal of people."""
+    return _of_people("remove", hashes, actor=actor)
+
+
+def declare(name: str, *, kind: str, actor: str) -> Act:
+    """Word the declaring of an attribute."""
+    return Act(actor=actor, act="declare", subject=f"attribute {name}", details=canonical_json({"kind": kind}).decode())
+
+
 def set_clock(*, from_at: datetime, to_at: datetime, reason: str, actor: str) -> Act:
     """Word the setting of the store's time."""
     details = canonical_json({"from": from_at.isoformat(), "to": to_at.isoformat()}).decode()
@@ -187,3 +202,11 @@ def change_relations(*, added: Sequence[Relation], removed: Sequence[Relation], 
 def _few(named: Sequence[str]) -> list[str] | int:
     """Name them, or say how many they are."""
     return sorted(named) if len(named) <= _NAMED_MAX else len(named)
+
+
+def _of_people(word: str, hashes: Sequence[str], *, actor: str) -> Act:
+    """Word an act about people, who are named by their hashes: ids of a tenant's own may be addresses."""
+    if len(hashes) == 1:
+        return Act(actor=actor, act=word, subject=f"person {hashes[0]}")
+    details = canonical_json({"people": _few(hashes)}).decode()
+    return Act(actor=actor, act=word, subject=f"{len(hashes)} people", details=details)

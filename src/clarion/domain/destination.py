@@ -40,13 +40,17 @@ _AFTER_THE_PLUS: Final = frozenset("0123456789 ().-")
 _FORBIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
-def normalise(channel: Channel, text: str) -> str:
-    """Return the one spelling of a destination, or raise InvalidAddress without repeating it."""
+def normalise(channel: Channel, text: str, *, region: str | None = None) -> str:
+    """Return the one spelling of a destination, or raise InvalidAddress without repeating it.
+
+    A phone number without + and country code is one of `region` (such as AT), or refused: nothing else that is known of
+    a person says in which country their number was written down.
+    """
     match channel:
         case Channel.EMAIL:
             return _normalise_email(text)
         case Channel.SMS:
-            return _normalise_phone(text)
+            return _normalise_phone(text, region)
         case Channel.PUSH:
             return _check_opaque(text, what="push token", bytes_max=PUSH_TOKEN_BYTES_MAX)
         case Channel.CHAT:
@@ -103,34 +107,45 @@ def _normalise_email(text: str) -> str:
     return address
 
 
-def _normalise_phone(text: str) -> str:
+def require_region(region: str) -> str:
+    """Return a region as the tables of phone numbers call it, or refuse what they do not know."""
+    named = region.upper()
+    if named not in phonenumbers.SUPPORTED_REGIONS:
+        raise InvalidInput(
+            "it is no region that has phone numbers", field="region", hint="write two letters, such as AT or GB"
+        )
+    return named
+
+
+def _normalise_phone(text: str, region: str | None) -> str:
     """Return a phone number in E.164."""
     _check_characters(text, what="phone number", bytes_max=_PHONE_INPUT_BYTES_MAX)
-    if not text.startswith("+"):
+    is_national = not text.startswith("+")
+    if is_national and region is None:
         _refuse(
             "the phone number is not in international form",
             hint="start it with + and the country code; a mail address has an @",
         )
-    if not _AFTER_THE_PLUS.issuperset(text[1:]):
+    if not _AFTER_THE_PLUS.issuperset(text if is_national else text[1:]):
         _refuse(
             "the phone number holds characters other than digits and separators",
             hint="use digits, blanks, dots, hyphens and brackets only, without letters or an extension",
         )
-    e164 = _e164(text)
+    e164 = _e164(text, region if is_national else None)
     # Where a national prefix was written twice, parsing takes one away each time: such a number has no one spelling.
     # One that was written in its one spelling needs no second look, and parsing takes longer than all else here.
     if e164 is None or (e164 != text and _e164(e164) != e164):
         _refuse(
-            "the phone number is not possible under its country code",
-            hint="check the number of digits, and leave out the national prefix (the 0 of 020) after the country code",
+            f"the phone number is not possible {f'in {region}' if is_national else 'under its country code'}",
+            hint="check the number of digits, and leave out the national prefix (the 0 of 020) after a country code",
         )
     return e164
 
 
-def _e164(text: str) -> str | None:
+def _e164(text: str, region: str | None = None) -> str | None:
     """Parse a phone number and write it in E.164, or return None for one that cannot exist."""
     try:
-        parsed = phonenumbers.parse(text, None)
+        parsed = phonenumbers.parse(text, region)
     except phonenumbers.NumberParseException:
         return None
     # Possible, not valid: validity follows the numbering plans of the day, and an old list would refuse new numbers.

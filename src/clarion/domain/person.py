@@ -5,6 +5,7 @@ version that they were made with. It is sealed before it reaches a store; a colu
 rule looks at.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar, Final
 from uuid import UUID
@@ -12,6 +13,9 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.identity import Channel, Identity, IdentityDomain
+
+CONTACTS_MAX: Final = 50
+"""At which a person is reached at the same time: mail, text messages, and the devices of several years."""
 
 PROFILE_BYTES_MAX: Final = 4096
 """As JSON: names, titles and the like. It travels with every message to the person, so it is no place for documents."""
@@ -94,3 +98,10 @@ class Person(PersonRow, frozen=True, kw_only=True):
     """A person with their contacts, the retired ones too; by channel and address version when read from a store."""
 
     contacts: tuple[Contact, ...] = ()
+
+
+class StoredPerson(msgspec.Struct, frozen=True, kw_only=True):
+    """A person as whoever edits them has read them, with the attributes that the hot path never asks for."""
+
+    person: Person
+    attributes: Mapping[str, str] = {}

@@ -8,13 +8,14 @@ from uuid import UUID
 import msgspec
 from hypothesis import strategies as st
 
+from clarion.domain.attribute import Attribute, Kind
 from clarion.domain.audience import Audience
 from clarion.domain.group import Relation
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
-from clarion.domain.person import BusinessUnit, LocalForm
+from clarion.domain.person import BusinessUnit, LocalForm, StoredPerson
 from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import Purpose
 from clarion.domain.support import SupportCase, SupportStatus
@@ -70,8 +71,9 @@ class PutPeople(msgspec.Struct, frozen=True):
     """
 
     people: tuple[tuple[int, tuple[int, ...]], ...]
+    actor: str | None = None
 
-    async def run(self, side: Side) -> None:
+    async def run(self, side: Side) -> object:
         """Ensure the addresses, then put all of them."""
         people = []
         for n, editions in self.people:
@@ -84,7 +86,47 @@ class PutPeople(msgspec.Struct, frozen=True):
                 old = msgspec.structs.replace(put.contacts[0], verified=False, retired_at=LONG_AGO)
                 put = msgspec.structs.replace(put, contacts=(old, *put.contacts[1:]))
             people.append(put if editions else changed_person(put))
-        await side.store.put_people(side.tenant_id, people)
+        values = {one.recipient_id_hash: {"grade": str(len(one.contacts))} for one in people if one.contacts}
+        return await side.store.put_people(side.tenant_id, people, attributes=values, actor=self.actor)
+
+
+class EditPerson(msgspec.Struct, frozen=True):
+    """Change a person, who is known or not, as they were seen or otherwise."""
+
+    n: int
+    locale: str
+    is_late: bool
+
+    async def run(self, side: Side) -> object:
+        """Look, and put them as they are but for the locale."""
+        hashed = address_version(self.n).recipient_id_hash
+        seen = dict(await side.store.find_people(side.tenant_id, [hashed]))
+        known = seen[hashed].person if hashed in seen else person(self.n)
+        if self.is_late:
+            seen = {hashed: StoredPerson(person=msgspec.structs.replace(known, tz_id="UTC"))}
+        edited = msgspec.structs.replace(known, locale=self.locale)
+        return await side.store.put_people(side.tenant_id, [edited], seen=seen, actor="sam")
+
+
+class RemovePeople(msgspec.Struct, frozen=True):
+    """Remove people, known or not."""
+
+    people: tuple[int, ...]
+
+    async def run(self, side: Side) -> object:
+        """Remove them."""
+        hashes = [address_version(n).recipient_id_hash for n in self.people]
+        return await side.store.remove_people(side.tenant_id, hashes, actor="sam")
+
+
+class Declare(msgspec.Struct, frozen=True):
+    """Declare an attribute."""
+
+    kind: Kind
+
+    async def run(self, side: Side) -> object:
+        """Declare it, whatever it is already."""
+        return await side.store.declare_attribute(side.tenant_id, Attribute(name="grade", kind=self.kind), actor="sam")
 
 
 class PutUnit(msgspec.Struct, frozen=True):
@@ -264,6 +306,10 @@ class Ask(msgspec.Struct, frozen=True):
             ],
             "versions": [one for _, one in sorted((await store.find_templates(templates)).items(), key=repr)],
             "people": await store.find_recipients(tenant_id, hashes),
+            "known": await store.find_people(tenant_id, hashes),
+            "listed": await store.list_people(tenant_id, limit=PAGE),
+            "listed later": await store.list_people(tenant_id, after=hashes[0], limit=PAGE),
+            "attributes": await store.list_attributes(tenant_id),
             "forms": await store.find_local_forms(tenant_id, [guid(n, "unit") for n in GROUPS]),
             "units": await store.list_business_units(tenant_id),
             "groups": {str(one): members for one, members in found.items()},
@@ -384,8 +430,12 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
                 max_size=3,
                 unique_by=lambda one: one[0],
             ).map(tuple),
+            actor=st.sampled_from((None, "sam")),
         ),
     ),
+    (2, st.builds(EditPerson, n=_N, locale=st.sampled_from(("de", "fr")), is_late=st.booleans())),
+    (1, st.builds(RemovePeople, people=st.lists(_N, max_size=2).map(tuple))),
+    (1, st.builds(Declare, kind=st.sampled_from(tuple(Kind)))),
     (3, st.builds(PutUnit, unit=st.integers(1, len(GROUPS)), locale=st.sampled_from((None, "de", "fr-CA")))),
     (
         4,

@@ -21,6 +21,7 @@ from clarion.testing.contracts.late_replies import LateReplyContract
 from clarion.testing.contracts.latest import LatestContract
 from clarion.testing.contracts.one_time_code import OneTimeCodeContract
 from clarion.testing.contracts.ordering import OrderContract
+from clarion.testing.contracts.people import PeopleContract
 from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
@@ -54,6 +55,7 @@ class PipelineContract(
     AuditPageContract,
     FactContract,
     LocalFormContract,
+    PeopleContract,
     SuppressionContract,
     GroupContract,
     NestingContract,

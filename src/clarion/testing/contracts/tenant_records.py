@@ -10,6 +10,8 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.attribute import Attribute
+from clarion.domain.attribute import Kind as AttributeKind
 from clarion.domain.audience import Audience
 from clarion.domain.call import Accepted, Refused, Unknown
 from clarion.domain.claim import Gate
@@ -95,7 +97,9 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     line, _ = await store.ensure_user_messages(tenant_id, [LINE, OLD_LINE])
     addresses = [await pump.address(n) for n in (1, 2, 3, 4)]
     (profile,) = await store.ensure_person_versions(tenant_id, [make.person_version(1)])
-    await store.put_people(tenant_id, [make.person(1, addresses[0], person_version_id=profile.record.id)])
+    known = make.person(1, addresses[0], person_version_id=profile.record.id)
+    await store.put_people(tenant_id, [known], attributes={HASH: {"grade": "7"}}, actor="sam")
+    await store.declare_attribute(tenant_id, Attribute(name="grade", kind=AttributeKind.NUMBER), actor="sam")
     await store.put_business_unit(tenant_id, UNIT)
     await store.set_tenant_form(tenant_id, LocalForm(locale="de"), actor="sam")
     await store.put_group(tenant_id, guid=GROUP, name="all", members=[HASH])
@@ -189,6 +193,9 @@ READS: Final[dict[str, Ask]] = {
     "list_relations_of": lambda store, tenant, _: store.list_relations_of(tenant, HASH),
     "find_members": lambda store, tenant, _: store.find_members(tenant, {GROUP}),
     "find_audience": lambda store, tenant, _: store.find_audience(tenant, Audience(groups=(GROUP,)), limit=10),
+    "find_people": lambda store, tenant, _: store.find_people(tenant, {HASH}),
+    "list_people": lambda store, tenant, _: store.list_people(tenant, limit=10),
+    "list_attributes": lambda store, tenant, _: store.list_attributes(tenant),
     "find_recipients": lambda store, tenant, _: store.find_recipients(tenant, {HASH}),
     "find_suppressions": lambda store, tenant, _: store.find_suppressions(tenant, {HASH}),
     "list_suppressions": lambda store, tenant, _: store.list_suppressions(tenant),
@@ -284,6 +291,7 @@ WRITES: Final[dict[str, Ask]] = {
     "put_setting": lambda store, tenant, _: store.put_setting(
         tenant, "welcome", UNIT.guid, SettingChange(channels=None), **BY
     ),
+    "remove_people": lambda store, tenant, _: _did(store.remove_people(tenant, [HASH], **BY)),
     "lift_suppressions": lambda store, tenant, _: _lifts(store, tenant),
     "set_type_enabled": lambda store, tenant, _: store.set_type_enabled(tenant, "welcome", enabled=True, **BY),
     "set_tenant_form": lambda store, tenant, _: store.set_tenant_form(tenant, LocalForm(locale="fr"), **BY),
@@ -329,7 +337,12 @@ MAKES: Final[dict[str, Ask]] = {
     "set_preferences": lambda store, tenant, _: store.set_preferences(
         tenant, HASH, [Change(category="news", on=True), Change(category="offers", on=False)], actor="sam"
     ),
-    "put_people": lambda store, tenant, _: store.put_people(tenant, [make.person(1, locale="fr")]),
+    "put_people": lambda store, tenant, _: store.put_people(
+        tenant, [make.person(1, locale="fr")], attributes={HASH: {"grade": "8"}}
+    ),
+    "declare_attribute": lambda store, tenant, _: store.declare_attribute(
+        tenant, Attribute(name="grade", kind=AttributeKind.TEXT), **BY
+    ),
     "keep_events": lambda store, tenant, _: store.keep_events(
         tenant, [msgspec.structs.replace(event(), raw="[]"), msgspec.structs.replace(event(), event_id="event-2")]
     ),
