@@ -40,6 +40,7 @@ from clarion.domain.definition import Definition
 from clarion.domain.machine import Cause, Machine
 from clarion.domain.notification import NOTIFICATION_SCHEDULER
 from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus, ReasonClass
+from clarion.domain.skip import MEANINGS
 from clarion.domain.support import SUPPORT_CASE
 from clarion.testing.schema import Table, describe_sqlite
 
@@ -217,6 +218,12 @@ def _default(option: Any) -> str:  # noqa: ANN401  (as above)
     return "on" if option.is_flag else f"`{option.default}`"
 
 
+def skip_rules() -> str:
+    """List the rules by which something is not sent, in the order in which they are asked."""
+    rows = [[f"`{rule}`", *meaning] for rule, meaning in MEANINGS.items()]
+    return table(["rule", "asked", "means", "what to do"], rows)
+
+
 def decisions() -> str:
     """List every decision by the title of its page."""
     lines = []
@@ -265,6 +272,7 @@ BLOCKS: Mapping[str, Block] = {
     "definition": definition_fields,
     "errors": error_codes,
     "schema": schema,
+    "skip-rules": skip_rules,
     "automation-scheduler": partial(machine, AUTOMATION_SCHEDULER),
     "notification-scheduler": partial(machine, NOTIFICATION_SCHEDULER),
     # Evidence leads from nearly everywhere to nearly everywhere: sixty more arrows would hide the rest.

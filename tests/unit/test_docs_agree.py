@@ -194,7 +194,7 @@ def test_the_ends_of_a_timeline_that_a_page_explains_are_those_there_are() -> No
     assert explained - said == made
     # What a message passes through on its way, and what only a claim or a receipt of ours shows.
     assert set(STATUS_IN_WORDS.values()) - explained == {
-        *("waiting to be sent", "being sent", "suppressed", "not supported"),
+        *("waiting to be sent", "being sent", "not supported"),
     }
 
 

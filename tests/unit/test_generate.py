@@ -15,7 +15,6 @@ from clarion.catalog.people import ContactEntry, GroupEntry, People, PersonEntry
 from clarion.catalog.publish import Publisher
 from clarion.client.wire import Recipient, SendRequest
 from clarion.dispatch.request import Trace
-from clarion.domain import recipient
 from clarion.domain.claim import StageResult
 from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Channel, Identity
@@ -28,10 +27,7 @@ from clarion.domain.notification import (
     NotificationStatus,
 )
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
-from clarion.domain.setting import SettingChange
-from clarion.domain.skip import SkipRule
 from clarion.domain.support import SupportKind
-from clarion.domain.suppression import Cause, Suppression
 from clarion.operations.notification import answer_of, read_request
 from clarion.pipeline.generate import Generate, inbox
 from clarion.pipeline.generate.plan import NOT_MERGED_FOR, TENANT_RESTS_FOR
@@ -402,28 +398,3 @@ async def test_where_time_is_too_short_for_all_inbox_lines_the_first_jobs_are_ma
     clock.advance(NOT_MERGED_FOR)
     await short.step()
     assert await status_of(line, TENANT, sent[-1].job_id) is DONE
-
-
-async def test_whom_a_setting_or_a_preference_leaves_out_is_skipped_in_the_frozen_set_already(line: Line) -> None:
-    """No row is made for them, and what changes afterwards changes nothing about who is in the set."""
-    keys = await line.keyring.get(TENANT)
-    sam = keys.hash_of(Identity.user("1"))
-    await line.store.put_suppressions(
-        TENANT, [Suppression(subject=sam, scope="news:email", cause=Cause.PREFERENCE)], actor="sam"
-    )
-    change = SettingChange(channels=(Channel.EMAIL,))
-    await line.store.put_setting(TENANT, "welcome", None, change, actor="admin")
-    news = await line.send("newsletter", Recipient(user="1"), data={"edition": "May", "intro": "Hello.", "stories": []})
-    welcome = await line.send("welcome", Recipient(user="1"))
-    await line.queue()
-    await line.store.lift_suppressions(TENANT, [(sam, "news:email")], actor="sam")
-    await line.drain()
-    decided = {}
-    for sent in (news, welcome):
-        timeline = await line.timeline(sent)
-        (one,) = recipient.decode(timeline.job.recipients or "")
-        decided[sent.job_id] = [(at.channel, at.rule) for at in one.decisions]
-        assert len(timeline.inbox) == 0
-    assert decided[news.job_id] == [(Channel.EMAIL, SkipRule.PREFERENCE)]
-    assert decided[welcome.job_id] == [(Channel.EMAIL, None), (Channel.INBOX, SkipRule.SETTING)]
-    assert [call.channel for call in line.provider.calls] == [Channel.EMAIL]

@@ -6,7 +6,7 @@ from clarion.domain import recipient
 from clarion.domain.identity import Channel, IdentityDomain
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.recipient import Decision, FrozenRecipient
-from clarion.domain.skip import SkipRule, rule_of
+from clarion.domain.skip import MEANINGS, SkipRule, rule_of
 
 SPELLED = {
     "type_off",
@@ -28,6 +28,11 @@ SPELLED = {
 
 def test_every_rule_keeps_its_spelling() -> None:
     assert {rule.value for rule in SkipRule} == SPELLED
+
+
+def test_every_rule_says_to_people_what_it_means_and_what_to_do() -> None:
+    assert set(MEANINGS) == set(SkipRule)
+    assert all(part.strip() for meaning in MEANINGS.values() for part in meaning)
 
 
 def test_a_rule_is_stored_in_the_frozen_set() -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from clarion.cli.output import called_as, print_json, print_pairs, print_table, say
+from clarion.cli.output import print_json, print_pairs, print_table, say
 from clarion.cli.send import GUID_HINT, as_typed, read_entity
 from clarion.cli.session import Session, guid, in_session, unknown_type
 from clarion.client import wire
@@ -90,17 +90,17 @@ def _show(found: "wire_explain.Would") -> None:
         ]
     )
     if found.skipped is not None:
-        say(f"nobody would get it: {found.skipped.reason} [{found.skipped.rule}]")
+        say(f"nobody would get it: {found.skipped.reason} ({found.skipped.rule})")
     typer.echo("")
+    goes = "would be sent" if found.skipped is None else "would be sent if it were on"
     print_table(
         ("channel", "to", "", "rule"),
         [
-            (one.channel, one.destination, "would be sent" if one.goes else f"not sent: {one.reason}", one.rule)
+            (one.channel, one.destination, goes if one.goes else f"not sent: {one.reason}", one.rule)
             for one in found.channels
         ],
         empty="it goes by no channel",
     )
-    say(f"what was sent to them: {called_as()} history {found.recipient}")
 
 
 def _recipients(found: "wire_explain.Would") -> str:
