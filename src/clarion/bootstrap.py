@@ -34,6 +34,7 @@ from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness, Vault
 from clarion.producers.direct import DirectSends
 from clarion.sealing.keyring import Keyring
+from clarion.sealing.recipients import RecipientSets
 
 DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""
@@ -145,6 +146,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     blobs: Blobs
     keyring: Keyring
     dispatcher: DeliveryDispatcher
+    recipient_sets: RecipientSets
     templates: Templates
     renderer: Renderer
     accounts: Mapping[str, str]  # route (a channel, for now) → account
@@ -248,6 +250,7 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
             blobs=blobs,
             keyring=keyring,
             dispatcher=dispatcher,
+            recipient_sets=RecipientSets(blobs=blobs, keyring=keyring),
             templates=templates,
             renderer=renderer,
             accounts=accounts,

@@ -85,6 +85,7 @@ class ApiHarness:
             blobs=open_blobs("memory://"),
             keyring=self.line.keyring,
             dispatcher=self.line.dispatcher,
+            recipient_sets=self.line.recipient_sets,
             templates=self.line.templates,
             renderer=self.line.renderer,
             accounts={Channel.EMAIL: "scripted", Channel.SMS: "scripted"},

@@ -26,6 +26,7 @@ from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits
+from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import SettingChange
 from clarion.domain.support import SupportStatus
@@ -183,7 +184,12 @@ async def use_ensures(store: PostgresStore, around: range) -> None:
 async def use_stages(store: PostgresStore) -> None:
     claims = await store.claim_stage(Stage.SCHEDULE, lanes=tuple(Lane), limit=20, lease=LEASE)
     assert claims
-    await store.freeze_recipients({claim.job.id or 0: "[]" for claim in claims})
+    hashes = [f"{n:032x}" for n in range(3)]
+    sets = [FrozenSet(job_id=claim.job.id or 0, job_key="k", text="[]", recipients=hashes) for claim in claims]
+    for _ in range(2):  # of which the second finds what the first has stored
+        await store.freeze_recipients(TENANT, sets)
+    line = RecipientJob(recipient_id_hash=f"{4:032x}", job_key="k", job_id=claims[0].job.id or 0)
+    assert await store.note_recipients(TENANT, claims[0].hold, [line])
     results = [
         StageResult(
             scheduler_id=claim.scheduler.id or 0,
@@ -359,6 +365,9 @@ async def use_catalog(store: PostgresStore) -> None:
         groups=(LARGE,), roles=(("teacher", ""),), units=(LARGE,), relations=(("class", LARGE, "guardian"),)
     )
     assert len(await store.find_audience(TENANT, large, after="8", limit=100)) in (0, 100)
+    # And one that hardly anybody of the many is in.
+    small = Audience(groups=(group,), roles=(("head", ""),), units=(group,), relations=(("class", LARGE, "doctor"),))
+    assert list(await store.find_audience(TENANT, small, limit=100)) == [one]
     await use_groups(store, group, unit.guid, one)
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
     await _suppress(store, one)

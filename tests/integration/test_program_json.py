@@ -150,6 +150,7 @@ async def work(platform: Platform, *, calls: int) -> None:
         renderer=platform.renderer,
         dispatcher=platform.dispatcher,
         keyring=platform.keyring,
+        sets=platform.recipient_sets,
         clock=platform.clock,
     )
     schedule = Schedule(queue=store, facts=store)

@@ -242,6 +242,7 @@ def platform_of(line: Line) -> Platform:
         blobs=open_blobs("memory://"),
         keyring=line.keyring,
         dispatcher=line.dispatcher,
+        recipient_sets=line.recipient_sets,
         templates=line.templates,
         renderer=line.renderer,
         accounts={Channel.SMS: line.account},

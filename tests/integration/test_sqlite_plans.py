@@ -56,7 +56,7 @@ FEW_OF: dict[str, set[str]] = {
     "find_job_of_message": {"m"},
     "list_settings": {"s"},
     "find_standings": {"m"},
-    "find_audience": {"i", "w", "h", "v"},
+    "find_audiences": {"i", "w", "h", "v", "page"},
     "insert_user_messages": {"m", "h"},
     "lock_lines_outside": {"u"},
     "insert_notification_schedulers": {"n"},

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.adapters.blobs import open_blobs
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.catalog.library import Library
@@ -33,6 +32,8 @@ from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.renderer import Bundle, Merge, Renderer
 from clarion.producers.direct import DirectSends, origin_of
 from clarion.sealing.keyring import Keyring
+from clarion.sealing.recipients import RecipientSets
+from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.store import SqliteInMemory
 from clarion.testing.vault import SeededVault
@@ -98,7 +99,9 @@ class Line:
         self.slots, self.times = slots, times
         self.keyring = Keyring(store, SeededVault())
         self.templates = Library(store)
-        self.dispatcher = DeliveryDispatcher(store=store, blobs=open_blobs("memory://"), keyring=self.keyring)
+        self.blobs = MemoryBlobs()
+        self.dispatcher = DeliveryDispatcher(store=store, blobs=self.blobs, keyring=self.keyring)
+        self.recipient_sets = RecipientSets(blobs=self.blobs, keyring=self.keyring)
         self.tenant_id, self.ids = tenant_id, SeededIds(tenant_id)
         self.sends = DirectSends(dispatcher=self.dispatcher, templates=self.templates, renderer=self.renderer)
         self.observe: CallObserver = lambda _message, _outcome, _took: None
@@ -193,6 +196,7 @@ class Line:
             renderer=self.renderer,
             dispatcher=self.dispatcher,
             keyring=self.keyring,
+            sets=self.recipient_sets,
             clock=self.clock,
         )
 

@@ -1,6 +1,6 @@
 """The second stage: rows are made for those who are known, under the claim that stands, and one bad job fails alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from clarion.domain.notification import (
     NotificationStatus,
 )
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage, OutgoingStatus
+from clarion.domain.recipient import FrozenSet
 from clarion.domain.support import SupportKind
 from clarion.operations.notification import answer_of, read_request
 from clarion.pipeline.generate import Generate, inbox
@@ -72,10 +73,10 @@ async def test_a_cancel_while_rows_are_made_leaves_no_line_in_any_inbox() -> Non
     """F-11: between the freeze and the rows, where the job is still held by a worker that does not know yet."""
 
     class Canceled(SqliteInMemory):
-        async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
+        async def freeze_recipients(self, tenant_id: str, sets: Sequence[FrozenSet]) -> dict[int, str]:
             for job in await self.rows(TENANT, NotificationJob):
                 await self.cancel_job(TENANT, job.guid, actor="sam")
-            return await super().freeze_recipients(frozen)
+            return await super().freeze_recipients(tenant_id, sets)
 
     clock = ManualClock()
     line = await open_line(Canceled(clock), clock)
@@ -388,6 +389,7 @@ async def test_where_time_is_too_short_for_all_inbox_lines_the_first_jobs_are_ma
         renderer=slow,
         dispatcher=line.dispatcher,
         keyring=line.keyring,
+        sets=line.recipient_sets,
         clock=clock,
         lease=timedelta(seconds=10),
     )

@@ -58,16 +58,28 @@ class StageClaim(msgspec.Struct, frozen=True, kw_only=True):
         reason: str | None = None,
         rule: SkipRule | None = None,
         delay: timedelta = timedelta(),
+        cursor: str | None = None,
     ) -> "StageResult":
-        """Say how the stage ended that this claim was taken for; `rule` goes with `Skipped`."""
+        """Say how the stage, or a step of it, ended that this claim was taken for; `rule` goes with `Skipped`."""
         scheduler_id, version = self.hold
         return StageResult(
-            scheduler_id=scheduler_id, version=version, to=to, stage=stage, reason=reason, rule=rule, delay=delay
+            scheduler_id=scheduler_id,
+            version=version,
+            to=to,
+            stage=stage,
+            reason=reason,
+            rule=rule,
+            delay=delay,
+            cursor=cursor,
         )
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a stage ended. Ready means the given stage next, after `delay`; a retry counts, a next stage does not."""
+    """How a stage ended. Ready means the given stage next, after `delay`; a retry counts, a next stage does not.
+
+    A `cursor` says how far the stage has come, for its next step; without one the place stays that of before. Whoever
+    has come on is no poison, so the workers that were lost before are forgotten (I-23).
+    """
 
     scheduler_id: int
     version: int
@@ -78,6 +90,7 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     rule: SkipRule | None = None
     diagnostics: str | None = None
+    cursor: str | None = None
 
 
 class FlowHead(msgspec.Struct, frozen=True, kw_only=True):

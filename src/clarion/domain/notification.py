@@ -137,7 +137,10 @@ class ArtifactType(StrEnum):
 
 
 class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):
-    """One pending job. Its key is the dispatch key: one row for an artifact and an event type, ever."""
+    """One pending job. Its key is the dispatch key: one row for an artifact and an event type, ever.
+
+    `cursor` says how far a stage has come that gives its row back between two steps; the stage alone reads it.
+    """
 
     GIVEN: ClassVar[tuple[str, ...]] = ()
 
@@ -156,6 +159,7 @@ class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     rule: SkipRule | None = None
     diagnostics: str | None = None
+    cursor: str | None = None
     correlation_id: str
     traceparent: str | None = None
     id: int | None = None

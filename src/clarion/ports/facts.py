@@ -62,6 +62,12 @@ class FactStore(Protocol):
         """
         ...
 
+    async def find_audiences(
+        self, tenant_id: str, audiences: Sequence[Audience], *, limit: int
+    ) -> Sequence[Sequence[str]]:
+        """Return the first recipient hashes of each of these audiences, as `find_audience` does, `limit` of each."""
+        ...
+
     async def find_settings(
         self, asked: Collection[tuple[str, str, UUID | None]]
     ) -> dict[tuple[str, str, UUID | None], EffectiveSetting]:

@@ -25,7 +25,9 @@ from clarion.domain.claim import (
 from clarion.domain.identity import Lane
 from clarion.domain.notification import Stage
 from clarion.domain.one_time_code import Erasure
+from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.worker import Heartbeat
+from clarion.ports.ensure import Hold
 
 
 class QueueStore(Protocol):
@@ -46,12 +48,24 @@ class QueueStore(Protocol):
     async def finish_stage(self, results: Sequence[StageResult]) -> set[int]:
         """Move claimed rows on where the claim still stands; return the ids of those that moved.
 
-        One that ends in Failed opens its support case in the same transaction.
+        One that ends in Failed opens its support case in the same transaction. A cursor is kept until the next one or
+        the next stage, and with it the workers lost before are forgotten.
         """
         ...
 
-    async def freeze_recipients(self, frozen: Mapping[int, str]) -> dict[int, str]:
-        """Store each job's recipient set by job id unless one is stored already; return the sets that stand (I-06)."""
+    async def freeze_recipients(self, tenant_id: str, sets: Sequence[FrozenSet]) -> dict[int, str]:
+        """Store each job's recipient set unless one is stored already; return the sets that stand, by job (I-06).
+
+        In the same transaction the recipients of a set that is stored now are noted to have the job; together they are
+        at most as many as any set.
+        """
+        ...
+
+    async def note_recipients(self, tenant_id: str, hold: Hold, lines: Sequence[RecipientJob]) -> bool:
+        """Note that these recipients of a set in pages have the job, each once, and return whether the claim stands.
+
+        Where it does not, because the job was canceled or taken over, nothing is written.
+        """
         ...
 
     async def rescue_stages(self, *, limit: int, rescues_max: int) -> int:

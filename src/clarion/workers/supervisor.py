@@ -86,6 +86,7 @@ class Supervisor:
             renderer=e.renderer,
             dispatcher=e.dispatcher,
             keyring=e.keyring,
+            sets=e.recipient_sets,
             clock=e.clock,
             lease=lease,
             public_url=e.settings.public_url,

@@ -27,10 +27,11 @@ Sets = Mapping[int, Sequence[FrozenRecipient]]
 
 
 class Lines(msgspec.Struct, frozen=True):
-    """The inbox lines of a job, and what could not be made of them."""
+    """The inbox lines of a job, and how many could not be made and why the first could not."""
 
     entries: list[InboxEntry]
-    failures: tuple[str, ...] = ()
+    unmade: int = 0
+    why: str = ""
 
 
 class Inbox:
@@ -104,7 +105,7 @@ def _readers(recipients: Sequence[FrozenRecipient]) -> list[tuple[FrozenRecipien
         (one, one.inbox_identity)
         for one in recipients
         for decision in one.decisions
-        if decision.channel is Channel.INBOX and decision.skipped is None and one.inbox_identity is not None
+        if decision.goes_in and one.inbox_identity is not None
     ]
 
 
@@ -156,5 +157,4 @@ def _lines(plan: Plan, merged: Sequence[tuple[Merged, list[Identity]]]) -> Lines
                 ]
     if not unmade:
         return Lines(entries)
-    number = sum(readers for _, readers in unmade)
-    return Lines(entries, (f"{number} inbox {'line' if number == 1 else 'lines'} not made: {unmade[0][0]}",))
+    return Lines(entries, unmade=sum(readers for _, readers in unmade), why=unmade[0][0])

@@ -10,6 +10,8 @@ import msgspec
 from clarion.dispatch.request import Payload
 from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.recipient import MANIFEST_BEGINS
+from clarion.domain.skip import SkipRule
 from clarion.ports.renderer import Bundle, NotMerged
 
 TENANT_RESTS_FOR: Final = timedelta(minutes=5)
@@ -32,6 +34,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def job_id(self) -> int:
         """The stored job's id."""
         return self.claim.job.id or 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its set lies, or will lie, in pages."""
+        recipients = self.claim.job.recipients
+        return recipients.startswith(MANIFEST_BEGINS) if recipients else self.claim.scheduler.cursor is not None
 
     @property
     def expires_at(self) -> datetime | None:
@@ -78,3 +86,8 @@ def not_merged(plan: Plan, why: NotMerged) -> StageResult:
 def fail(claim: StageClaim, reason: str) -> StageResult:
     """End a job for good."""
     return claim.ended(NotificationStatus.FAILED, stage=Stage.GENERATE, reason=reason)
+
+
+def nobody(claim: StageClaim, reason: str) -> StageResult:
+    """End a job that is for nobody."""
+    return claim.ended(NotificationStatus.SKIPPED, stage=Stage.GENERATE, reason=reason, rule=SkipRule.NOBODY)

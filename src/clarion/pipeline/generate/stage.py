@@ -7,39 +7,36 @@ through dispatch.
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final, assert_never
-from uuid import UUID
+from typing import Final
 
 import msgspec
 import structlog
 
 from clarion.dispatch import DeliveryDispatcher
-from clarion.dispatch.message import outgoing_item
-from clarion.dispatch.request import Destination, InboxEntry, Payload, Trace
+from clarion.dispatch.request import Payload
 from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
-from clarion.domain.decision import decide, in_their_form, nearest, summary, terms_of
-from clarion.domain.identity import Channel, Identity, IdentityDomain, Lane
+from clarion.domain.identity import Lane
 from clarion.domain.key import require_key_version
 from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
-from clarion.domain.outgoing import OutgoingItem
-from clarion.domain.person import Contact
-from clarion.domain.recipient import FrozenRecipient
+from clarion.domain.recipient import FrozenRecipient, FrozenSet
 from clarion.domain.seal import TenantKeys
-from clarion.domain.suppression import optional_category
-from clarion.errors import CallerError, SealBroken, UnknownVersion
-from clarion.pipeline.generate.facts import load_known
+from clarion.errors import CallerError, OperatorError, SealBroken, UnknownVersion
 from clarion.pipeline.generate.inbox import Inbox
-from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, not_merged, put_off, rest
+from clarion.pipeline.generate.pages import LargeSets, begin, job_key
+from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, nobody, not_merged, put_off, rest
+from clarion.pipeline.generate.rows import Made, Rows, unmade_in_words
 from clarion.pipeline.generate.underway import JOBS_MAX, Underway
+from clarion.pipeline.generate.whom import Circle, Whom
 from clarion.ports.clock import Clock
-from clarion.ports.ensure import in_sets
+from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import QUARANTINED, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import payload_place
+from clarion.sealing.recipients import RecipientSets
 
 BATCH: Final = 200
 """As in schedule: statements are shared, and a worker that dies leaves little behind."""
@@ -49,6 +46,9 @@ ALONE_FOR: Final = timedelta(milliseconds=20)
 
 MERGE_SHARE: Final = 4
 """Looking at the data of a tenant's jobs, and merging their inbox lines, has one part in so many of the lease each."""
+
+LARGE_FOR: Final = timedelta(seconds=1)
+"""How long a tenant's jobs with large sets go on at once: those of its jobs that are quickly made wait so long."""
 
 log = structlog.get_logger("clarion.pipeline")
 
@@ -65,29 +65,31 @@ class Generate:
         renderer: Renderer,
         dispatcher: DeliveryDispatcher,
         keyring: Keyring,
+        sets: RecipientSets,
         clock: Clock,
         lease: timedelta = STAGE_LEASE,
         public_url: str | None = None,
     ) -> None:
         """Work on this queue, with these facts, through this dispatcher; links begin with this URL."""
         self._queue = queue
-        self._facts = facts
         self._templates = templates
         self._renderer = renderer
-        self._dispatcher = dispatcher
         self._keyring = keyring
         self._lease = lease
         self._merging_max = lease.total_seconds() / MERGE_SHARE
         self._clock = clock
         self._underway = Underway()
         self._stopping = False
-        self._inbox = Inbox(
+        inbox = Inbox(
             facts=facts,
             renderer=renderer,
             clock=clock,
             merging_max=self._merging_max,
             public_url=public_url or "",
         )
+        self._whom = Whom(facts=facts, dispatcher=dispatcher)
+        self._rows = Rows(inbox=inbox, dispatcher=dispatcher)
+        self._large = LargeSets(queue=queue, sets=sets, whom=self._whom, rows=self._rows)
 
     def stop(self) -> None:
         """Claim nothing more; what is at work comes to its end."""
@@ -144,46 +146,63 @@ class Generate:
 
         If something is wrong with the whole tenant, such as keys that do not open, its jobs are put off.
         """
+        large: list[Plan] = []
         try:
-            results = await self._generate(tenant_id, claims)
+            results, large = await self._generate(await self._keyring.get(tenant_id), claims)
         except (CallerError, SealBroken) as error:
             log.warning("a tenant's jobs cannot be made", tenant_id=tenant_id, error=str(error))
             results = [put_off(claim, TENANT_RESTS_FOR, str(error)) for claim in claims]
         if results:
             await self._queue.finish_stage(results)
+        await self._continue(large)
 
-    async def _generate(self, tenant_id: str, claims: Sequence[StageClaim]) -> list[StageResult]:
-        """Make the rows of one tenant's jobs; a job that cannot be made fails by itself."""
-        keys = await self._keyring.get(tenant_id)
-        plans, results = await self._plan(tenant_id, keys, claims)
-        sets = await self._freeze(tenant_id, keys, plans, results)
+    async def _generate(self, keys: TenantKeys, claims: Sequence[StageClaim]) -> tuple[list[StageResult], list[Plan]]:
+        """Make the rows of one tenant's jobs; a job that cannot be made fails by itself. Those of large sets are left.
+
+        Their steps take longer, and come after all that is quickly done.
+        """
+        plans, results = await self._plan(keys, claims)
+        large = [plan for plan in plans if plan.is_large]
+        plans = [plan for plan in plans if not plan.is_large]
+        sets = await self._freeze(keys, plans, results)
         plans = [plan for plan in plans if plan.job_id in sets]
-        inbox = await self._inbox.make(keys, plans, sets)
-        entered: list[InboxEntry] = []
-        sends: list[OutgoingItem] = []
-        for plan in plans:
-            lines = inbox[plan.job_id]
-            if isinstance(lines, StageResult):
-                results.append(lines)
+        made: list[Made] = []
+        for plan, rows in zip(plans, (await self._rows.make(keys, plans, sets)).values(), strict=True):
+            if isinstance(rows, StageResult):
+                results.append(rows)
                 continue
-            outgoing = _outgoing(tenant_id, plan, sets[plan.job_id])
-            if lines.failures and not lines.entries and not outgoing:
-                results.append(fail(plan.claim, ", ".join(lines.failures)))
+            unmade = [unmade_in_words(rows.unmade, rows.why)] if rows.unmade else []
+            if unmade and not rows.number:
+                results.append(fail(plan.claim, unmade[0]))
                 continue
-            entered += lines.entries
-            sends += outgoing
-            reason = ", ".join([summary(sets[plan.job_id]), *lines.failures])
+            made.append(rows)
+            reason = ", ".join([recipient.totals_of(sets[plan.job_id]).in_words, *unmade])
             results.append(plan.claim.ended(NotificationStatus.DONE, stage=Stage.GENERATE, reason=reason))
         # A job that was canceled or taken over meanwhile gets no rows; finishing it then changes nothing either.
-        for entries in in_sets(entered):
-            await self._dispatcher.ensure_user_messages(tenant_id, entries)
-        for items in in_sets(sends):
-            await self._dispatcher.ensure_outgoing_messages(tenant_id, items)
-        return results
+        await self._rows.store(keys.tenant_id, made)
+        return results, large
 
-    async def _plan(
-        self, tenant_id: str, keys: TenantKeys, claims: Sequence[StageClaim]
-    ) -> tuple[list[Plan], list[StageResult]]:
+    async def _continue(self, plans: Sequence[Plan]) -> None:
+        """Do a step of each job with a large set, as long as there is time; give the others back as they are."""
+        until = self._clock.monotonic() + LARGE_FOR.total_seconds()
+        for place, plan in enumerate(plans):
+            if place and self._clock.monotonic() >= until:
+                why = "waits its turn among others with many recipients"
+                await self._queue.finish_stage([put_off(one.claim, timedelta(), why) for one in plans[place:]])
+                return
+            result = await self._step_of(plan)
+            if result is not None:
+                await self._queue.finish_stage([result])
+
+    async def _step_of(self, plan: Plan) -> StageResult | None:
+        """Do a step of a job with a large set; where its pages cannot be read or written now, it waits."""
+        try:
+            return await self._large.step(await self._keyring.get(plan.claim.tenant_id), plan)
+        except (CallerError, OperatorError) as error:
+            log.warning("a job's recipients cannot be made", tenant_id=plan.claim.tenant_id, error=str(error))
+            return put_off(plan.claim, TENANT_RESTS_FOR, str(error))
+
+    async def _plan(self, keys: TenantKeys, claims: Sequence[StageClaim]) -> tuple[list[Plan], list[StageResult]]:
         """Open each job's payload and find its bundle; fail those that lack one, or data that their templates need."""
         names = {claim.job.guid: _template_name(claim) for claim in claims}
         bundles = await self._templates.load(set(names.values()), also_quarantined=True)
@@ -209,11 +228,11 @@ class Generate:
                 failed.append(fail(claim, f"its recipients and data cannot be opened: {error}"))
                 continue
             plan = Plan(claim=claim, bundle=found[1], payload=payload, claimed_at=self._claimed_at(claim))
-            if self._templates.is_quarantined((tenant_id, names[claim.job.guid][1], found[0])):
+            if self._templates.is_quarantined((keys.tenant_id, names[claim.job.guid][1], found[0])):
                 failed.append(rest(plan, QUARANTINED))
                 continue
             plans.append(plan)
-        return await self._covered(tenant_id, plans, failed), failed
+        return await self._covered(keys.tenant_id, plans, failed), failed
 
     def _claimed_at(self, claim: StageClaim) -> datetime | None:
         return None if claim.scheduler.lease_until is None else claim.scheduler.lease_until - self._lease
@@ -242,19 +261,21 @@ class Generate:
         return [plan for plan in plans if plan.job_id in covered]
 
     async def _freeze(
-        self, tenant_id: str, keys: TenantKeys, plans: Sequence[Plan], results: list[StageResult]
+        self, keys: TenantKeys, plans: Sequence[Plan], results: list[StageResult]
     ) -> dict[int, tuple[FrozenRecipient, ...]]:
         """Decide who gets what where, unless that was decided before; what is stored first stands for ever."""
-        fresh = [plan for plan in plans if plan.claim.job.recipients is None]
-        resolved = await self._resolve(tenant_id, keys, fresh)
-        texts: dict[int, str] = {}
-        for plan in fresh:
-            try:
-                texts[plan.job_id] = recipient.encode(resolved[plan.job_id])
-            except CallerError as error:
-                results.append(fail(plan.claim, str(error)))
-        stored = await self._queue.freeze_recipients(texts) if texts else {}
-        stored |= {plan.job_id: plan.claim.job.recipients for plan in plans if plan.claim.job.recipients is not None}
+        stored = {plan.job_id: plan.claim.job.recipients for plan in plans if plan.claim.job.recipients is not None}
+        fresh = [plan for plan in plans if plan.job_id not in stored]
+        circles: list[Circle] = []
+        for circle in await self._whom.circles(keys, fresh) if fresh else []:
+            if circle.is_empty:
+                results.append(nobody(circle.plan.claim, circle.nobody))
+            elif circle.is_large:
+                results.append(begin(circle.plan))
+            else:
+                circles.append(circle)
+        if circles:
+            stored |= await self._store(keys.tenant_id, circles, await self._whom.decide(keys, circles))
         sets: dict[int, tuple[FrozenRecipient, ...]] = {}
         for plan in [plan for plan in plans if plan.job_id in stored]:
             try:
@@ -263,105 +284,24 @@ class Generate:
                 results.append(fail(plan.claim, f"its recipients cannot be read: {error}"))
         return sets
 
-    async def _resolve(
-        self, tenant_id: str, keys: TenantKeys, plans: Sequence[Plan]
-    ) -> dict[int, tuple[FrozenRecipient, ...]]:
-        """Resolve the recipients of several jobs at once: groups to people, people to contacts."""
-        groups = {UUID(t.identity.id) for p in plans for t in p.payload.to if t.identity.domain is IdentityDomain.GROUP}
-        members = await self._facts.find_members(tenant_id, groups) if groups else {}
-        people, bare = {one for group in members.values() for one in group}, set()
-        for identity in {target.identity for plan in plans for target in plan.payload.to}:
-            match identity.domain:
-                case IdentityDomain.USER | IdentityDomain.EMPLOYEE:
-                    people.add(keys.hash_of(identity))
-                case IdentityDomain.ADDRESS:
-                    bare.add(keys.hash_of(identity))
-                case IdentityDomain.GROUP:
-                    pass  # its members are people
-                case _:
-                    assert_never(identity.domain)
-        addresses = await self._addresses(tenant_id, plans)
-        known = await load_known(self._facts, tenant_id, people, bare=bare, addresses=addresses)
-        known = msgspec.structs.replace(known, members=members)
-        units = {plan.payload.business_unit for plan in plans if plan.payload.business_unit is not None}
-        forms = await self._facts.find_local_forms(tenant_id, units) if plans else {}
-        settings = await self._facts.find_settings({_setting_name(plan) for plan in plans}) if plans else {}
-        resolved: dict[int, tuple[FrozenRecipient, ...]] = {}
-        for plan in plans:
-            definition, payload = plan.bundle.definition, plan.payload
-            decided = decide(
-                payload.to,
-                terms=terms_of(definition, channels=payload.channels, setting=settings[_setting_name(plan)]),
-                known=known,
-                hash_of=keys.hash_of,
+    async def _store(
+        self, tenant_id: str, circles: Sequence[Circle], decided: Sequence[tuple[FrozenRecipient, ...]]
+    ) -> dict[int, str]:
+        """Freeze sets, in transactions of a bounded number of recipients; return those that stand."""
+        stored: dict[int, str] = {}
+        batch: list[FrozenSet] = []
+        for circle, recipients in zip(circles, decided, strict=True):
+            if sum(len(one.recipients) for one in batch) + len(recipients) > ITEMS_MAX:
+                stored |= await self._queue.freeze_recipients(tenant_id, batch)
+                batch = []
+            frozen = FrozenSet(
+                job_id=circle.plan.job_id,
+                job_key=job_key(circle.plan),
+                text=recipient.encode(recipients),
+                recipients=[one.recipient_id_hash for one in recipients],
             )
-            resolved[plan.job_id] = in_their_form(
-                decided,
-                people=known.people,
-                asked=payload.locale,
-                others=nearest(forms, payload.business_unit),
-                locales=definition.locales,
-            )
-        return resolved
-
-    async def _addresses(self, tenant_id: str, plans: Sequence[Plan]) -> dict[tuple[Channel, str], Contact]:
-        """Ensure an address version for every bare address; return them by channel and address."""
-        bare = {
-            (target.channel, target.identity.id): plan.claim.job.correlation_id
-            for plan in plans
-            for target in plan.payload.to
-            if target.identity.domain is IdentityDomain.ADDRESS and target.channel is not None
-        }
-        given = [
-            Destination(
-                identity=Identity.address(address),
-                channel=channel,
-                destination=address,
-                trace=Trace(correlation_id=correlation_id),
-            )
-            for (channel, address), correlation_id in bare.items()
-        ]
-        stored: dict[tuple[Channel, str], Contact] = {}
-        for chunk in in_sets(given):
-            answers = await self._dispatcher.ensure_address_versions(tenant_id, chunk)
-            for one, answer in zip(chunk, answers, strict=True):
-                if answer.proceeds and answer.record.id is not None:
-                    stored[one.channel, one.identity.id] = Contact(
-                        channel=one.channel,
-                        address_id=answer.record.id,
-                        destination_index=answer.record.destination_index,
-                    )
-        return stored
-
-
-def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[OutgoingItem]:
-    """Make the outgoing rows of a job from its frozen set."""
-    claim, definition, expires_at = plan.claim, plan.bundle.definition, plan.expires_at
-    return [
-        outgoing_item(
-            tenant_id,
-            claim.job,
-            recipient_id_hash=one.recipient_id_hash,
-            channel=decision.channel,
-            address_id=decision.address_id,
-            lane=claim.scheduler.lane,
-            hold=plan.claim.hold,
-            expires_at=expires_at,
-            uncertain_policy=definition.uncertain_policy,
-            attempts_max=definition.attempts_max,
-            person_version_id=one.person_version_id,
-            locale=one.locale,
-            tz_id=one.tz_id,
-            category=optional_category(definition.category, may_unsubscribe=definition.may_unsubscribe),
-        )
-        for one in recipients
-        for decision in one.decisions
-        if decision.address_id is not None and decision.skipped is None
-    ]
-
-
-def _setting_name(plan: Plan) -> tuple[str, str, UUID | None]:
-    return plan.claim.tenant_id, plan.claim.job.event_type, plan.payload.business_unit
+            batch.append(frozen)
+        return stored | await self._queue.freeze_recipients(tenant_id, batch)
 
 
 def _template_name(claim: StageClaim) -> TemplateName:

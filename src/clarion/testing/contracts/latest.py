@@ -8,7 +8,7 @@ from clarion.domain.call import Accepted
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Identity
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.recipient import FrozenRecipient, encode
+from clarion.domain.recipient import FrozenRecipient, FrozenSet, encode
 from clarion.domain.result import Standing
 from clarion.ports.insights import PAGE_MAX, JobLine
 from clarion.testing.contracts.harness import StoreHarness
@@ -80,7 +80,9 @@ class LatestContract:
             for n in range(5)
         ]
         assert job.id is not None
-        await harness.store.freeze_recipients({job.id: encode(tuple(recipients))})
+        await harness.store.freeze_recipients(
+            harness.tenant_id, [FrozenSet(job_id=job.id, job_key="key", text=encode(tuple(recipients)))]
+        )
         await pump.message(2)
         assert await harness.store.find_standings(harness.tenant_id, [job.guid, guid(99)]) == {
             job.guid: Standing(

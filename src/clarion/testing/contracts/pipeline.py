@@ -28,6 +28,7 @@ from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.settings import SettingContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
+from clarion.testing.contracts.steps import StepContract
 from clarion.testing.contracts.suppressing import SuppressionContract
 from clarion.testing.contracts.tenancy import TenancyContract
 from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
@@ -39,6 +40,7 @@ from clarion.testing.contracts.workers import WorkerContract
 class PipelineContract(
     StageContract,
     StageRescueContract,
+    StepContract,
     FailingContract,
     ClaimContract,
     OrderContract,

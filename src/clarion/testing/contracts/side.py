@@ -17,8 +17,10 @@ from clarion.domain.address import AddressVersion
 from clarion.domain.call import CallOutcome
 from clarion.domain.claim import ClaimedMessage, StageClaim, UncertainSend
 from clarion.domain.inbox import UserMessage
+from clarion.domain.notification import NotificationJob
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.person import PersonVersion
+from clarion.domain.recipient import RecipientJob
 from clarion.domain.support import SupportCase
 from clarion.domain.timeline import OutgoingTimeline
 from clarion.ports.catalog import AuditEntry
@@ -27,7 +29,14 @@ from clarion.ports.insights import UncertainLine
 from clarion.testing.contracts.harness import RECORDS, StoreHarness, by_key
 from clarion.testing.row import DeliveryAttempt, FlowCount, Transition, WebhookEvent
 
-COMPARED: Final[tuple[type[msgspec.Struct], ...]] = (*RECORDS, Transition, DeliveryAttempt, WebhookEvent, AuditEntry)
+COMPARED: Final[tuple[type[msgspec.Struct], ...]] = (
+    *RECORDS,
+    Transition,
+    DeliveryAttempt,
+    WebhookEvent,
+    AuditEntry,
+    RecipientJob,
+)
 """Every row that is compared after every operation."""
 
 _OF_A_MESSAGE: Final = (OutgoingTimeline, ClaimedMessage, UncertainSend, UncertainLine)
@@ -38,6 +47,7 @@ _TABLE_OF: Final[Mapping[str, type]] = {
     "address_id": AddressVersion,
     "person_version_id": PersonVersion,
     "user_message_id": UserMessage,
+    "job_id": NotificationJob,
 }
 """What a field of this name refers to."""
 

@@ -17,6 +17,7 @@ import msgspec
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.outgoing import DUE, LEASED, OutgoingMessage
+from clarion.domain.recipient import RecipientJob
 from clarion.domain.support import SupportCase
 from clarion.ports.catalog import AuditEntry
 from clarion.testing.contracts.harness import MOVED_AT, S
@@ -58,6 +59,7 @@ IDENTITY: Mapping[type[msgspec.Struct], tuple[str, ...]] = {
     AuditEntry: ("seq",),
     InboxState: ("user_message_id",),
     InboxCount: ("recipient_id_hash",),
+    RecipientJob: ("recipient_id_hash", "job_key"),
 }
 
 # Tables that are not named as the record is.

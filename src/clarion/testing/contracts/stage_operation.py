@@ -14,6 +14,7 @@ from clarion.domain.claim import StageClaim, StageResult
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
+from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.skip import SkipRule
 from clarion.errors import Gone
 from clarion.testing.contracts.pump import LEASE
@@ -26,6 +27,7 @@ ENDINGS: Final[tuple[Mapping[str, object], ...]] = (
     {"to": NotificationStatus.READY, "stage": Stage.GENERATE},
     {"to": NotificationStatus.READY, "stage": Stage.GENERATE, "delay": timedelta(seconds=40)},
     {"to": NotificationStatus.READY, "stage": Stage.SCHEDULE, "is_retry": True, "delay": timedelta(seconds=40)},
+    {"to": NotificationStatus.READY, "stage": Stage.GENERATE, "cursor": "step 1"},
     {"to": NotificationStatus.DONE, "stage": Stage.GENERATE},
     {"to": NotificationStatus.SKIPPED, "stage": Stage.SCHEDULE, "reason": "switched off", "rule": SkipRule.TYPE_OFF},
     {"to": NotificationStatus.FAILED, "stage": Stage.SCHEDULE, "reason": "no template", "diagnostics": "{}"},
@@ -80,7 +82,7 @@ class FinishStage(msgspec.Struct, frozen=True):
 
 
 class Generate(msgspec.Struct, frozen=True):
-    """Make rows under one of the claims so far: outgoing ones and lines in inboxes."""
+    """Make rows under one of the claims so far: outgoing ones, lines in inboxes, and notes of who has the job."""
 
     back: int
     to: tuple[int, ...]
@@ -95,7 +97,12 @@ class Generate(msgspec.Struct, frozen=True):
         addresses = await side.store.ensure_address_versions(side.tenant_id, versions)
         items = [outgoing_item(one.job, address.record, hold=hold) for address in addresses]
         lines = [user_message(n, job_row_key=one.job.row_key) for n in self.to]
+        noted = [
+            RecipientJob(recipient_id_hash=address.record.recipient_id_hash, job_key="noted", job_id=one.job.id or 0)
+            for address in addresses
+        ]
         return (
+            await side.store.note_recipients(side.tenant_id, hold, noted),
             await side.store.ensure_outgoing_messages(side.tenant_id, items),
             await side.store.ensure_user_messages(side.tenant_id, lines, holds={line.key: hold for line in lines}),
         )
@@ -112,7 +119,9 @@ class Freeze(msgspec.Struct, frozen=True):
         one = _claim(side, self.back)
         if one is None:
             return None
-        frozen = await side.store.freeze_recipients({one.job.id or 0: f"[{self.content}]"})
+        hashes = [f"{n:032x}" for n in range(self.content)]
+        given = FrozenSet(job_id=one.job.id or 0, job_key="key", text=f"[{self.content}]", recipients=hashes)
+        frozen = await side.store.freeze_recipients(side.tenant_id, [given])
         return list(frozen.values())
 
 

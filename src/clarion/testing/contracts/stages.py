@@ -19,6 +19,7 @@ from clarion.domain.notification import (
     NotificationStatus,
     Stage,
 )
+from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.skip import SkipRule
 from clarion.domain.support import SupportKind
 from clarion.errors import IllegalMove
@@ -63,6 +64,13 @@ def finished(one: StageClaim, to: NotificationStatus, stage: Stage = Stage.GENER
     assert one.scheduler.id is not None
     plain = StageResult(scheduler_id=one.scheduler.id, version=one.scheduler.version, to=to, stage=stage)
     return msgspec.structs.replace(plain, **fields)
+
+
+def frozen_set(job_id: int, text: str, *people: int) -> FrozenSet:
+    """Make a set of a job; each job has a key of its own."""
+    return FrozenSet(
+        job_id=job_id, job_key=f"key-{job_id}", text=text, recipients=[f"{number:032}" for number in people]
+    )
 
 
 def ids(claims: Sequence[StageClaim]) -> list[int | None]:
@@ -334,10 +342,21 @@ class StageRescueContract:
         await make_pending(harness, 1)
         await make_pending(harness, 2)
         one, two = [one.job.id or 0 for one in await claim(harness)]
-        assert await harness.store.freeze_recipients({one: "[1]"}) == {one: "[1]"}
-        assert await harness.store.freeze_recipients({one: "[2]", two: "[3]"}) == {one: "[1]", two: "[3]"}
-        assert await harness.store.freeze_recipients({2**40: "[4]"}) == {}
-        assert await harness.store.freeze_recipients({}) == {}
+        freeze, tenant_id = harness.store.freeze_recipients, harness.tenant_id
+        assert await freeze(f"{tenant_id}-2", [frozen_set(one, "[9]", 9)]) == {}
+        assert await freeze(tenant_id, [frozen_set(one, "[1]", 1, 2)]) == {one: "[1]"}
+        assert await freeze(tenant_id, [frozen_set(one, "[2]", 3), frozen_set(two, "[3]", 2)]) == {
+            one: "[1]",
+            two: "[3]",
+        }
+        assert await freeze(tenant_id, [frozen_set(2**40, "[4]", 4)]) == {}
+        assert await freeze(tenant_id, []) == {}
+        lines = await harness.rows(tenant_id, RecipientJob)
+        assert [(int(line.recipient_id_hash), line.job_id, line.job_key) for line in lines] == [
+            (1, one, f"key-{one}"),
+            (2, one, f"key-{one}"),
+            (2, two, f"key-{two}"),
+        ]
         frozen = {job.id: job.recipients for job in await harness.rows(harness.tenant_id, NotificationJob)}
         assert frozen == {one: "[1]", two: "[3]"}
 
@@ -345,7 +364,7 @@ class StageRescueContract:
         """F-16: the retry reads the first snapshot and never the directory again."""
         await make_pending(harness)
         (first,) = await claim(harness)
-        await harness.store.freeze_recipients({first.job.id or 0: "[1]"})
+        await harness.store.freeze_recipients(harness.tenant_id, [frozen_set(first.job.id or 0, "[1]")])
         await harness.elapse(PAST_LEASE)
         await harness.store.rescue_stages(limit=10, rescues_max=5)
         (second,) = await claim(harness)

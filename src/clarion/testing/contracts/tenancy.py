@@ -111,7 +111,9 @@ class TenancyContract:
                 for one in await harness.rows(tenant_id, NotificationScheduler)
                 if one.key == make.scheduler_of(JOB).key
             ]
-            await harness.overwrite(tenant_id, msgspec.structs.replace(row, status=statuses[tenant_id], due_at=None))
+            await harness.overwrite(
+                tenant_id, msgspec.structs.replace(row, status=statuses[tenant_id], lease_until=None)
+            )
         for tenant_id, version in ((mine, 3), (theirs, 2)):
             (line,) = await harness.store.list_jobs(tenant_id, JOB.partition_key)
             timeline = await harness.store.find_job_timeline(tenant_id, JOB.guid)

@@ -19,15 +19,17 @@ from clarion.domain.group import MemberChange, Relation
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel
 from clarion.domain.inbox import Counts, Marking
-from clarion.domain.notification import NotificationScheduler, NotificationStatus
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits, Usage
+from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportCase, SupportKind, SupportStatus
 from clarion.domain.suppression import Cause, Change, Suppression
 from clarion.ports.catalog import ApiKey, NewTemplate, Role, Used
+from clarion.ports.ensure import Hold
 from clarion.ports.store import Store
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
@@ -74,6 +76,8 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     address: int
     profile: int
     versions: dict[int, int]
+    job: int
+    hold: Hold
 
 
 async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
@@ -94,6 +98,10 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     (row,) = [one for one in await harness.rows(tenant_id, NotificationScheduler) if one.key == failed_key()]
     ended = {"status": NotificationStatus.FAILED, "due_at": None}
     await harness.overwrite(tenant_id, msgspec.structs.replace(row, **ended))
+    (row,) = [one for one in await harness.rows(tenant_id, NotificationScheduler) if one.artifact_rk == JOB.row_key]
+    claimed = {"status": NotificationStatus.PROCESSING, "due_at": None, "lease_until": LATER}
+    await harness.overwrite(tenant_id, msgspec.structs.replace(row, **claimed))
+    (job,) = [one for one in await harness.rows(tenant_id, NotificationJob) if one.guid == JOB.guid]
     line, _ = await store.ensure_user_messages(tenant_id, [LINE, OLD_LINE])
     addresses = [await pump.address(n) for n in (1, 2, 3, 4)]
     (profile,) = await store.ensure_person_versions(tenant_id, [make.person_version(1)])
@@ -135,6 +143,8 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
         address=addresses[0].id or 0,
         profile=profile.record.id or 0,
         versions={one.id or 0: (await pump.seen(one.id)).message.version for one in rows},
+        job=job.id or 0,
+        hold=(row.id or 0, row.version),
     )
 
 
@@ -196,6 +206,7 @@ READS: Final[dict[str, Ask]] = {
     "find_people": lambda store, tenant, _: store.find_people(tenant, {HASH}),
     "list_people": lambda store, tenant, _: store.list_people(tenant, limit=10),
     "list_attributes": lambda store, tenant, _: store.list_attributes(tenant),
+    "find_audiences": lambda store, tenant, _: _audiences(store, tenant),
     "find_recipients": lambda store, tenant, _: store.find_recipients(tenant, {HASH}),
     "find_suppressions": lambda store, tenant, _: store.find_suppressions(tenant, {HASH}),
     "list_suppressions": lambda store, tenant, _: store.list_suppressions(tenant),
@@ -229,6 +240,18 @@ READS: Final[dict[str, Ask]] = {
     "list_settings": lambda store, tenant, _: _all_said(store, tenant),
     "find_settings": lambda store, tenant, _: _effective(store, tenant),
 }
+
+
+async def _audiences(store: Store, tenant_id: str) -> object:
+    """Leave those out in which nobody is."""
+    found = await store.find_audiences(tenant_id, [Audience(groups=(GROUP,))], limit=10)
+    return [hashes for hashes in found if hashes]
+
+
+async def _freezes(store: Store, tenant_id: str, job_id: int) -> bool:
+    """Freeze a set, and tell whether the job has one."""
+    frozen = FrozenSet(job_id=job_id, job_key="key", text="[]", recipients=[HASH])
+    return bool(await store.freeze_recipients(tenant_id, [frozen]))
 
 
 async def _latest_versions(store: Store, tenant_id: str) -> object:
@@ -269,6 +292,10 @@ async def _marked(asked: Awaitable[Counts]) -> bool:
 
 
 WRITES: Final[dict[str, Ask]] = {
+    "freeze_recipients": lambda store, tenant, of: _freezes(store, tenant, of.job),
+    "note_recipients": lambda store, tenant, of: store.note_recipients(
+        tenant, of.hold, [RecipientJob(recipient_id_hash=HASH, job_key="key", job_id=of.job)]
+    ),
     "cancel_job": lambda store, tenant, _: store.cancel_job(tenant, JOB.guid, **BY),
     "retry_job": lambda store, tenant, _: store.retry_job(tenant, FAILED_JOB.guid, reason="again", **BY),
     "retry_outgoing of what failed": lambda store, tenant, of: store.retry_outgoing(

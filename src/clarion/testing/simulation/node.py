@@ -21,6 +21,7 @@ from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
 from clarion.sealing.keyring import Keyring
+from clarion.sealing.recipients import RecipientSets
 from clarion.testing.clock import SeededIds
 from clarion.testing.simulation import content
 from clarion.testing.simulation.loop import Process, SimulationLoop
@@ -146,6 +147,7 @@ class Node:
         keyring, templates = Keyring(store, ports.vault()), Library(store)
         ids = SeededIds(name)
         dispatcher = DeliveryDispatcher(store=store, blobs=ports.blobs(), keyring=keyring)
+        recipient_sets = RecipientSets(blobs=ports.blobs(), keyring=keyring)
         providers: Mapping[str, Provider] = {channel: ports.provider(channel) for channel in CHANNELS}
         self.platform = Platform(
             settings=Settings(store="", blobs="", vault="", providers={}),
@@ -153,6 +155,7 @@ class Node:
             blobs=ports.blobs(),
             keyring=keyring,
             dispatcher=dispatcher,
+            recipient_sets=recipient_sets,
             templates=templates,
             renderer=renderer or content.renderer(),
             accounts={channel: channel for channel in CHANNELS},

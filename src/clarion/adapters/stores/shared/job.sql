@@ -61,19 +61,19 @@ JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.row_key = g.row_key
 -- ids; the rows are inserted in the order of their keys, so that two callers cannot deadlock.
 INSERT INTO notification_scheduler (
   id, tenant_id, created_at, artifact_type, artifact_pk, artifact_rk, event_type, lane, stage, status, version, due_at,
-  lease_until, retry_count, rescue_count, reason, rule, diagnostics, correlation_id, traceparent
+  lease_until, retry_count, rescue_count, reason, rule, diagnostics, cursor, correlation_id, traceparent
 )
 OVERRIDING SYSTEM VALUE
 SELECT
   n.id, :tenant_id, now(), n.artifact_type, n.artifact_pk, n.artifact_rk, n.event_type, n.lane, n.stage, n.status,
   n.version, coalesce(n.due_at, now()), n.lease_until, n.retry_count, n.rescue_count, n.reason, n.rule, n.diagnostics,
-  n.correlation_id, n.traceparent
+  n.cursor, n.correlation_id, n.traceparent
 FROM (
   SELECT next_id(notification_scheduler) AS id, g.*
   FROM {
     items: artifact_type text, artifact_pk text, artifact_rk text, event_type text, lane text, stage text, status text,
     version whole, due_at instant, lease_until instant, retry_count whole, rescue_count whole, reason text,
-    rule text, diagnostics text, correlation_id text, traceparent text
+    rule text, diagnostics text, cursor text, correlation_id text, traceparent text
   } AS g
   WHERE (
     SELECT s.id

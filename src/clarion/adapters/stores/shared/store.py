@@ -120,6 +120,7 @@ class SharedStore(ABC):
     find_local_forms = _reads(facts.find_local_forms)
     find_members = _reads(facts.find_members)
     find_audience = _reads(audience.find_audience)
+    find_audiences = _reads(audience.find_audiences)
     find_settings = _reads(type_setting.find_settings)
     find_templates = _reads(facts.find_templates)
     find_latest_versions = _reads(facts.find_latest_versions)
@@ -199,6 +200,7 @@ class SharedStore(ABC):
 
     finish_stage = _writes(Urgency.SOON, stage.finish_stage)
     freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
+    note_recipients = _writes(Urgency.LATER, stage.note_recipients)
     rescue_stages = _writes(Urgency.LATER, stage.rescue_stages)
     retry_job = _writes(Urgency.SOON, stage.retry_job)
     record_outgoing = _writes(Urgency.OUTCOME, result.record_outgoing)

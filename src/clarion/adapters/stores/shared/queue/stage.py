@@ -1,10 +1,10 @@
 """Stages of pending jobs: finished by version, rescued when their worker is gone, retried on a person's word.
 
-Writes `notification_scheduler`, the frozen recipients of `notification_job`, and `support_case`. How a job is claimed
-is in the folder of each engine.
+Writes `notification_scheduler`, the frozen recipients of `notification_job`, `recipient_job` and `support_case`. How a
+job is claimed is in the folder of each engine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -19,7 +19,8 @@ from clarion.adapters.stores.shared.transaction import Row, Transaction
 from clarion.domain import act, trouble
 from clarion.domain.claim import StageResult
 from clarion.domain.notification import NOTIFICATION_SCHEDULER, NotificationScheduler, NotificationStatus, rescued
-from clarion.ports.ensure import ITEMS_MAX, bounded
+from clarion.domain.recipient import FrozenSet, RecipientJob
+from clarion.ports.ensure import ITEMS_MAX, Hold, bounded
 
 _SQL: Final = Statements("queue/stage.sql")
 
@@ -62,14 +63,36 @@ def is_one_statement(results: Sequence[StageResult]) -> bool:
     return all(result.to is not NotificationStatus.FAILED for result in results)
 
 
-async def freeze_recipients(transaction: Transaction, frozen: Mapping[int, str]) -> dict[int, str]:
-    """Store each job's recipient set by job id unless one is stored already; return the sets that stand (I-06)."""
-    given = sorted(frozen.items())
-    if not bounded(given):
+async def freeze_recipients(transaction: Transaction, tenant_id: str, sets: Sequence[FrozenSet]) -> dict[int, str]:
+    """Store each job's recipient set unless one is stored already; return the sets that stand, by job (I-06)."""
+    given = {one.job_id: one for one in reversed(sets)}
+    bounded([recipient for one in sets for recipient in one.recipients])
+    if not bounded(sets):
         return {}
-    await transaction.execute(_SQL["freeze_recipients"], frozen=given)
-    rows = await transaction.fetch(_Frozen, _SQL["read_recipients"], ids=sorted(frozen))
-    return {row.id: row.recipients for row in rows}
+    texts = [(job_id, given[job_id].text) for job_id in sorted(given)]
+    rows = await transaction.fetch(_Moved, _SQL["freeze_recipients"], tenant_id=tenant_id, frozen=texts)
+    new = {row.id: given[row.id] for row in rows}
+    lines = [(recipient, one.job_key, one.job_id) for one in new.values() for recipient in one.recipients]
+    if lines:
+        await transaction.execute(_SQL["insert_recipient_jobs"], tenant_id=tenant_id, lines=lines)
+    stand = {job_id: one.text for job_id, one in new.items()}
+    others = sorted(given.keys() - new.keys())
+    if others:
+        found = await transaction.fetch(_Frozen, _SQL["read_recipients"], tenant_id=tenant_id, ids=others)
+        stand |= {row.id: row.recipients for row in found}
+    return stand
+
+
+async def note_recipients(transaction: Transaction, tenant_id: str, hold: Hold, lines: Sequence[RecipientJob]) -> bool:
+    """Note that recipients have a job, each once, while the claim stands; tell whether it does."""
+    bounded(lines)
+    scheduler_id, version = hold
+    held = await transaction.fetch(
+        _Moved, _SQL["hold_scheduler"], tenant_id=tenant_id, id=scheduler_id, version=version
+    )
+    if held and lines:
+        await transaction.execute(_SQL["insert_recipient_jobs"], tenant_id=tenant_id, lines=lines)
+    return bool(held)
 
 
 async def rescue_stages(transaction: Transaction, *, limit: int, rescues_max: int) -> int:
@@ -114,4 +137,5 @@ def _given(result: StageResult) -> Row:
         result.reason,
         result.rule,
         result.diagnostics,
+        result.cursor,
     )

@@ -1,6 +1,7 @@
 -- name: finish_stages
 -- Where the claim still stands: another version means that somebody else has moved the row. Rows are locked in their
--- order first. A result without diagnostics keeps those of before.
+-- order first. A result without diagnostics keeps those of before, and one without a cursor the place of before; another
+-- stage begins without one. Who has come on has lost no worker.
 UPDATE notification_scheduler AS s
 SET
   status = g.to_status,
@@ -12,13 +13,15 @@ SET
   reason = g.why,
   rule = g.rule,
   diagnostics = coalesce(nullif(g.diagnostics, ''), s.diagnostics),
+  cursor = CASE WHEN g.next_stage = s.stage THEN coalesce(g.place, s.cursor) END,
+  rescue_count = CASE WHEN g.place IS NULL THEN s.rescue_count ELSE 0 END,
   scheduled_at = CASE WHEN g.next_stage <> s.stage THEN now() ELSE s.scheduled_at END,
   moved_at = now()
 FROM (
   SELECT g.*
   FROM {
     results: scheduler_id whole, at_version whole, to_status text, next_stage text, delay duration, retries whole,
-    why text, rule text, diagnostics text
+    why text, rule text, diagnostics text, place text
   } AS g
   JOIN notification_scheduler AS h ON h.id = g.scheduler_id AND h.version = g.at_version AND h.status = 'Processing'
   FOR UPDATE OF h
@@ -66,14 +69,36 @@ WHERE
   AND artifact_rk = :row_key AND status = 'Failed';
 
 -- name: freeze_recipients
--- What is stored first stands for ever (I-06).
+-- What is stored first stands for ever (I-06). Each job is looked up by its id before: with its tenant in the condition
+-- of the update, all jobs of the tenant would be gone through.
 UPDATE notification_job AS j
 SET recipients = g.given
-FROM {frozen: job_id whole, given text} AS g
-WHERE j.id = +g.job_id AND j.recipients IS NULL;
+FROM (
+  SELECT g.job_id, g.given
+  FROM {frozen: job_id whole, given text} AS g
+  JOIN notification_job AS n ON n.id = g.job_id AND n.tenant_id = :tenant_id
+) AS g
+WHERE j.id = +g.job_id AND j.recipients IS NULL
+RETURNING id;
 
 -- name: read_recipients
 -- A statement of its own, for whoever came second.
 SELECT j.id, j.recipients
 FROM {ids: id whole} AS g
-JOIN notification_job AS j ON j.id = g.id AND j.recipients IS NOT NULL;
+JOIN notification_job AS j ON j.id = g.id AND j.tenant_id = :tenant_id AND j.recipients IS NOT NULL;
+
+-- name: insert_recipient_jobs
+-- Once, however often a step is made again. Sorted, as every insert.
+INSERT INTO recipient_job (tenant_id, recipient_id_hash, job_key, job_id)
+SELECT :tenant_id, g.recipient_id_hash, g.job_key, g.job_id
+FROM {lines: recipient_id_hash text, job_key text, job_id whole} AS g
+WHERE true
+ORDER BY g.recipient_id_hash, g.job_key
+ON CONFLICT DO NOTHING;
+
+-- name: hold_scheduler
+-- As for every row that is made under a claim: nobody cancels or takes the job over until this transaction ends.
+SELECT s.id
+FROM notification_scheduler AS s
+WHERE s.id = :id AND s.version = :version AND s.tenant_id = :tenant_id AND s.status = 'Processing'
+FOR SHARE;
