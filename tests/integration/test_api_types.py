@@ -108,7 +108,7 @@ async def test_every_mistake_is_named_by_its_field_and_nothing_is_stored(api: Ap
         ("locales.de", "there is no text 'hello', which email.mjml.liquid reads on line 1"),
         ("files.push.liquid", "the definition does not list the channel push"),
         ("files.sms.liquid", "line 1"),
-        ("locales.de", "line 1"),
+        ("locales.de.where", "line 1"),
     ]
     assert missing.status_code == 404
 
@@ -123,7 +123,7 @@ async def test_every_mistake_is_named_by_its_field_and_nothing_is_stored(api: Ap
         ),
         (changed(definition={"chanels": []}), "definition.chanels", "there is no such field"),
         (changed(definition={"channels": ["fax"]}), "definition.channels[0]", "'fax' is not one of its words"),
-        (changed(files={"sms.liquid": 1}), "files[...]", "it is a whole number and must be text"),
+        (changed(files={"sms.liquid": 1}), "files.sms.liquid", "it is a whole number and must be text"),
         (changed(extra=1), "extra", "there is no such field"),
         ({"definition": OUTING["definition"]}, "files", "it is missing"),
     ],
@@ -163,7 +163,7 @@ async def test_a_type_of_another_tenant_is_not_shown_and_a_category_is_compared_
         assert (await stranger.post("/v1/types/outing/preview", json={})).status_code == 404
         news = changed(definition={"key": "news", "may_unsubscribe": True})
         said = problem(await author.put("/v1/types/news", json=news))
-        assert said["field"] == "definition"
+        assert said["field"] == "definition.may_unsubscribe"
         assert "and may not from" in said["detail"]
 
 

@@ -15,7 +15,7 @@ from clarion.catalog.publish import compile_folder
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidDefinition, InvalidInput
-from clarion.ports.renderer import Bundle, NotCompiled
+from clarion.ports.renderer import Bundle, FieldMistake, NotCompiled
 
 SMS: Final = Definition(key="a", title="A", channels=(Channel.SMS,))
 
@@ -107,10 +107,10 @@ def test_the_library_is_loaded_only_where_a_type_has_a_schema(monkeypatch: pytes
             "$ref: it has a %: write the name in $defs without one, and refer to it as it is written",
         ),
         ({"$ref": "#/$defs/x"}, "$ref: there is nothing where it leads to"),
-        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "$ref.$ref: it leads back to itself"),
+        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "$defs.a.$ref: it leads back to itself"),
         (
             {"$defs": {"a": {"properties": {"b": {"$ref": "#/$defs/a"}}}}, "$ref": "#/$defs/a"},
-            "$ref.properties.b.$ref: it leads back to itself",
+            "$defs.a.properties.b.$ref: it leads back to itself",
         ),
         (
             {"properties": {"a": {"$id": "https://x.example"}}},
@@ -238,7 +238,9 @@ def test_a_hostile_expression_takes_linear_time() -> None:
 def test_a_sample_that_does_not_fit_is_not_published() -> None:
     with pytest.raises(NotCompiled, match=r"the sample does not fit the schema, data\.name: ") as refused:
         bundle_of(FIELDS, sample={"name": "A", "recipient": {"name": "Ann"}})
-    assert refused.value.field == "sample"
+    ((_, mistake),) = refused.value.mistakes
+    assert isinstance(mistake, FieldMistake)
+    assert (mistake.field, mistake.path) == ("definition.toml", ("sample", "name"))
     assert bundle_of(FIELDS, sample={"name": "Ann", "recipient": {"name": "Ann"}}).schema == FIELDS
 
 
@@ -258,8 +260,8 @@ def test_a_schema_is_part_of_the_version_and_survives_being_stored() -> None:
     [
         ('{\n"type": }', "line 2: this is no JSON: correct the file"),
         ("[]", "it is no object: write one"),
-        ('{"type": "object", "type": "array"}', "'type' is given twice: give it once"),
-        ('{"type": "nope"}', "type: JSON Schema does not have this here: correct it"),
+        ('{"type": "object", "type": "array"}', "line 1: 'type' is given twice: give it once"),
+        ('{"type": "nope"}', "line 1: type: JSON Schema does not have this here: correct it"),
         ("[" * 50_000, "this is no JSON that can be used: make it simpler"),
     ],
     ids=["no JSON", "a list", "twice", "no schema", "deep"],

@@ -65,7 +65,7 @@ def test_a_folder_without_a_definition_is_refused(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_text_are_refused(folder: Path) -> None:
     (folder / "sms.liquid").write_bytes(b"Hi \xff")
-    with pytest.raises(InvalidInput, match=r"/sms.liquid: byte 3 is no UTF-8"):
+    with pytest.raises(InvalidInput, match=r"/sms.liquid: line 1: byte 3 of the file is no UTF-8"):
         compile_folder(folder, open_renderer())
     (folder / "sms.liquid").write_bytes(b"x" * (FILE_BYTES_MAX + 1))
     with pytest.raises(InvalidInput, match=r"/sms.liquid: it has over 65536 bytes"):
@@ -81,7 +81,9 @@ def test_two_notifications_cannot_have_one_key(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "definition.toml").write_text(MINIMAL, encoding="utf-8")
         (tmp_path / name / "sms.liquid").write_text("Hi", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"/b/definition.toml: the key 'a' is already that of .*/a/definition.toml"):
+    with pytest.raises(
+        InvalidInput, match=r"/b/definition.toml: line 1: the key 'a' is already that of .*/a/definition.toml"
+    ):
         compile_folder(tmp_path, open_renderer())
 
 
@@ -275,7 +277,7 @@ WRONG: Final[list[tuple[dict[str, str | None], str]]] = [
     # the folder's form
     (
         {"layouts/school.mjml.liquid": None, "layouts/school.text.liquid": None},
-        "incident/definition.toml: there is no layout 'school': add layouts/school.mjml.liquid, or correct the name",
+        "incident/definition.toml: line 5: there is no layout 'school': add layouts/school.mjml.liquid, or correct",
     ),
     (
         {"incident/email.mjml.liquid": "\n<mjml><mj-body></mj-body></mjml>"},
@@ -287,10 +289,10 @@ WRONG: Final[list[tuple[dict[str, str | None], str]]] = [
     ),
     ({"layouts/School.mjml.liquid": "x"}, "layouts/School.mjml.liquid: no layout has such a name: call it"),
     ({"locales/de_DE.toml": ""}, "locales/de_DE.toml: no language has such a name: call it de, pt-BR or zh-Hant"),
-    ({"locales/fr.toml": "[shared"}, "locales/fr.toml: this is no TOML, at end of document: correct the file"),
+    ({"locales/fr.toml": "[shared"}, "locales/fr.toml: line 1: this is no TOML: correct the file"),
     ({"locales/fr.toml": 'bye = "a"'}, "locales/fr.toml: line 1: 'bye' stands in no table: put it below [shared]"),
     ({"locales/fr.toml": "[shared]\n\nbye = 1"}, "locales/fr.toml: line 3: 'bye' is no text: put it between quotes"),
-    ({"locales/fr.toml": '[shared]\n"a b" = "c"'}, "locales/fr.toml: line 1: 'a b' cannot be a name: use letters"),
+    ({"locales/fr.toml": '[shared]\n"a b" = "c"'}, "locales/fr.toml: line 2: 'a b' cannot be a name: use letters"),
     (
         {"locales/fr.toml": '[shared]\na = "{% if b %}"'},
         "locales/fr.toml: line 2: 'a' holds a tag, and texts hold only variables: put the tag into the template",
@@ -329,7 +331,7 @@ def test_all_mistakes_of_a_folder_are_found_in_one_run(tmp_path: Path) -> None:
     )
     (tmp_path / "code/sms.liquid").write_bytes(b"\xff")
     assert [line.partition(": ")[0] + ": " + line.partition(": ")[2][:40] for line in mistakes_of(tmp_path)] == [
-        "code/sms.liquid: byte 0 is no UTF-8: save it as UTF-8",
+        "code/sms.liquid: line 1: byte 0 of the file is no UTF-8: ",
         "welcome/definition.toml: line 2: the field title cannot be used: ",
         "welcome/definition.toml: line 4: the field ttl_seconds cannot be ",
         "code/push.liquid: the definition lists the channel push, a",
@@ -359,12 +361,12 @@ def test_types_of_one_category_agree_on_whether_people_may_unsubscribe(tmp_path:
     hint = "say the same of may_unsubscribe in both, or give one of them another category"
     assert found == [
         (
-            "incident/definition.toml: people may not unsubscribe from it, and may from 'news', which has the same "
-            f"category 'general': {hint}"
+            "incident/definition.toml: line 1: people may not unsubscribe from it, and may from 'news', which has the "
+            f"same category 'general': {hint}"
         ),
         (
-            "news/definition.toml: people may unsubscribe from it, and may not from 'incident', which has the same "
-            f"category 'general': {hint}"
+            "news/definition.toml: line 4: people may unsubscribe from it, and may not from 'incident', which has the "
+            f"same category 'general': {hint}"
         ),
     ]
 

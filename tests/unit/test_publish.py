@@ -129,13 +129,13 @@ async def test_a_template_that_the_sample_shows_to_be_wrong_is_named_by_its_own_
     assert refused.value.field == str(folder / "welcome" / name)
 
 
-async def test_a_sample_that_lacks_something_is_named_by_the_definitions_path(
+async def test_what_a_sample_lacks_is_named_by_the_path_of_the_template_that_reads_it(
     publisher: Publisher, folder: Path
 ) -> None:
     (folder / "welcome" / "inbox.liquid").write_text("Hello {{ nobody }}\n")
-    with pytest.raises(InvalidInput, match="the sample has no nobody") as refused:
+    with pytest.raises(InvalidInput, match="line 1: it reads nobody, which the sample does not have") as refused:
         await publisher.publish("school", folder=folder / "welcome", actor="cli:sam")
-    assert refused.value.field == str(folder / "welcome" / "definition.toml")
+    assert refused.value.field == str(folder / "welcome" / "inbox.liquid")
 
 
 async def test_a_folder_is_stored_by_one_transaction(

@@ -314,9 +314,9 @@ def test_a_title_is_a_template_of_its_own() -> None:
 
 
 def test_a_sample_that_cannot_be_merged_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"sample: the sample has no b, which the templates need"):
+    with pytest.raises(InvalidInput, match=r"sms.liquid: line 1: it reads b, which the sample does not have"):
         bundle_of("{{ a }}{{ b }}", sample={"a": 1})
-    with pytest.raises(InvalidInput, match=r"sms.liquid: with the sample, sms text: date takes an ISO 8601"):
+    with pytest.raises(InvalidInput, match=r"sms.liquid: line 1: with the sample, sms text: date takes an ISO 8601"):
         bundle_of("{{ a | date: '%Y' }}", sample={"a": "soon"})
 
 

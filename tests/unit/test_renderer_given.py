@@ -216,5 +216,5 @@ def test_the_sample_stands_for_recipient_and_entity() -> None:
         ({"entity": {"guid": "7"}}, "entity.name"),
         ({"number": None}, "number"),
     ):
-        with pytest.raises(NotCompiled, match=f"sample: the sample has no {said}, which the templates need"):
+        with pytest.raises(NotCompiled, match=f"(it|this link) reads {said}, which the sample does not have"):
             bundle_of(template, sample=sample | lacking)

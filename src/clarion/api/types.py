@@ -14,6 +14,7 @@ from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body
 from clarion.catalog.access import Grant
 from clarion.client import wire, wire_types
+from clarion.operations.publishing import mistakes_of_body
 
 TYPE_BYTES_MAX: Final = 1024 * 1024
 """A notification in ten languages has some 300 kB."""
@@ -49,7 +50,7 @@ async def put_type(type_name: FromPath[str], request: AnyRequest, context: Injec
     Every mistake is named in `mistakes`, and then nothing is stored.
     """
     caller = caller_of(request)
-    body = await read_body(request, wire_types.TypeRequest)
+    body = await read_body(request, wire_types.TypeRequest, every=mistakes_of_body)
     return await context.operations.publishing.put(caller.tenant_id, type_name, body, actor=caller.actor)
 
 

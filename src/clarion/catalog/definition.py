@@ -2,48 +2,58 @@
 
 import re
 import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from clarion.catalog.toml_line import line_of
 from clarion.domain.definition import Definition, complaints_about
-from clarion.domain.misfit import read_misfit
+from clarion.domain.misfit import MISSING, Misfit, misfits_in
 from clarion.errors import InvalidDefinition, InvalidInput
+from clarion.ports.renderer import DEFINITION
 
-DEFINITION: Final = "definition.toml"
+_PLACE: Final = re.compile(r"line (\d+), column \d+")
 
-_PLACE: Final = re.compile(r"line \d+, column \d+|end of document")
+_STAND_INS: Final[Mapping[str, object]] = {"key": "a", "title": "a", "channels": ["sms"]}
+"""What stands for a field that a definition has to have and does not, while the others are looked at."""
+
+CANNOT_BE_USED: Final = "it cannot be used"
+
+_ADVICE: Final = "correct it; docs/reference/notifications.md lists the fields"
 
 
 def parse_definition(text: str, *, file: str = DEFINITION) -> Definition:
     """Read a definition file, or raise InvalidDefinition with everything that is wrong in it."""
     read = parse_toml(text, file=file)
-
-    def wrong(field: str, what: str, hint: str) -> InvalidInput:
-        return InvalidInput(f"line {line_of(text, field)}: the field {field}{what}", field=file, hint=hint)
-
-    try:
-        definition = msgspec.convert(read, Definition)
-    except msgspec.ValidationError as error:
-        misfit = read_misfit(str(error), Definition)
-        where = re.sub(r"\[.*", "", misfit.field)
-        line = "" if misfit.what == "it is missing" else f"line {line_of(text, where)}: "
-        what = f"{line}the field {misfit.field}: {misfit.what}" if misfit.field else misfit.what
-        hint = misfit.hint or "correct it; docs/reference/notifications.md lists the fields"
-        raise InvalidDefinition([InvalidInput(what, field=file, hint=hint)]) from None
-    mistakes = [wrong(one.field, " cannot be used", one.hint) for one in complaints_about(definition)]
+    mistakes = [InvalidInput(_in_file(text, one), field=file, hint=one.hint or _ADVICE) for one in misfits_of(read)]
     if mistakes:
         raise InvalidDefinition(mistakes)
-    return definition
+    return msgspec.convert(read, Definition)
 
 
-def check_definition(definition: Definition, *, field: str) -> list[InvalidInput]:
-    """Name all that makes no sense in a definition that came in a request; `field` is where it stands."""
-    return [
-        InvalidInput("it cannot be used", field=f"{field}.{one.field}", hint=one.hint)
-        for one in complaints_about(definition)
-    ]
+def misfits_of(read: Mapping[str, object]) -> Sequence[Misfit]:
+    """Name everything in a definition that does not fit, or that fits and makes no sense."""
+    misfits = misfits_in(read, Definition)
+    wrong = {re.split(r"[.\[]", one.field)[0] for one in misfits}
+    rest = {name: value for name, value in read.items() if name not in wrong}
+    definition = msgspec.convert({**_STAND_INS, **rest}, Definition, str_keys=True)
+    return [*misfits, *complaints_in(definition, unknown=wrong)]
+
+
+def complaints_in(definition: Definition, *, unknown: Collection[str] = ()) -> Iterator[Misfit]:
+    """Name everything in a definition that makes no sense."""
+    for one in complaints_about(definition, unknown=unknown):
+        yield Misfit(one.field, CANNOT_BE_USED, one.hint)
+
+
+def _in_file(text: str, misfit: Misfit) -> str:
+    """Say on which line of its file something does not fit; what is missing stands on none."""
+    line = line_of(text, misfit.field.partition("[")[0])
+    where = "" if misfit.what == MISSING else f"line {line}: "
+    if misfit.what == CANNOT_BE_USED:
+        return f"{where}the field {misfit.field} cannot be used"
+    return f"{where}the field {misfit.field}: {misfit.what}"
 
 
 def parse_toml(text: str, *, file: str) -> dict[str, object]:
@@ -54,6 +64,6 @@ def parse_toml(text: str, *, file: str) -> dict[str, object]:
         mistake = InvalidInput("it is nested too deeply", field=file, hint="use a few levels")
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
-        where = f", at {place[0]}" if place else ""
-        mistake = InvalidInput(f"this is no TOML{where}", field=file, hint="correct the file")
+        line = int(place[1]) if place else text.rstrip().count("\n") + 1
+        mistake = InvalidInput(f"line {line}: this is no TOML", field=file, hint="correct the file")
     raise InvalidDefinition([mistake]) from None

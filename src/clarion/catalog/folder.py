@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Final
 
 from clarion.catalog import definition as form
-from clarion.catalog.definition import DEFINITION, parse_toml
+from clarion.catalog.definition import parse_toml
+from clarion.catalog.json_line import line_of as json_line_of
 from clarion.catalog.open_folder import OpenFolder, open_folder
-from clarion.catalog.source import SCHEMA, Source, Written, read_schema, wrong_layout, wrong_locale, wrong_text
+from clarion.catalog.source import Source, Written, read_schema, wrong_layout, wrong_locale, wrong_text
 from clarion.catalog.toml_line import line_of
 from clarion.domain.definition import Definition
 from clarion.domain.expansion import Text
+from clarion.domain.misfit import written
 from clarion.errors import InvalidDefinition, InvalidInput
+from clarion.ports.renderer import DEFINITION, SCHEMA, FieldMistake
 
 LAYOUTS: Final = "layouts"
 LOCALES: Final = "locales"
@@ -77,7 +80,10 @@ class _Reader:
 
     def notification(self, folder: OpenFolder) -> None:
         """Read one notification; where its definition cannot be used, its files are only looked at."""
-        definition = self._definition(folder)
+        texts_of: dict[str, str | None] = {
+            name: self._read(folder, name) for name in (DEFINITION, SCHEMA) if name in folder.names()
+        }
+        definition = self._definition(folder, texts_of.get(DEFINITION))
         names = [name for name in folder.names() if name.endswith(".liquid")]
         files = {name: text for name in names if (text := self._read(folder, name)) is not None}
         if definition is not None:
@@ -88,9 +94,9 @@ class _Reader:
                 files=files,
                 layouts=self._layouts,
                 texts=texts,
-                schema=self._schema(folder) if SCHEMA in folder.names() else None,
+                schema=self._schema(folder, texts_of.get(SCHEMA)),
             )
-            self.found.append(Written(source, partial(self._place_of, folder.path)))
+            self.found.append(Written(source, partial(self._placed, folder.path, texts_of)))
 
     def check_tables(self) -> None:
         """Refuse texts of a type that there is not: nobody would ever read them."""
@@ -103,9 +109,16 @@ class _Reader:
                     what = f"line {line}: there is no type {table!r}"
                     self._wrong(self._root / LOCALES / f"{locale}.toml", what, f"name a type, or {SHARED} for all")
 
-    def _place_of(self, folder: Path, file: str) -> str:
-        """Say where a file lies that a mistake speaks of."""
-        return str((self._root if file.startswith((f"{LAYOUTS}/", f"{LOCALES}/")) else folder) / file)
+    def _placed(self, folder: Path, texts: Mapping[str, str | None], error: InvalidInput) -> InvalidInput:
+        """Say where the file lies that a mistake speaks of, and on which line of a definition or a schema it stands."""
+        place = (self._root if error.field.startswith((f"{LAYOUTS}/", f"{LOCALES}/")) else folder) / error.field
+        what = error.message
+        if isinstance(error, FieldMistake) and (text := texts.get(error.field)) is not None:
+            if error.field == SCHEMA:
+                what = f"line {json_line_of(text, error.path)}: {what}"
+            else:
+                what = f"line {line_of(text, written(error.path).partition('[')[0])}: {what}"
+        return InvalidInput(what, field=str(place), hint=error.hint)
 
     def _read_layouts(self, folder: OpenFolder) -> None:
         for name in [one for one in folder.names() if one.endswith(".liquid")]:
@@ -144,9 +157,8 @@ class _Reader:
                     tables[table][name] = Text(value, f"{LOCALES}/{path.name}", line)
         return tables
 
-    def _definition(self, folder: OpenFolder) -> Definition | None:
+    def _definition(self, folder: OpenFolder, text: str | None) -> Definition | None:
         path = folder.path / DEFINITION
-        text = self._read(folder, DEFINITION)
         if text is None:
             return None
         try:
@@ -156,12 +168,11 @@ class _Reader:
             return None
         taken = self._places.setdefault(definition.key, path)
         if taken is not path:
-            what = f"the key {definition.key!r} is already that of {taken}"
+            what = f"line {line_of(text, 'key')}: the key {definition.key!r} is already that of {taken}"
             self._wrong(path, what, "give each notification a key of its own")
         return definition
 
-    def _schema(self, folder: OpenFolder) -> Mapping[str, object] | None:
-        text = self._read(folder, SCHEMA)
+    def _schema(self, folder: OpenFolder, text: str | None) -> Mapping[str, object] | None:
         if text is None:
             return None
         path = folder.path / SCHEMA

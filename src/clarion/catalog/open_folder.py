@@ -81,7 +81,9 @@ class OpenFolder:
         try:
             return content.decode().replace("\r\n", "\n")
         except UnicodeDecodeError as error:
-            raise InvalidInput(f"byte {error.start} is no UTF-8", field=str(path), hint="save it as UTF-8") from None
+            line = content.count(b"\n", 0, error.start) + 1
+            what = f"line {line}: byte {error.start} of the file is no UTF-8"
+            raise InvalidInput(what, field=str(path), hint="save it as UTF-8") from None
 
 
 @contextmanager

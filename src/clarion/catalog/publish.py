@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from clarion.catalog.change import Change
-from clarion.catalog.definition import DEFINITION
 from clarion.catalog.folder import read_folder
 from clarion.catalog.source import Written, compile_source
 from clarion.domain.definition import Definition, unlike_in_category
@@ -22,7 +21,7 @@ from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidDefinition, InvalidInput
 from clarion.ports.catalog import CatalogStore, NewTemplate
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import DEFINITION, Bundle, FieldMistake, Renderer
 
 Progress = Callable[[str], None]
 """Hears the key of each notification before it is compiled."""
@@ -61,7 +60,7 @@ def compile_written(
     unread = {one.field for one in mistakes}  # a file that cannot be read is not missing too
     own = {one.source.definition.key: one.source.definition for one in written}
     beside = [*own.values(), *(one for one in published if one.key not in own)]
-    for source, place_of in written:
+    for source, placed in written:
         progress(source.definition.key)
         wrong: list[InvalidInput] = []
         bundle = compile_source(renderer, source, wrong)
@@ -69,8 +68,7 @@ def compile_written(
             bundles.append(bundle)
         if (other := unlike_in_category(source.definition, beside)) is not None:
             wrong.append(_unlike(source.definition, other))
-        placed = [InvalidInput(one.message, field=place_of(one.field), hint=one.hint) for one in wrong]
-        found += [one for one in placed if one.field not in unread]
+        found += [one for one in map(placed, wrong) if one.field not in unread]
     if found:
         raise InvalidDefinition(found)
     return bundles
@@ -146,9 +144,10 @@ class Publisher:
 
 def _unlike(definition: Definition, other: Definition) -> InvalidInput:
     may = {True: "may", False: "may not"}
-    return InvalidInput(
+    return FieldMistake(
         f"people {may[definition.may_unsubscribe]} unsubscribe from it, and {may[other.may_unsubscribe]} from "
         f"{other.key!r}, which has the same category {definition.category!r}",
-        field=DEFINITION,
+        file=DEFINITION,
+        path=("may_unsubscribe" if definition.may_unsubscribe else "category",),
         hint="say the same of may_unsubscribe in both, or give one of them another category",
     )

@@ -12,16 +12,25 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from clarion.catalog.definition import DEFINITION
+from clarion.catalog.json_line import second_line_of
 from clarion.domain.definition import Definition
 from clarion.domain.expansion import NAME, Expanded, Pieces, Text, expand, layout_file
 from clarion.domain.identity import Channel
 from clarion.domain.locale import normal, parents
 from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidDefinition, InvalidInput
-from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, Bundle, NotCompiled, Renderer, TemplateMistake
+from clarion.ports.renderer import (
+    DEFINITION,
+    FILES_OF,
+    OPTIONAL_FILES_OF,
+    SCHEMA,
+    Bundle,
+    FieldMistake,
+    NotCompiled,
+    Renderer,
+    TemplateMistake,
+)
 
-SCHEMA: Final = "schema.json"
 MJML: Final = "email.mjml.liquid"
 LAID_OUT: Final = frozenset({MJML, "email.text.liquid"})
 """The files that a layout goes around."""
@@ -50,10 +59,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(NamedTuple):
-    """A notification, and how its author knows its files: by a path, or as fields of a request."""
+    """A notification, and how a mistake is told to its author: by file and line, or as the field of a request."""
 
     source: Source
-    place_of: Callable[[str], str]
+    placed: Callable[[InvalidInput], InvalidInput]
 
 
 def compile_source(renderer: Renderer, source: Source, mistakes: list[InvalidInput]) -> Bundle | None:
@@ -69,15 +78,18 @@ def compile_source(renderer: Renderer, source: Source, mistakes: list[InvalidInp
             expanded = translated[locale or usual].get(error.field)
             if expanded is None or expanded.is_whole:  # what is not whole brings mistakes that nobody made
                 found.append(_placed(error, expanded))
-    mistakes += {(one.field, one.message): one for one in found}.values()
+    mistakes += {(one.field, one.message, _path(one)): one for one in found}.values()
     return None if found else bundle
+
+
+def _path(error: InvalidInput) -> tuple[str | int, ...]:
+    return error.path if isinstance(error, FieldMistake) else ()
 
 
 def _placed(error: InvalidInput, expanded: Expanded | None) -> InvalidInput:
     """Say where its author finds a mistake."""
     if expanded is None:
-        field = error.field if error.field.endswith((_ENDING, SCHEMA)) else DEFINITION
-        return InvalidInput(error.message, field=field, hint=error.hint)
+        return error
     if not isinstance(error, TemplateMistake):
         return InvalidInput(error.message, field=expanded.file, hint=error.hint)
     known = error.position is not None
@@ -145,7 +157,8 @@ def read_schema(text: str) -> Mapping[str, object]:
     except (RecursionError, ValueError):
         raise InvalidInput("this is no JSON that can be used", field=SCHEMA, hint="make it simpler") from None
     except InvalidInput as error:
-        raise InvalidInput(f"{error.field!r} is given twice", field=SCHEMA, hint=error.hint) from None
+        what = f"line {second_line_of(text, error.field)}: {error.field!r} is given twice"
+        raise InvalidInput(what, field=SCHEMA, hint=error.hint) from None
     if not isinstance(read, Mapping):
         raise InvalidInput("it is no object", field=SCHEMA, hint='write one, such as {"type": "object"}')
     return read
@@ -180,10 +193,11 @@ def _layouts(source: Source, mistakes: list[InvalidInput]) -> dict[str, str]:
     found = {file: name for file, name in names.items() if name in source.layouts}
     if not found:
         hint = f"add layouts/{names[MJML]}, or correct the name"
-        mistakes.append(InvalidInput(f"there is no layout {layout!r}", field=DEFINITION, hint=hint))
+        mistakes.append(FieldMistake(f"there is no layout {layout!r}", file=DEFINITION, path=("layout",), hint=hint))
     if Channel.EMAIL not in source.definition.channels:
         hint = "take layout out, or list the channel email"
-        mistakes.append(InvalidInput("it has a layout, and only mail has one", field=DEFINITION, hint=hint))
+        what = "it has a layout, and only mail has one"
+        mistakes.append(FieldMistake(what, file=DEFINITION, path=("layout",), hint=hint))
     for name, text in source.files.items():
         if MJML in found and name.startswith("email.mjml.") and "<mjml" in text:
             line = text.count("\n", 0, text.index("<mjml")) + 1

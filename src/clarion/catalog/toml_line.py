@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _HEADING: Final = re.compile(r"\s*\[{1,2}([^\[\]]+)\]{1,2}\s*(#.*)?")
-_VALUE: Final = re.compile(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
+_VALUE: Final = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
 
 
 def line_of(text: str, path: str) -> int:
@@ -35,4 +35,4 @@ def _written(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _plain(path: str) -> str:
-    return re.sub(r"[\"'\s]", "", path)
+    return re.sub(r"[\"']", "", path).strip()

@@ -6,7 +6,7 @@ added needs a default: definitions are stored in published versions, and those n
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Final
@@ -141,8 +141,28 @@ class Complaint(msgspec.Struct, frozen=True):
     hint: str
 
 
-def complaints_about(definition: Definition) -> list[Complaint]:
-    """Name everything in a definition that makes no sense."""
+_DEPENDS: Final[Mapping[str, frozenset[str]]] = {
+    "channel_policy": frozenset({"channels"}),
+    "fallback_after_seconds": frozenset({"channels", "channel_policy", "ttl_seconds"}),
+    "one_time_code": frozenset({"channels", "ttl_seconds"}),
+    "required": frozenset({"links"}),
+    "sample": frozenset({"links"}),
+}
+"""Fields whose sense depends on others."""
+
+
+def complaints_about(definition: Definition, *, unknown: Collection[str] = ()) -> list[Complaint]:
+    """Name everything in a definition that makes no sense; of fields that are `unknown` nothing follows."""
+    given = {*unknown}
+    return [
+        one
+        for one in _complaints(definition)
+        for name in [one.field.partition(".")[0]]
+        if name not in given and given.isdisjoint(_DEPENDS.get(name, ()))
+    ]
+
+
+def _complaints(definition: Definition) -> list[Complaint]:
     return [
         *_basic(definition),
         *_channels(definition),
@@ -243,7 +263,7 @@ def _languages(definition: Definition) -> Iterator[Complaint]:
         yield Complaint("locales", f"list 1 to {LOCALES_MAX}, the usual one first")
     if len(set(locales)) < len(locales):
         yield Complaint("locales", "list each once")
-    for wrong in [one for one in locales if normal(one) != one][:1]:
+    for wrong in [one for one in locales if normal(one) != one]:
         yield Complaint("locales", f"write languages such as de, pt-BR or zh-Hant, not {wrong[:40]!r}")
     if definition.layout is not None and not _KEY.fullmatch(definition.layout):
         yield Complaint("layout", "name a file of layouts/ without its ending: 1 to 63 of a-z, 0-9 and hyphens")
@@ -266,9 +286,9 @@ def _links(definition: Definition) -> Iterator[Complaint]:
 
 
 def _data(definition: Definition) -> Iterator[Complaint]:
-    for wrong in [one for one in definition.required if not _VARIABLE.fullmatch(one)][:1]:
+    for wrong in [one for one in definition.required if not _VARIABLE.fullmatch(one)]:
         yield Complaint("required", f"write names such as child.name, not {wrong[:40]!r}")
-    for taken in [one for one in definition.required if one.partition(".")[0] in {*RESERVED, *definition.links}][:1]:
+    for taken in [one for one in definition.required if one.partition(".")[0] in {*RESERVED, *definition.links}]:
         yield Complaint("required", f"take {taken!r} out: it does not come from the data")
     if not _is_json(definition.sample):
         yield Complaint("sample", "use text, numbers, lists and tables; write a date as text")

@@ -6,11 +6,16 @@ the library's own ever reaches anybody. Pure.
 """
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
 
+import msgspec
 from msgspec import inspect
 
 from clarion.domain.part import UNSEEN
+
+MISSING: Final = "it is missing"
 
 UNREADABLE: Final = "it is blank, or holds a control character or one that turns letters around"
 """Said of a name that holds what nobody sees."""
@@ -67,7 +72,7 @@ def read_misfit(said: str, shape: object = None) -> Misfit:
     named = re.search(r"(unknown|missing required) field `(.*?)`", what)
     if named:
         field = f"{path}.{named[2]}" if path else named[2]
-        return Misfit(field, "there is no such field" if named[1] == "unknown" else "it is missing")
+        return Misfit(field, "there is no such field" if named[1] == "unknown" else MISSING)
     for pattern, sentence, advice in _SENTENCES:
         if match := pattern.match(what):
             words = () if shape is None or "enum" not in what else _words_at(inspect.type_info(shape), path)
@@ -76,6 +81,58 @@ def read_misfit(said: str, shape: object = None) -> Misfit:
     if kinds := re.match(r"Expected `(.*?)`, got `(.*?)`", what):
         return Misfit(path, f"it is {_kind(kinds[2])} and must be {_kind(kinds[1])}")
     return Misfit(path, "it cannot be used")
+
+
+def misfits_in(value: object, shape: Any) -> list[Misfit]:  # noqa: ANN401  (a shape is a type or a form of one)
+    """Name everything in a value that does not fit a shape, where a library stops at the first."""
+    return list(_misfits(value, shape, ""))
+
+
+def written(path: Sequence[str | int]) -> str:
+    """Write a path as callers do."""
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path).removeprefix(".")
+
+
+def _misfits(value: object, shape: Any, path: str) -> Iterator[Misfit]:  # noqa: ANN401  (as above)
+    try:
+        msgspec.convert(value, shape, str_keys=True)
+    except msgspec.ValidationError as error:
+        whole = read_misfit(str(error), shape)
+        inner = list(_inside(value, shape, path))
+        yield from inner or [whole._replace(field=_joined(path, whole.field))]
+
+
+def _inside(value: object, shape: Any, path: str) -> Iterator[Misfit]:  # noqa: ANN401  (as above)
+    """Look at each part of a value by itself, if its shape has parts."""
+    origin, arguments = get_origin(shape), get_args(shape)
+    if origin in (Annotated, Union, UnionType):
+        for one in arguments[:1] if origin is Annotated else arguments:
+            yield from _inside(value, one, path)
+    elif origin is dict and isinstance(value, Mapping):
+        for name, entry in value.items():
+            place = _joined(path, str(name))
+            yield from (one._replace(field=place) for one in _misfits(name, arguments[0], ""))
+            yield from _misfits(entry, arguments[1], place)
+    elif origin is tuple and isinstance(value, list | tuple):
+        for number, entry in enumerate(value):
+            yield from _misfits(entry, arguments[0], f"{path}[{number}]")
+    elif isinstance(shape, type) and issubclass(shape, msgspec.Struct) and isinstance(value, Mapping):
+        yield from _in_fields(value, shape, path)
+
+
+def _in_fields(value: Mapping[str, object], shape: type[msgspec.Struct], path: str) -> Iterator[Misfit]:
+    fields = {one.encode_name: one for one in msgspec.structs.fields(shape)}
+    for name in [one for one in value if one not in fields and shape.__struct_config__.forbid_unknown_fields]:
+        yield Misfit(_joined(path, str(name)), "there is no such field")
+    for name, field in fields.items():
+        if name in value:
+            yield from _misfits(value[name], field.type, _joined(path, name))
+        elif field.required:
+            yield Misfit(_joined(path, name), MISSING)
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path and name and not name.startswith("[") else f"{path}{name}"
 
 
 def _words_at(shape: inspect.Type, path: str) -> tuple[str, ...]:

@@ -14,17 +14,18 @@ import msgspec
 
 from clarion.bootstrap import Platform
 from clarion.catalog.change import Change
-from clarion.catalog.definition import DEFINITION, check_definition
+from clarion.catalog.definition import complaints_in, misfits_of
 from clarion.catalog.local_form import checked_form
 from clarion.catalog.publish import Publisher
-from clarion.catalog.source import SCHEMA, Source, Written, wrong_layout, wrong_locale, wrong_text
+from clarion.catalog.source import Source, Written, wrong_layout, wrong_locale, wrong_text
 from clarion.client import wire_types as wire
 from clarion.domain.definition import RESERVED
 from clarion.domain.expansion import Text
 from clarion.domain.locale import choose
+from clarion.domain.misfit import Misfit, misfits_in, written
 from clarion.domain.person import LocalForm
 from clarion.errors import InvalidInput, TooManyAtOnce
-from clarion.ports.renderer import Bundle, Merge, Renderer, render_one
+from clarion.ports.renderer import DEFINITION, SCHEMA, Bundle, FieldMistake, Merge, Renderer, render_one
 from clarion.producers.direct import quarantined
 
 WAITING_MAX: Final = 10
@@ -53,14 +54,16 @@ class Publishing:
             raise InvalidInput(
                 "it is not the one that the path names", field="definition.key", hint="write the same in both"
             )
-        mistakes = [*check_definition(asked.definition, field="definition"), *_wrong_names(asked)]
-        written = Written(_source(asked), _field_of)
+        complaints = [_of_the_definition(one) for one in complaints_in(asked.definition)]
+        source = Written(_source(asked), _placed)
         if self._waiting >= WAITING_MAX:
             raise TooManyAtOnce("too many notifications are being published", hint="try again in a moment")
         self._waiting += 1
         try:
             async with self._turn:
-                (change,) = await self._publisher.compare_written(tenant_id, [written], mistakes=mistakes)
+                (change,) = await self._publisher.compare_written(
+                    tenant_id, [source], mistakes=[*complaints, *_wrong_names(asked)]
+                )
                 if not asked.dry_run:
                     (stored,) = await self._publisher.store(tenant_id, [change], actor=actor)
                     change = msgspec.structs.replace(change, version=stored.version, is_new=stored.is_new)
@@ -165,9 +168,27 @@ def variables_of(bundle: Bundle) -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path.partition(".")[0] not in RESERVED))
 
 
+def mistakes_of_body(read: object) -> Iterator[InvalidInput]:
+    """Name everything in a body that is no request to publish a type, each with its field."""
+    of_the_definition = read.get("definition") if isinstance(read, Mapping) else None
+    for one in misfits_in(read, wire.TypeRequest):
+        if not (one.field.startswith("definition.") and isinstance(of_the_definition, Mapping)):
+            yield _refused(one)
+    if isinstance(of_the_definition, Mapping):
+        yield from map(_of_the_definition, misfits_of(of_the_definition))
+
+
+def _of_the_definition(misfit: Misfit) -> InvalidInput:
+    return _refused(misfit._replace(field=f"definition.{misfit.field}"))
+
+
+def _refused(misfit: Misfit) -> InvalidInput:
+    return InvalidInput(misfit.what, field=misfit.field or "body", hint=misfit.hint or "correct it and ask again")
+
+
 def _source(asked: wire.TypeRequest) -> Source:
     texts = {
-        locale: {name: Text(value, f"locales/{locale}.toml", 1) for name, value in given.items()}
+        locale: {name: Text(value, f"locales/{locale}/{name}", 1) for name, value in given.items()}
         for locale, given in asked.locales.items()
     }
     return Source(
@@ -188,13 +209,18 @@ def _wrong_names(asked: wire.TypeRequest) -> Iterator[InvalidInput]:
             yield InvalidInput(wrong[0], field=field, hint=wrong[1])
 
 
-def _field_of(file: str) -> str:
-    """Name the field of a request that a file of a notification stands in."""
+def _placed(error: InvalidInput) -> InvalidInput:
+    """Say in which field of a request a mistake stands; a line in its text counts within that field."""
+    file = error.field
     if file.startswith("locales/"):
-        return f"locales.{file.removeprefix('locales/').removesuffix('.toml')}"
-    if file.startswith("layouts/"):
-        return f"layouts.{file.removeprefix('layouts/')}"
-    return {DEFINITION: "definition", SCHEMA: "schema"}.get(file) or f"files.{file}"
+        field = file.removesuffix(".toml").replace("/", ".")
+    elif file.startswith("layouts/"):
+        field = file.replace("/", ".", 1)
+    else:
+        field = {DEFINITION: "definition", SCHEMA: "schema"}.get(file) or f"files.{file}"
+    if isinstance(error, FieldMistake):
+        return InvalidInput(error.what, field=written((field, *error.path)), hint=error.hint)
+    return InvalidInput(error.message, field=field, hint=error.hint)
 
 
 def _given(asked: Mapping[str, object] | None, sample: object) -> Mapping[str, object]:

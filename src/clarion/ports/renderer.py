@@ -13,6 +13,7 @@ import msgspec
 from clarion.domain.content import Content
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
+from clarion.domain.misfit import written
 from clarion.errors import BadConfiguration, Ending, InvalidInput, RenderFailed
 
 FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
@@ -26,6 +27,10 @@ FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {
 
 OPTIONAL_FILES_OF: Final[Mapping[Channel, tuple[str, ...]]] = {Channel.EMAIL: ("email.preheader.liquid",)}
 """Files that a channel may have: the preheader is the line that clients show beside a mail's subject."""
+
+
+DEFINITION: Final = "definition.toml"
+SCHEMA: Final = "schema.json"
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +72,20 @@ class TemplateMistake(InvalidInput):
         self.position = position
 
 
+class FieldMistake(InvalidInput):
+    """What stands at a path of the definition or of the schema, which `field` names, cannot be used."""
+
+    def __init__(self, what: str, *, file: str, path: Sequence[str | int], hint: str) -> None:
+        """Say what is wrong and where; in a definition it is plain from the sentence itself."""
+        super().__init__(f"{written(path)}: {what}" if file == SCHEMA and path else what, field=file, hint=hint)
+        self.what = what
+        self.path = tuple(path)
+
+
 class NotCompiled(InvalidInput):
     """Files cannot be compiled: the first reason, and all of them in `mistakes`, each with its locale.
 
-    They are the first mistake of each file; the locale is empty for the default one.
+    The locale is empty for the default one.
     """
 
     def __init__(self, mistakes: Sequence[tuple[str, InvalidInput]]) -> None:

@@ -1,11 +1,11 @@
 """Compiling: from a notification's files, whole for each locale, to the Liquid sources of its parts.
 
-Every file is compiled for itself, so that one run finds the first mistake of each. Layouts, partials and texts were put
+Every file is read for itself, so that one run finds the mistakes of all. Layouts, partials and texts were put
 in before; errors speak of the files as they are given here. Reads and writes nothing.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
 from typing import Final
@@ -16,15 +16,15 @@ from liquid.template import BoundTemplate
 from clarion.adapters.renderers.given import needed_of, read_besides
 from clarion.adapters.renderers.language import HTML, TEXT, parse
 from clarion.adapters.renderers.limit import HTML_BYTES_MAX
-from clarion.adapters.renderers.links import check_places
 from clarion.adapters.renderers.markup import compile_mjml
-from clarion.adapters.renderers.schema import mistakes_in
+from clarion.adapters.renderers.mistakes import mistakes_in
+from clarion.adapters.renderers.schema import mistakes_in as mistakes_of_schema
 from clarion.adapters.renderers.variables import LIQUID, needs_of
 from clarion.domain.definition import Definition, hashed_form
 from clarion.domain.hashing import digest
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import FILES_OF, Bundle, TemplateMistake, wrong_files
+from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, Bundle, TemplateMistake, wrong_files
 
 Sources = dict[Channel, dict[str, str]]
 """The Liquid of each part of each channel."""
@@ -52,19 +52,20 @@ def compile_files(
     schema: Mapping[str, object] | None = None,
 ) -> Bundle | Found:
     """Make a bundle of a notification's files, or say all that is wrong with them."""
-    found: Found = [] if schema is None else [("", error) for error in mistakes_in(schema)]
+    found: Found = [] if schema is None else [("", error) for error in mistakes_of_schema(schema)]
     sources: dict[str, Sources] = {}
     needed: dict[Channel, set[str]] = {channel: {*definition.required} for channel in definition.channels}
     names: dict[Channel, set[str]] = {channel: set() for channel in definition.channels}
     usual = definition.locales[0] if locales else ""  # where there is one language, the author says which or nobody
     for locale, whole in {"": files, **locales}.items():
         found += [(locale, error) for error in wrong_files(definition, whole)]
-        given = dict(whole)
-        try:
-            parse(HTML, given.get(PREHEADER, ""), file=PREHEADER)
-        except InvalidInput as error:
-            found.append((locale, error))
-            del given[PREHEADER]  # what is wrong with the HTML beside it is found too
+        wrong = {
+            file: mistakes
+            for file in files_of(definition.channels)
+            if file in whole and (mistakes := mistakes_in(whole[file], file=file))
+        }
+        found += [(locale, error) for mistakes in wrong.values() for error in mistakes]
+        given = {file: text for file, text in whole.items() if file not in wrong}
         sources[locale] = {channel: {} for channel in definition.channels}
         for channel in definition.channels:
             for file in [one for one in FILES_OF[channel] if one in given]:
@@ -104,6 +105,12 @@ def parse_part(part: str, source: str, *, file: str) -> BoundTemplate:
     )
 
 
+def files_of(channels: Sequence[Channel]) -> Iterator[str]:
+    """Name all files that these channels may have."""
+    for channel in channels:
+        yield from (*FILES_OF[channel], *OPTIONAL_FILES_OF.get(channel, ()))
+
+
 def file_of(channel: Channel, part: str) -> str:
     """Name the file that a part was written in."""
     return f"email.{'mjml' if part == 'html' else part}.liquid" if channel is Channel.EMAIL else f"{channel}.liquid"
@@ -113,12 +120,9 @@ def _parts(file: str, files: Mapping[str, str], locale: str) -> Iterator[tuple[s
     """Give the name and the Liquid of each part that a file holds."""
     source = files[file]
     if file == "email.mjml.liquid":
-        parse(HTML, source, file=file)  # here and below: as it was written, so that an error names the author's line
-        check_places(source, file=file)
         html = compile_mjml(_in_language(source, locale) if locale else source, file=file)
         yield "html", html if PREHEADER not in files else _with_preheader(html, files[PREHEADER], mjml=source)
     elif file in (*FILES_OF[Channel.PUSH], *FILES_OF[Channel.INBOX]):
-        parse(TEXT, source, file=file)
         title, _, body = source.partition("\n")
         yield "title", title
         yield "body", body

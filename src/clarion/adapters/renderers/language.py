@@ -54,8 +54,8 @@ UNDEFINED_STEPS: Final = 40
 NEAR_MAX: Final = 40
 """Characters of a template that an error quotes."""
 
-_UNEXPECTED: Final = re.compile(r"unexpected tag '(\w+)'")
-_MISSING: Final = re.compile(r"expected tag (\w+)")
+LIBRARY_UNEXPECTED: Final = re.compile(r"unexpected tag '(\w+)'")
+LIBRARY_MISSES: Final = re.compile(r"expected tag (\w+)")
 _BLANKS: Final = re.compile(rf"\s{{{limit.BLANKS_MAX + 1}}}")
 _OPENING: Final = re.compile(r"\{([{%])-?\s*(\w*)")
 
@@ -323,9 +323,9 @@ def _position(error: LiquidError, source: str) -> int:
 
 def _why(said: str, rest: str) -> str:
     """Say why a template cannot be parsed; the library's own words are those of its grammar (`found rparen`)."""
-    if tag := _UNEXPECTED.match(said):
+    if tag := LIBRARY_UNEXPECTED.match(said):
         return f"the tag '{tag[1]}' is not available, or stands where it cannot"
-    if tag := _MISSING.match(said):
+    if tag := LIBRARY_MISSES.match(said):
         return f"'{{% {tag[1]} %}}' is missing"
     near = rest.strip().partition("\n")[0][:NEAR_MAX]
     return f"this cannot be read as Liquid, near {near!r}" if near else "this cannot be read as Liquid"

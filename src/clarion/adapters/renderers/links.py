@@ -76,20 +76,21 @@ _IGNORED: Final = re.compile(r"[\x00-\x20\x7f-\xa0]+")
 _CODE: Final = re.compile(r"<(mj-style|style|script)\b[^>]*>(.*?)</\1", re.DOTALL | re.IGNORECASE)
 
 
-def check_places(source: str, *, file: str) -> None:
-    """Refuse a template that puts data where no merge can tell what it would mean, and name the line."""
+def wrong_places(source: str, *, file: str) -> Iterator[TemplateMistake]:
+    """Name the places of a template in which it puts data though no merge can tell what it would mean."""
     masked = LIQUID.sub(_same_length, source)
     for code in _CODE.finditer(masked):
         if _DATA in code[2]:
-            raise _misplaced(source, code.start(2) + code[2].index(_DATA), f"in <{code[1]}>", file=file)
+            yield _misplaced(source, code.start(2) + code[2].index(_DATA), f"in <{code[1]}>", file=file)
     for tag in _TAG.finditer(masked):
         for found in _ATTRIBUTE.finditer(masked, tag.start(2), tag.end(2)):
             name, where = found[1].lower(), f"in <{tag[1]}>, outside of quotes"
             if _DATA in found[1] or _DATA in (found[4] or ""):
-                raise _misplaced(source, found.start(), where, file=file)
+                yield _misplaced(source, found.start(), where, file=file)
+                continue
             is_code = name.startswith("on") or name in ("srcdoc", "http-equiv")
             if is_code and _DATA in found[0]:
-                raise _misplaced(source, found.start(), f"in the attribute {name}", file=file)
+                yield _misplaced(source, found.start(), f"in the attribute {name}", file=file)
 
 
 def written_links(source: str, ours: Collection[str] = ()) -> Written | None:

@@ -46,8 +46,10 @@ _WHERE: Final = re.compile(r"at position ([0-9]+)")
 
 
 def compile_mjml(source: str, *, file: str) -> str:
-    """Turn MJML with Liquid in it into HTML with the same Liquid, or raise InvalidInput that names file and line."""
-    has_body = _check_elements(LIQUID.sub(lambda found: re.sub(r"\S", "x", found[0]), source), file=file)
+    """Turn MJML with Liquid in it into HTML with the same Liquid, or raise InvalidInput that names file and line.
+
+    `wrong_elements` has found nothing wrong with it.
+    """
     begin = "mark"
     while begin in source:
         begin += "k"
@@ -70,82 +72,106 @@ def compile_mjml(source: str, *, file: str) -> str:
         raise _wrong(
             file, line_of(before, len(before)), "this is no MJML, or an element stands where it cannot"
         ) from error
-    if not has_body:
-        raise _wrong(file, 1, "there is no <mj-body> with something in it, so the mail would be empty")
     size = len(html.encode())
     if size > HTML_BYTES_MAX:
         raise InvalidInput(f"it makes {size} bytes of HTML", field=file, hint=f"stay below {HTML_BYTES_MAX}")
     return html
 
 
-def _check_elements(source: str, *, file: str) -> bool:
-    """Go over all elements once: each known, each closed, none too deep; tell whether any is in the body."""
-    opened: list[tuple[str, int]] = []
-    position, has_body = 0, False
-    while (start := source.find("<", position)) >= 0:
-        other = next(((begin, end) for begin, end in _OTHERS if source.startswith(begin, start)), None)
-        if other is not None:
-            position = _after(source, other[1], start, file=file)
-            continue
-        is_end = source.startswith("/", start + 1)
-        name = _NAME.match(source, start + 1 + is_end)
-        if name is None:
-            raise _wrong(file, line_of(source, start), "a '<' begins no element; write &lt;")
-        position = _element_end(source, name.end(), file=file)
-        if is_end:
-            _close(opened, name[0], line_of(source, start), file=file)
-        else:
-            _check_name(name[0], line_of(source, start), file=file)
-            if name[0] == "mj-style" and _INLINE.search(source, name.end(), position):
-                raise _wrong(
-                    file,
-                    line_of(source, start),
-                    "<mj-style inline> would rewrite every mail anew, and is not available",
-                    hint="take inline out, and give elements their styles by mj-attributes, mj-class or style",
-                )
-            has_body = has_body or any(outer == "mj-body" for outer, _ in opened)
-            if source[position - 2] != "/" and name[0] not in _VOID:
-                opened.append((name[0], line_of(source, start)))
-        if len(opened) > DEPTH_MAX:
-            raise _wrong(file, opened[-1][1], f"elements are nested more than {DEPTH_MAX} deep")
-    if opened:
-        raise _wrong(file, opened[-1][1], f"<{opened[-1][0]}> is not closed")
-    return has_body
+def wrong_elements(source: str, *, file: str) -> list[TemplateMistake]:
+    """Go over all elements once, and name what is wrong with them: each known, each closed, none too deep."""
+    reader = _Reader(LIQUID.sub(lambda found: re.sub(r"\S", "x", found[0]), source), file=file)
+    try:
+        reader.read()
+    except TemplateMistake as error:  # where nobody can tell how it goes on
+        reader.mistakes.append(error)
+        return reader.mistakes
+    if "<mjml" in source and not reader.has_body and not reader.mistakes:
+        reader.wrong(1, "there is no <mj-body> with something in it, so the mail would be empty")
+    return reader.mistakes
 
 
-def _close(opened: list[tuple[str, int]], name: str, line: int, *, file: str) -> None:
-    """Take the element off that an end tag closes."""
-    if name in _VOID:
-        return
-    if not opened or opened[-1][0] != name:
-        inside = f", inside <{opened[-1][0]}> of line {opened[-1][1]}" if opened else ""
-        raise _wrong(file, line, f"</{name}> closes nothing here{inside}")
-    opened.pop()
+class _Reader:
+    """One pass over the elements of a mail, whose Liquid was made plain text."""
 
+    def __init__(self, source: str, *, file: str) -> None:
+        self.mistakes: list[TemplateMistake] = []
+        self.has_body = False
+        self._source = source
+        self._file = file
+        self._opened: list[tuple[str, int]] = []
 
-def _check_name(name: str, line: int, *, file: str) -> None:
-    """Refuse an element of MJML that there is not, and the one that reads files."""
-    if name == "mj-include":
-        raise _wrong(file, line, "files cannot be included")
-    if name.startswith("mj") and name not in ELEMENTS:
-        raise _wrong(file, line, f"MJML has no <{name}>")
+    def read(self) -> None:
+        """Read all of it."""
+        source, position = self._source, 0
+        while (start := source.find("<", position)) >= 0:
+            other = next(((begin, end) for begin, end in _OTHERS if source.startswith(begin, start)), None)
+            if other is not None:
+                position = _after(source, other[1], start, file=self._file)
+                continue
+            is_end = source.startswith("/", start + 1)
+            name, line = _NAME.match(source, start + 1 + is_end), line_of(source, start)
+            if name is None:
+                self.wrong(line, "a '<' begins no element; write &lt;")
+                position = start + 1
+                continue
+            position = self._element_end(name.end())
+            if is_end:
+                self._close(name[0], line)
+            else:
+                self._open(name[0], line, attributes=(name.end(), position))
+            if len(self._opened) > DEPTH_MAX:
+                raise _wrong(self._file, self._opened[-1][1], f"elements are nested more than {DEPTH_MAX} deep")
+        for name_of, line in self._opened[-1:]:
+            self.wrong(line, f"<{name_of}> is not closed")
 
+    def wrong(self, line: int, what: str, *, hint: str = "correct the template") -> None:
+        """Note a mistake."""
+        self.mistakes.append(_wrong(self._file, line, what, hint=hint))
 
-def _element_end(source: str, position: int, *, file: str) -> int:
-    """Return the position after an element's `>`, whatever its attributes hold in quotes."""
-    begin = position
-    while True:
-        found = _UP_TO_A_SIGN.match(source, position)
-        position = found.end() if found else position
-        sign = source[position : position + 1]
-        if sign == ">":
-            return position + 1
-        if sign in ("", "<"):
-            raise _wrong(file, line_of(source, begin), "an element is not closed by '>'")
-        end = _after(source, sign, position + 1, file=file)
-        if sign == "'" and '"' in source[position:end]:
-            raise _wrong(file, line_of(source, position), "an attribute holds a '\"'; write &quot;")
-        position = end
+    def _open(self, name: str, line: int, *, attributes: tuple[int, int]) -> None:
+        """Begin an element; refuse one of MJML that there is not, and the one that reads files."""
+        if name == "mj-include":
+            self.wrong(line, "files cannot be included")
+        elif name.startswith("mj") and name not in ELEMENTS:
+            self.wrong(line, f"MJML has no <{name}>")
+        elif name == "mj-style" and _INLINE.search(self._source, *attributes):
+            self.wrong(
+                line,
+                "<mj-style inline> would rewrite every mail anew, and is not available",
+                hint="take inline out, and give elements their styles by mj-attributes, mj-class or style",
+            )
+        self.has_body = self.has_body or any(outer == "mj-body" for outer, _ in self._opened)
+        if self._source[attributes[1] - 2] != "/" and name not in _VOID:
+            self._opened.append((name, line))
+
+    def _close(self, name: str, line: int) -> None:
+        """Take the element off that an end tag closes; one that closes nothing is taken for the innermost one's."""
+        if name in _VOID:
+            return
+        if not self._opened or self._opened[-1][0] != name:
+            inside = f", inside <{self._opened[-1][0]}> of line {self._opened[-1][1]}" if self._opened else ""
+            self.wrong(line, f"</{name}> closes nothing here{inside}")
+        while self._opened:
+            closed, _ = self._opened.pop()
+            if closed == name or all(outer != name for outer, _ in self._opened):
+                break
+
+    def _element_end(self, position: int) -> int:
+        """Return the position after an element's `>`, whatever its attributes hold in quotes."""
+        source, begin = self._source, position
+        while True:
+            found = _UP_TO_A_SIGN.match(source, position)
+            position = found.end() if found else position
+            sign = source[position : position + 1]
+            if sign == ">":
+                return position + 1
+            if sign in ("", "<"):
+                raise _wrong(self._file, line_of(source, begin), "an element is not closed by '>'")
+            end = _after(source, sign, position + 1, file=self._file)
+            if sign == "'" and '"' in source[position:end]:
+                self.wrong(line_of(source, position), "an attribute holds a '\"'; write &quot;")
+            position = end
 
 
 def _after(source: str, end: str, position: int, *, file: str) -> int:

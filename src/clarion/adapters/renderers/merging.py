@@ -37,6 +37,14 @@ class LacksVariable(RenderFailed):
         self.absent = absent
 
 
+class BrokenMerge(RenderFailed):
+    """A merge failed at a piece of the template, which is `near`."""
+
+    def __init__(self, message: str, *, hint: str, part: str, near: str) -> None:
+        super().__init__(message, hint=hint, part=part)
+        self.near = near
+
+
 def merge_part(
     part: Part, names: Mapping[str, object], channel: Channel, name: str, *, writing: Writing, budget: Budget
 ) -> str:
@@ -53,10 +61,11 @@ def merge_part(
         # The library's own text may quote the data; the piece of the template does not.
         token = error.token if isinstance(error, LiquidError) else None
         why = f"the merge failed near {token.value[:60]!r}" if token else "the merge failed"
-        raise RenderFailed(
+        raise BrokenMerge(
             f"{channel} {name}: {error.message if isinstance(error, FormatRefused) else why}",
             part=name,
             hint="check that the data has the right types",
+            near=token.value if token else "",
         ) from None
     public_url = str(names["public_url"]) if isinstance(names, Given) else None
     if part.written_links is not None and (wrong := find_wrong_link(text, part.written_links, public_url=public_url)):

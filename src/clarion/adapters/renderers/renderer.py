@@ -10,25 +10,25 @@ Reads and writes nothing but its own memory. Definitions are read from disk by `
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-import msgspec
 import structlog
 from liquid.exceptions import ResourceLimitError
 
-from clarion.adapters.renderers.compiling import compile_files, file_of
+from clarion.adapters.renderers.compiling import compile_files
 from clarion.adapters.renderers.formats import writing_for, writing_of
 from clarion.adapters.renderers.given import check_names, given, given_at_the_door, sample_of
 from clarion.adapters.renderers.limit import LOOK_STEPS_MAX, Budget, check_data, has_header_sign
 from clarion.adapters.renderers.merging import LacksVariable, merge_part
 from clarion.adapters.renderers.outcome import checked, content_of
 from clarion.adapters.renderers.parts import PartCache, Parts
-from clarion.adapters.renderers.schema import Schemas, misfit_of
+from clarion.adapters.renderers.sample import mistakes_with_sample
+from clarion.adapters.renderers.schema import Schemas
 from clarion.adapters.renderers.variables import find
 from clarion.domain.content import Content
 from clarion.domain.definition import Definition
@@ -71,9 +71,15 @@ class LiquidRenderer:
     ) -> Bundle:
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
         compiled = compile_files(definition, files, locales, schema)
-        mistakes = compiled if isinstance(compiled, list) else list(self._of_the_sample(compiled))
-        if mistakes or isinstance(compiled, list):
-            raise NotCompiled(mistakes)
+        if isinstance(compiled, list):
+            raise NotCompiled(compiled)
+        if definition.sample:  # a template that cannot be merged with it is not published
+            sample = sample_of(definition)
+            missing = self.missing(compiled, sample.data, entity=sample.entity)
+            merge = partial(self.merge, compiled)
+            mistakes = list(mistakes_with_sample(compiled, {"": files, **locales}, missing=missing, merge=merge))
+            if mistakes:
+                raise NotCompiled(mistakes)
         return compiled
 
     def check(
@@ -288,31 +294,6 @@ class LiquidRenderer:
     def is_parsed_soon(self, bundle: Bundle) -> bool:
         """Tell whether a bundle is in memory, or so small that parsing it takes no time worth a thought."""
         return self._cache.is_parsed_soon(bundle)
-
-    def _of_the_sample(self, bundle: Bundle) -> Iterator[tuple[str, InvalidInput]]:
-        """Merge the sample, if there is one, so that a template which cannot be merged is not published."""
-        if not bundle.definition.sample:
-            return
-        sample = sample_of(bundle.definition)
-        misfit = None if bundle.schema is None else misfit_of(bundle.schema, sample.data)
-        if misfit is not None:
-            what = f"the sample does not fit the schema, {misfit.field}: {misfit.message}"
-            yield "", InvalidInput(what, field="sample", hint=misfit.hint)
-        absent = self.missing(bundle, sample.data, entity=sample.entity)
-        if absent:
-            what = f"the sample has no {', '.join(absent)}, which the templates need"
-            yield "", InvalidInput(what, field="sample", hint="add it")
-            return
-        for locale in ("", *bundle.locales):
-            for channel in bundle.definition.channels:
-                try:
-                    self.merge(bundle, channel, msgspec.structs.replace(sample, locale=locale))
-                except LacksVariable as error:
-                    what = f"the sample has no {error.absent}, which the templates need"
-                    yield locale, InvalidInput(what, field="sample", hint="add it")
-                except RenderFailed as error:
-                    file = "sample" if error.part is None else file_of(channel, error.part)
-                    yield locale, InvalidInput(f"with the sample, {error.message}", field=file, hint=error.hint)
 
 
 def _absent(bundle: Bundle, data: Mapping[str, object], entity: Mapping[str, object]) -> set[str]:

@@ -11,13 +11,16 @@ memory; the library is loaded once a type has a schema.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from clarion.adapters.renderers.weight import Amount, Weight, weight_of
+from clarion.domain.misfit import written
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import Bundle
+from clarion.ports.renderer import SCHEMA, Bundle, FieldMistake
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
@@ -86,28 +89,36 @@ _SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "propertyNames": ("it has a field whose name it may not have", "call it otherwise"),
 }
 
+MISTAKES_MAX: Final = 50
+"""Mistakes of one schema, or of one sample, that are told at once."""
+
+Path = tuple[str | int, ...]
+"""Where something stands in a schema."""
+
 SHOWN_MAX: Final = 120
 """Characters of a schema that an error quotes."""
 
 
-def mistakes_in(schema: object) -> Iterator[InvalidInput]:
-    """Name what keeps a schema from being used; the first thing only, since one leads to others."""
-    try:
-        _check_form(schema)
-        if isinstance(schema, Mapping):
-            if _weighed(schema).cost(SHORT) > COST_MAX:
-                what = "its enums, consts, numbers and regular expressions are so many that a check takes too long"
-                raise _wrong("", what, "shorten the longest enum, or take bounded repeats such as {1000} out")
-            _compiled(schema)
-    except InvalidInput as error:
-        yield error
+def mistakes_in(schema: Mapping[str, object]) -> list[FieldMistake]:
+    """Name everything that keeps a schema from being used."""
+    if schema.get("$schema", DIALECT) != DIALECT:
+        return [_wrong(("$schema",), "it is another dialect", f"write {DIALECT}, or leave it out")]
+    counted = _Count(schema)
+    counted.count(schema, (), inside=())
+    found = counted.mistakes
+    if not found and counted.weight.cost(SHORT) > COST_MAX:
+        what = "its enums, consts, numbers and regular expressions are so many that a check takes too long"
+        found = [_wrong((), what, "shorten the longest enum, or take bounded repeats such as {1000} out")]
+    left = deepcopy(dict(schema))
+    return [*found, *_refused_by_the_library(left)] if all(_take_out(left, one.path) for one in found) else found
 
 
-def misfit_of(schema: Mapping[str, object], data: Mapping[str, object]) -> InvalidInput | None:
-    """Say what of some data does not fit a schema, or None where all does."""
+def misfits_of(schema: Mapping[str, object], data: Mapping[str, object]) -> Iterator[InvalidInput]:
+    """Say everything in some data that does not fit a schema."""
     if _weighed(schema).cost(Amount.of(data)) > COST_MAX:
-        return _too_large()
-    return _misfit(_compiled(schema), data)
+        yield _too_large()
+    else:
+        yield from map(_said, islice(_compiled(schema).iter_errors(data), MISTAKES_MAX))
 
 
 class Schemas:
@@ -144,79 +155,118 @@ class Schemas:
         return held
 
 
-def _check_form(schema: object) -> None:
-    if not isinstance(schema, Mapping):
-        raise _wrong("", "it is no object", 'write one, such as {"type": "object"}')
-    if schema.get("$schema", DIALECT) != DIALECT:
-        raise _wrong("$schema", "it is another dialect", f"write {DIALECT}, or leave it out")
-
-
 def _weighed(schema: Mapping[str, object]) -> Weight:
-    count = _Count(schema)
-    count.count(schema, "", inside=())
-    return count.weight
+    counted = _Count(schema)
+    counted.count(schema, (), inside=())
+    for one in counted.mistakes:
+        raise one
+    return counted.weight
 
 
 class _Count:
-    """Counts and weighs the subschemas of a schema with all references followed, and refuses what has no bound."""
+    """Counts and weighs the subschemas of a schema with all references followed, and notes what has no bound."""
 
     def __init__(self, root: Mapping[str, object]) -> None:
         self._root = root
         self._counted = 0
         self._weights: dict[int, Weight] = {}  # by subschema: with references one can come again and again
         self.weight = Weight()
+        self.mistakes: list[FieldMistake] = []
 
-    def count(self, schema: object, path: str, *, inside: Sequence[str], depth: int = 0) -> None:
+    def count(self, schema: object, path: Path, *, inside: Sequence[str], depth: int = 0) -> None:
         """Count a subschema and those in it; `inside` has the references that led to it."""
         self._counted += 1
+        if self._counted > SCHEMAS_MAX + 1:
+            return  # it was said
         if self._counted > SCHEMAS_MAX:
             what = f"with its references followed it has over {SCHEMAS_MAX} subschemas"
-            raise _wrong(path, what, "make it simpler")
+            self._wrong(path, what, "make it simpler")
+            return
         if depth > DEPTH_MAX:
-            raise _wrong(path, f"it is nested over {DEPTH_MAX} deep", "make it flatter")
+            self._wrong(path, f"it is nested over {DEPTH_MAX} deep", "make it flatter")
+            return
         if not isinstance(schema, Mapping):
             self.weight += Weight(sized=1)
             return  # true, false, or something that the library refuses
         for refused in sorted(_REFUSED & schema.keys()):
-            raise _wrong(
-                _below(path, refused), "it cannot be used here", "take it out and write out what it stands for"
-            )
+            self._wrong((*path, refused), "it cannot be used here", "take it out and write out what it stands for")
         if "$id" in schema and path:
-            raise _wrong(_below(path, "$id"), "only the whole schema may have a name", "take it out")
+            self._wrong((*path, "$id"), "only the whole schema may have a name", "take it out")
         if id(schema) not in self._weights:
             self._weights[id(schema)] = weight_of(schema)
         self.weight += self._weights[id(schema)]
         for name, inner in _inner(schema, path):
             self.count(inner, name, inside=inside, depth=depth + 1)
         if "$ref" in schema:
-            self._follow(schema["$ref"], _below(path, "$ref"), inside=inside, depth=depth)
+            self._follow(schema["$ref"], (*path, "$ref"), inside=inside, depth=depth)
 
-    def _follow(self, reference: object, path: str, *, inside: Sequence[str], depth: int) -> None:
+    def _follow(self, reference: object, path: Path, *, inside: Sequence[str], depth: int) -> None:
         if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
-            raise _wrong(path, "it leads out of the schema's own $defs", "write #/$defs/NAME")
+            self._wrong(path, "it leads out of the schema's own $defs", "write #/$defs/NAME")
+            return
         if "%" in reference:  # the library reads %61 as a, so it could lead elsewhere than we follow it
-            raise _wrong(path, "it has a %", "write the name in $defs without one, and refer to it as it is written")
+            self._wrong(path, "it has a %", "write the name in $defs without one, and refer to it as it is written")
+            return
         if reference in inside:
-            raise _wrong(path, "it leads back to itself", "write the levels out that there can be")
+            self._wrong(path, "it leads back to itself", "write the levels out that there can be")
+            return
         found: object = self._root
         for name in reference[2:].split("/"):
             key = name.replace("~1", "/").replace("~0", "~")
             found = found.get(key) if isinstance(found, Mapping) else None
         if found is None:
-            raise _wrong(path, "there is nothing where it leads to", "correct it, or add that to $defs")
-        self.count(found, path, inside=(*inside, reference), depth=depth + 1)
+            self._wrong(path, "there is nothing where it leads to", "correct it, or add that to $defs")
+            return
+        place = tuple(reference[2:].split("/"))
+        self.count(found, place, inside=(*inside, reference), depth=depth + 1)
+
+    def _wrong(self, path: Path, what: str, hint: str) -> None:
+        is_known = any((one.path, one.message) == (path, what) for one in self.mistakes)  # of a definition used twice
+        if not is_known and len(self.mistakes) < MISTAKES_MAX:
+            self.mistakes.append(_wrong(path, what, hint))
 
 
-def _inner(schema: Mapping[str, object], path: str) -> Iterator[tuple[str, object]]:
+def _inner(schema: Mapping[str, object], path: Path) -> Iterator[tuple[Path, object]]:
     """Give the subschemas that stand in a schema and are applied with it, each with its path."""
     for keyword, value in schema.items():
-        place = _below(path, keyword)
+        place = (*path, keyword)
         if keyword in _ONE:
             yield place, value
         elif keyword in _LIST and isinstance(value, Sequence):
-            yield from ((f"{place}[{number}]", one) for number, one in enumerate(value))
+            yield from (((*place, number), one) for number, one in enumerate(value))
         elif keyword in _NAMED and isinstance(value, Mapping):
-            yield from ((_below(place, name), one) for name, one in value.items())
+            yield from (((*place, name), one) for name, one in value.items())
+
+
+def _refused_by_the_library(left: dict[str, object]) -> Iterator[FieldMistake]:
+    """Name what JSON Schema does not have, one thing after the other: each is taken out to find the next."""
+    for _ in range(MISTAKES_MAX):
+        try:
+            _compiled(left)
+        except FieldMistake as error:
+            yield error
+            if not _take_out(left, error.path):
+                return
+        else:
+            return
+
+
+def _take_out(schema: dict[str, object], path: Path) -> bool:
+    """Take the keyword out at which a path ends, or that holds what it ends at; tell whether there is one."""
+    inside: list[tuple[dict[str, object], str]] = []
+    found: object = schema
+    for step in path:
+        if isinstance(found, dict) and isinstance(step, str) and step in found:
+            inside.append((found, step))
+            found = found[step]
+        elif isinstance(found, list) and isinstance(step, int) and step < len(found):
+            found = found[step]
+        else:
+            break
+    if inside:
+        holder, keyword = inside[-1]
+        del holder[keyword]
+    return bool(inside)
 
 
 def _compiled(schema: Mapping[str, object]) -> "Draft202012Validator":
@@ -234,9 +284,9 @@ def _compiled(schema: Mapping[str, object]) -> "Draft202012Validator":
         is_regex = error.kind.name == "format" or error.schema_path[-1:] == ["pattern"]
         what = "this regular expression cannot be used" if is_regex else "JSON Schema does not have this here"
         hint = "write one without references back and looking around" if is_regex else "correct it"
-        raise _wrong(_path(error.instance_path), what, hint) from None
+        raise _wrong(tuple(error.instance_path), what, hint) from None
     except ValueError:
-        raise _wrong("", "it is nested too deeply", "make it flatter") from None
+        raise _wrong((), "it is nested too deeply", "make it flatter") from None
 
 
 def _misfit(validator: "Draft202012Validator", data: Mapping[str, object]) -> InvalidInput | None:
@@ -294,9 +344,8 @@ def _kind(value: object) -> str:
 
 
 def _path(steps: Sequence[str | int]) -> str:
-    """Write a path as callers do."""
-    written = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in steps).removeprefix(".")
-    return written[:SHOWN_MAX]
+    """Write a path as callers do, cut where it is long."""
+    return written(steps)[:SHOWN_MAX]
 
 
 def _below(path: str, name: str) -> str:
@@ -309,6 +358,6 @@ def _too_large() -> InvalidInput:
     return InvalidInput("it is too large to be checked against the schema of its type", field="data", hint="send less")
 
 
-def _wrong(path: str, what: str, hint: str) -> InvalidInput:
+def _wrong(path: Path, what: str, hint: str) -> FieldMistake:
     """Make the error for a schema that cannot be used."""
-    return InvalidInput(f"{path}: {what}" if path else what, field="schema.json", hint=hint)
+    return FieldMistake(what, file=SCHEMA, path=path, hint=hint)
