@@ -63,5 +63,20 @@ def test_a_dry_run_refuses_what_a_send_would_and_says_that_a_type_is_off(house: 
     house.run("types", "disable", "welcome")
     said = house.run(*TO, "--dry-run")
     assert said.returncode == 0
-    assert "it would be skipped: the type welcome is switched off" in said.stderr
+    assert "it would be skipped: the notification type 'welcome' is switched off for this tenant" in said.stderr
     assert "Subject: Welcome to Linden Park School, Sam" in said.stdout
+
+
+def test_a_dry_run_that_names_nobody_shows_whom_the_setting_names(house: House) -> None:
+    unnamed = ("send", "welcome", "--data", '{"name": "Sam"}', "--dry-run")
+    said = house.run(*unnamed)
+    assert said.returncode == 0
+    assert "nobody would get it" in said.stdout
+    assert "no setting of welcome says who gets it" in said.stderr
+    house.run("settings", "set", "welcome", "--to", "role:teacher", "--to", "relation:guardian", "--channels", "inbox")
+    before = rows(house)
+    shown = house.ask(*unnamed)
+    assert (shown["addressed_to"], shown["addressed_by"]) == (["role:teacher", "relation:guardian"], "tenant")
+    assert not [one for one in shown["warnings"] if "nobody" in one]
+    assert "role:teacher, relation:guardian, by the tenant's setting" in house.run(*unnamed).stdout
+    assert rows(house) == before

@@ -71,7 +71,7 @@ preview
 publish
 quota
 send
-send welcome
+send welcome --lane fast
 serve --port 70000
 settings set welcome --to bob
 status --nope

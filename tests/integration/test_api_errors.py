@@ -63,7 +63,6 @@ async def test_what_is_no_json_is_malformed(api: ApiHarness, content: bytes) -> 
         ({"type": 7}, "type"),
         ({"type": ""}, "type"),
         ({"type": "wel\0come"}, "type"),
-        ({"to": []}, "to"),
         ({"to": [{"address": f"a{n}@example.com"} for n in range(21)]}, "to"),
         ({"to": [{"address": "no address"}]}, "to[0].address"),
         ({"to": [{"address": "a@example.com,b@example.com"}]}, "to[0].address"),
@@ -126,7 +125,6 @@ async def test_a_value_that_cannot_be_accepted_is_named(api: ApiHarness, changes
             "'fax' is not one of its words: choose from email, sms, push, chat, inbox",
         ),
         ({"type": ""}, "it is empty: use 1 character or more"),
-        ({"to": []}, "it has too few entries: use 1 or more"),
         ({"typ": 1}, "there is no such field: correct it; /openapi.json describes every field"),
     ],
 )
@@ -178,7 +176,7 @@ async def test_a_body_at_the_limit_is_read(api: ApiHarness) -> None:
     content = b'{"type": "welcome"' + b" " * (BODY_BYTES_MAX - 19) + b"}"
     assert len(content) == BODY_BYTES_MAX
     status, said = await refused(api, content)
-    assert (status, said["field"]) == (422, "to")
+    assert (status, said["field"]) == (422, "data")
 
 
 @pytest.mark.parametrize("depth,status", [(DEPTH_MAX, 202), (DEPTH_MAX + 1, 422), (900, 422), (100_000, 422)])

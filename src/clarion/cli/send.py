@@ -27,13 +27,17 @@ from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.domain.notification import PAYLOAD_BYTES_MAX
 from clarion.domain.recipient import NAMED_MAX
+from clarion.domain.setting import PLACE_IN_WORDS
 from clarion.domain.strict_json import check_keys
 from clarion.errors import InvalidInput
 
 if TYPE_CHECKING:
     from clarion.operations.preview import Preview
 
-TO_HELP = f"Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to {NAMED_MAX}."
+TO_HELP = (
+    f"Who gets it: an address, user:ID, employee:GUID, group:GUID, or CHANNEL:ADDRESS; up to {NAMED_MAX}. Without it, "
+    "whom the type's settings name."
+)
 GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
 HINTS = Hints.__struct_encode_fields__
 _NUMBER = re.compile(r"\s*[+(0-9][^a-zA-Z]*$")
@@ -58,7 +62,7 @@ def send(
         str, typer.Argument(help="The notification type, as `clarion types` lists it.", metavar="TYPE")
     ],
     *,
-    to: Annotated[list[str], typer.Option(help=TO_HELP, metavar="RECIPIENT")],
+    to: Annotated[list[str] | None, typer.Option(help=TO_HELP, metavar="RECIPIENT")] = None,
     data: Annotated[
         str, typer.Option(help="What the templates need, as a JSON object; @FILE reads a file, - standard input.")
     ] = "{}",
@@ -112,15 +116,16 @@ def send(
     as_json: option.Json = False,
 ) -> None:
     """Send a notification: accepted once it is stored, sent by the workers."""
-    if len(to) > NAMED_MAX:
+    named = to or []
+    if len(named) > NAMED_MAX:
         raise InvalidInput(
-            f"{len(to)} recipients are too many", field="--to", hint=f"name at most {NAMED_MAX}, or a group"
+            f"{len(named)} recipients are too many", field="--to", hint=f"name at most {NAMED_MAX}, or a group"
         )
     if key is not None and not 1 <= len(key) <= IDEMPOTENCY_KEY_MAX:
         raise InvalidInput("it is empty or too long", field="--key", hint=f"use 1 to {IDEMPOTENCY_KEY_MAX} characters")
     asked = wire.SendRequest(
         type=notification,
-        to=tuple(read_recipient(one, place=place) for place, one in enumerate(to)),
+        to=tuple(read_recipient(one, place=place) for place, one in enumerate(named)),
         data=read_data(data),
         entity=read_entity(entity, read_data(entity_data, field="--entity-data")),
         lane=lane,
@@ -212,9 +217,11 @@ def _show_preview(found: "Preview", *, as_json: bool) -> None:
     say("nothing is stored or sent; this is what would be")
     for warning in found.warnings:
         say(f"warning: {warning}")
-    if not found.enabled:
-        say(f"but it would be skipped: the type {found.type} is switched off (`clarion types enable {found.type}`)")
+    if found.off is not None:
+        say(f"but it would be skipped: {found.off} (`clarion settings show {found.type}`)")
     pairs = [("type", f"{found.type}, version {found.version}"), ("lane", found.lane)]
+    if found.addressed_by is not None:
+        pairs.append(("to", f"{', '.join(found.addressed_to)}, by the {PLACE_IN_WORDS[found.addressed_by]}'s setting"))
     print_pairs([*pairs, ("lives", f"{found.ttl_seconds} s")] if found.ttl_seconds else pairs)
     typer.echo("")
     print_table(
@@ -225,6 +232,8 @@ def _show_preview(found: "Preview", *, as_json: bool) -> None:
         ],
         empty="nobody would get it",
     )
+    if found.addressed_to and len({one.recipient for one in found.messages}) == NAMED_MAX:
+        say(f"these are the first {NAMED_MAX}; there may be more")
     for channel, content in found.contents.items():
         typer.echo(f"\n--- {channel}")
         for paragraph in text_of(content):

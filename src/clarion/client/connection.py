@@ -112,7 +112,7 @@ class Client:
         self,
         notification: str,
         *,
-        to: wire.Recipient | Sequence[wire.Recipient],
+        to: wire.Recipient | Sequence[wire.Recipient] = (),
         data: Mapping[str, object] | None = None,
         key: str | None = None,
         entity: wire.Entity | None = None,
@@ -124,7 +124,10 @@ class Client:
         business_unit: UUID | None = None,
         hints: Hints | None = None,
     ) -> wire.SendAnswer:
-        """Send a notification; with a key it is sent once, however often it is asked for."""
+        """Send a notification, to whom its type's settings name where `to` names nobody.
+
+        With a key it is sent once, however often it is asked for.
+        """
         if not _is_finite(data):
             raise ValueError("data holds a number that JSON does not have (infinity or NaN): leave it out")
         body = wire.SendRequest(

@@ -113,7 +113,10 @@ class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     type: Annotated[
         str, msgspec.Meta(min_length=1, max_length=200, pattern=PLAIN, description="a published notification type")
     ]
-    to: Annotated[tuple[Recipient, ...], msgspec.Meta(min_length=1, max_length=NAMED_MAX)]
+    to: Annotated[
+        tuple[Recipient, ...],
+        msgspec.Meta(max_length=NAMED_MAX, description="empty: whom the settings of the type name when it is sent"),
+    ] = ()
     data: Annotated[dict[str, object], msgspec.Meta(description="what the templates merge in")] = {}
     entity: Entity | None = None
     lane: (

@@ -162,13 +162,12 @@ def manual_job_pk(
 ) -> str:
     """Choose where a direct job's history opens: its entity, else its one recipient, else the job itself.
 
+    Without a recipient it goes to whom the settings name, who may be several and are not known yet.
     `recipient_id_hash` is the hash of the only recipient; it is needed where that is a bare address.
     """
     if entity_guid is not None:
         return part.guid(entity_guid, field="entity_guid")
-    if not recipients:
-        raise InvalidKey("it is empty", field="recipients", hint="name at least one recipient")
-    if len(recipients) > 1:
+    if len(recipients) != 1:
         return part.guid(job_guid, field="job_guid")
     (recipient,) = recipients
     match recipient.domain:

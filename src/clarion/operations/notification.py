@@ -13,6 +13,7 @@ from clarion.bootstrap import Platform
 from clarion.catalog.settings import require_unit
 from clarion.client import wire, wire_support
 from clarion.dispatch.request import Direct, JobRequest, Trace
+from clarion.domain.audience import audience_of
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
@@ -21,6 +22,7 @@ from clarion.domain.locale import normal
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
 from clarion.domain.result import overall, standing_of
+from clarion.domain.setting import EffectiveSetting, channels_under
 from clarion.domain.skip import rule_of
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
@@ -69,8 +71,10 @@ class Notifications:
         answer = answer_of(await self._sends.send(tenant_id, request, published, may_raise=may_raise))
         if not answer.repeated:
             self._wake("stages")
-        channels = tuple(dict.fromkeys(_channels(request, published)))
-        warnings = (*await self._status.warnings(channels), *self._without_url(channels, published))
+        setting = None if request.to else await self._setting(tenant_id, request)
+        channels = tuple(dict.fromkeys(_channels(request, published, setting)))
+        unnamed = () if setting is None else about_nobody(request, setting)
+        warnings = (*unnamed, *await self._status.warnings(channels), *self._without_url(channels, published))
         return msgspec.structs.replace(answer, warnings=warnings) if warnings else answer
 
     async def is_known(self, tenant_id: str, key: str | None) -> bool:
@@ -144,6 +148,11 @@ class Notifications:
         """List a tenant's notifications, the newest first, all of them or those that a filter lets through."""
         return await latest(self._store, await self._keyring.get(tenant_id), query, whole=whole)
 
+    async def _setting(self, tenant_id: str, request: JobRequest) -> EffectiveSetting:
+        """Ask what holds for a send at present; what holds when it is sent may be something else."""
+        asked = (tenant_id, request.event_type, request.business_unit)
+        return (await self._store.find_settings([asked]))[asked]
+
     def _without_url(self, channels: Iterable[Channel], published: Published) -> Iterator[str]:
         """Say on which of these channels nothing is merged until the URL of this installation is set."""
         for channel in channels:
@@ -215,8 +224,25 @@ def answer_of(accepted: Ensured[NotificationJob]) -> wire.SendAnswer:
     )
 
 
-def _channels(request: JobRequest, published: Published) -> Iterator[Channel]:
+def about_nobody(request: JobRequest, setting: EffectiveSetting) -> tuple[str, ...]:
+    """Say it where a send names nobody and, as things stand, neither do the settings."""
+    if request.to or audience_of(setting.recipients, unit=request.business_unit, entity=request.entity):
+        return ()
+    if not setting.recipients:
+        why = f"no setting of {request.event_type} says who gets it"
+    else:
+        lacks = [
+            name for name, value in (("entity", request.entity), ("business unit", request.business_unit)) if not value
+        ]
+        named = ", ".join(map(str, setting.recipients))
+        why = f"its setting names {named}, who can be nobody in a send without {' and '.join(lacks)}"
+    return (f"it names nobody, and {why}: as things stand it is skipped",)
+
+
+def _channels(request: JobRequest, published: Published, setting: EffectiveSetting | None) -> Iterator[Channel]:
     """Name the channels that a notification may take: an address's own, for people those asked for or its type's."""
+    if setting is not None and published.bundle is not None:
+        yield from channels_under(setting, of_type=published.bundle.definition.channels, asked=request.channels)[0]
     for target in request.to:
         if target.channel is not None:
             yield target.channel

@@ -16,15 +16,16 @@ from clarion.client import wire
 from clarion.dispatch.job import entity_of
 from clarion.dispatch.request import JobRequest, Trace
 from clarion.domain import derived_id
+from clarion.domain.audience import audience_of
 from clarion.domain.content import Content
-from clarion.domain.decision import Known, decide, in_their_form, nearest, terms_of
+from clarion.domain.decision import Known, decide, decide_people, in_their_form, nearest, terms_of
 from clarion.domain.identity import Channel, IdentityDomain, Lane
 from clarion.domain.person import Contact
-from clarion.domain.recipient import FrozenRecipient
+from clarion.domain.recipient import NAMED_MAX, FrozenRecipient
 from clarion.domain.seal import TenantKeys
-from clarion.domain.setting import EffectiveSetting
+from clarion.domain.setting import EffectiveSetting, Place, switched_off
 from clarion.errors import Conflict
-from clarion.operations.notification import read_request
+from clarion.operations.notification import about_nobody, read_request
 from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
 from clarion.pipeline.generate.facts import load_known
@@ -53,6 +54,11 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     lane: Lane | None
     ttl_seconds: int | None = None
     enabled: bool
+    off: str | None = None
+    """Why nobody would get it at all."""
+    addressed_to: tuple[str, ...] = ()
+    """Whom the settings name, where the send names nobody; `messages` are those to the first of them."""
+    addressed_by: Place | None = None
     repeated: bool
     """The same was sent under its key before, so that nothing would be sent now."""
     warnings: tuple[str, ...] = ()
@@ -76,6 +82,7 @@ async def preview(
             type=asked.type, version=None, lane=None, enabled=setting.enabled, repeated=True, messages=(), contents={}
         )
     bundle = await platform.sends.check(tenant_id, request, published, may_raise=True)
+    off = switched_off(request.event_type, setting)
     channels = request.channels or bundle.definition.channels
     frozen, messages = await _messages(platform, tenant_id, request, bundle, setting)
     used = [channel for channel in channels if any(_goes(one, channel) for one in messages)]
@@ -85,8 +92,14 @@ async def preview(
         lane=asked.lane or bundle.definition.lane,
         ttl_seconds=asked.ttl_seconds or bundle.definition.ttl_seconds,
         enabled=setting.enabled,
+        off=None if off is None else off[1],
+        addressed_to=() if request.to else tuple(map(str, setting.recipients)),
+        addressed_by=None if request.to else setting.recipients_by,
         repeated=False,
-        warnings=await Status(platform.store, clock=platform.clock).warnings(used),
+        warnings=(
+            *about_nobody(request, setting),
+            *await Status(platform.store, clock=platform.clock).warnings(used),
+        ),
         messages=tuple(messages),
         contents=await _contents(platform, tenant_id, bundle, channels=used, request=request, frozen=frozen),
     )
@@ -154,9 +167,15 @@ async def _messages(
         for number, target in enumerate(request.to, start=1)
         if target.identity.domain is IdentityDomain.ADDRESS and target.channel is not None
     }
-    known = await _known(platform, keys, request, bare)
     terms = terms_of(bundle.definition, channels=request.channels, setting=setting)
-    decided = decide(request.to, terms=terms, known=known, hash_of=keys.hash_of)
+    if request.to:
+        known = await _known(platform, keys, request, bare)
+        decided = decide(request.to, terms=terms, known=known, hash_of=keys.hash_of)
+    else:
+        audience = audience_of(setting.recipients, unit=request.business_unit, entity=request.entity)
+        first = await platform.store.find_audience(tenant_id, audience, limit=NAMED_MAX) if audience else ()
+        known = await load_known(platform.store, tenant_id, first)
+        decided = decide_people(first, terms=terms, known=known)
     unit = request.business_unit
     forms = await platform.store.find_local_forms(tenant_id, [] if unit is None else [unit])
     frozen = in_their_form(
