@@ -22,9 +22,14 @@ from bench.measure import bulk
 from bench.stage import SET, TENANT, open_stage, store_urls
 from clarion.bootstrap import Platform
 from clarion.domain.claim import FlowQuota, LowMark
+from clarion.domain.inbox import UserMessage
+from clarion.testing import factories
 
 MESSAGES = 10_000
 """In one round: about a second, so that the hundredths in which Linux counts a process's time do not matter."""
+
+READERS = 5000
+"""Inboxes, so that each gets lines round after round, as those of people do."""
 
 BATCH = 200
 LEASE = timedelta(minutes=5)
@@ -76,7 +81,23 @@ async def _round(platform: Platform, number: int) -> dict[str, float]:
     claimed = await _claim_all(platform)
     assert claimed == MESSAGES, claimed
     answer |= {"claim, processor": _processor() - processor, "claim, clock": time.perf_counter() - clock}
+    lines = [_line(number, n) for n in range(MESSAGES)]
+    processor, clock = _processor(), time.perf_counter()
+    for start in range(0, len(lines), SET):
+        await platform.store.ensure_user_messages(TENANT, lines[start : start + SET])
+    answer |= {"inbox, processor": _processor() - processor, "inbox, clock": time.perf_counter() - clock}
     return {name: seconds / MESSAGES * 1e6 for name, seconds in answer.items()}
+
+
+def _line(number: int, n: int) -> UserMessage:
+    """Make the line of one round in the n-th of some thousand inboxes."""
+    return factories.user_message(
+        n % READERS,
+        row_key=f"{number:09}{n:010}",
+        job_row_key=f"job-{number}-{n // READERS}",
+        message_id=factories.guid(number * MESSAGES + n, "line"),
+        content=factories.BYTES * 16,
+    )
 
 
 async def _serve(url: str, folder: Path) -> None:
