@@ -35,6 +35,7 @@ NOTIFICATIONS = (
     "docs/how-to/choose-channels.md",
     "docs/how-to/see-what-would-be-sent.md",
     "docs/how-to/send-one-time-codes.md",
+    "docs/how-to/show-an-inbox.md",
     "docs/how-to/publish-over-the-api.md",
 )
 """Pages about notifications as files, which are followed while another demo runs."""

@@ -60,6 +60,7 @@ clock show --nope
 demo --port x
 explain
 history
+inbox
 keys create
 keys list --nope
 keys revoke

@@ -181,6 +181,9 @@ NOBODY = {
     "outgoing_id": "987654321",
     "type_name": "no-such-type",
     "account": "no-such-account",
+    "reader": "user:nobody",
+    "message_id": str(UUID(int=1)),
+    "mark": "read",
 }
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
 
@@ -200,6 +203,8 @@ async def things(api: ApiHarness) -> dict[str, str]:
     api.provider.answers = [Unknown(reason="no reply")]
     sent = await api.sent(entity={"type": "child", "guid": str(ENTITY)})
     await api.line.drain()
+    line = await api.sent(to=[{"user": "1"}], channels=["inbox"])
+    await api.line.drain()
     async with api.client() as client:
         key = {"idempotency-key": "k"}
         await client.post("/v1/notifications", json=WELCOME, headers=key)
@@ -215,6 +220,9 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "outgoing_id": str(uncertain["id"]),
         "type_name": "newsletter",
         "account": "scripted",  # which reports nothing
+        "reader": "user:1",
+        "message_id": line["message_id"],
+        "mark": "read",
     }
 
 

@@ -155,6 +155,10 @@ def refused_here(
         (("audit", "--after", str(2**63)), "--after: it is no cursor of this list"),
         (("support", "list", "--after", write("audit", 7)), "--after: it is no cursor of this list"),
         (("history", "user:7", "--after", "\0"), "--after: it is no cursor of this list"),
+        (("inbox", "sam@example.com"), "reader: it names nobody who has an inbox: use user:ID or employee:GUID"),
+        (("inbox", "group:00000000-0000-4000-8000-000000000001"), "reader: it names nobody who has an inbox"),
+        (("inbox", "user:"), "reader: "),
+        (("inbox", "user:7", "--after", write("inbox", "x")), "--after: it is no cursor of this list"),
         (("audit", "--limit", "101"), "--limit: 101 is too large: use 1 to 100"),
         (("outbox", "--limit", "ten"), "--limit: 'ten' is no whole number: use 1 to 200"),
         (("support", "retry", "7", "--reason", "so"), "'7' is no id"),
@@ -218,7 +222,17 @@ def test_a_database_without_tables_is_to_be_migrated(
 
 @pytest.mark.parametrize(
     "command",
-    ["types list", "tenants list", "keys list", "audit", "uncertain list", "support list", "history user:7", "outbox"],
+    [
+        "types list",
+        "tenants list",
+        "keys list",
+        "audit",
+        "uncertain list",
+        "support list",
+        "history user:7",
+        "outbox",
+        "inbox user:7",
+    ],
 )
 def test_every_list_in_json_has_items_and_where_to_go_on(
     model: Path, command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

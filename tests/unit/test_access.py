@@ -230,6 +230,7 @@ def test_sending_raising_mending_switching_and_revealing_are_given_apart() -> No
     assert given[Grant.SWITCH] == {Role.AUTHOR}
     assert given[Grant.CONFIGURE] == set()
     assert given[Grant.MEND] == given[Grant.REVEAL] == {Role.SUPPORT}
+    assert given[Grant.INBOX] == {Role.INBOX}
 
 
 async def test_one_look_up_serves_every_request_that_waits_for_a_key() -> None:

@@ -19,6 +19,7 @@ from litestar.types import Guard
 
 from clarion.api import (
     explain,
+    inboxes,
     notifications,
     outbox,
     probes,
@@ -51,6 +52,10 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     timelines.list_history,
     timelines.list_notifications,
     explain.explain_would,
+    inboxes.list_inbox,
+    inboxes.count_inbox,
+    inboxes.mark_inbox,
+    inboxes.mark_line,
     types.list_types,
     types.get_type,
     types.put_type,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire, wire_explain, wire_settings, wire_status, wire_support, wire_types
+from clarion.client import wire, wire_explain, wire_inbox, wire_settings, wire_status, wire_support, wire_types
 from clarion.domain.audience import Addressee
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
@@ -277,6 +277,21 @@ AUDIT: Final = wire_support.AuditPage(
     ),
     next_cursor=None,
 )
+INBOX: Final = wire_inbox.InboxPage(
+    items=(
+        wire_inbox.InboxMessage(
+            message_id=_MESSAGE,
+            type="invoice-due",
+            category="billing",
+            title="Your invoice is due",
+            body="Invoice 2026-0815 over 120.00 EUR is due on 1 December.",
+            created_at=_AT,
+            seen_at=_AT + timedelta(minutes=5),
+        ),
+    ),
+    next_cursor=None,
+)
+INBOX_COUNTS: Final = wire_inbox.InboxCounts(lines=12, unseen=1, unread=3, archived=40)
 STATUS: Final = wire_status.Status(
     at=_AT + timedelta(minutes=5),
     workers=(

@@ -51,6 +51,7 @@ class Grant(StrEnum):
     AUDIT = "audit"  # read who did what
     WATCH = "watch"  # what runs and what waits, of the whole installation
     REVEAL = "reveal"  # see messages as their recipients do
+    INBOX = "inbox"  # show people their inboxes, and mark lines for them
 
 
 GRANTS: Final[Mapping[Role, frozenset[Grant]]] = {
@@ -58,6 +59,7 @@ GRANTS: Final[Mapping[Role, frozenset[Grant]]] = {
     Role.AUTHOR: frozenset({Grant.VIEW, Grant.SWITCH, Grant.PUBLISH}),
     Role.SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.CANCEL}),
     Role.URGENT_SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.RAISE, Grant.CANCEL}),
+    Role.INBOX: frozenset({Grant.VIEW, Grant.INBOX}),
     Role.SUPPORT: frozenset({Grant.VIEW, Grant.CANCEL, Grant.MEND, Grant.AUDIT, Grant.WATCH, Grant.REVEAL}),
     Role.ADMIN: frozenset(Grant),
 }

@@ -36,6 +36,9 @@ class Program(LazyGroup):
                 "ask:explain", "Tell the whole timeline of a notification in order, with times and reasons."
             ),
             "history": Listed("ask:history", "List every notification about an entity, newest first."),
+            "inbox": Listed(
+                "inbox:inbox", "Show what somebody finds in their inbox, newest first, and mark nothing by that."
+            ),
             "audit": Listed(
                 "audit:audit", "What people and support tools did: list it, and verify that nobody changed the list."
             ),

@@ -21,7 +21,7 @@ from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import ConnectError, PyreqwestError
 
-from clarion.client import wire, wire_explain, wire_settings, wire_status, wire_support, wire_types
+from clarion.client import wire, wire_explain, wire_inbox, wire_settings, wire_status, wire_support, wire_types
 from clarion.domain.call_times import LAST_PAUSE
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
@@ -175,6 +175,30 @@ class Client:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    async def inbox(
+        self,
+        reader: str,
+        *,
+        category: str | None = None,
+        unread: bool = False,
+        archived: bool = False,
+        cursor: str | None = None,
+    ) -> wire_inbox.InboxPage:
+        """List the lines of an inbox (`user:ID` or `employee:GUID`), newest first and page by page."""
+        query = {"category": category, "unread": _flag(unread), "archived": _flag(archived), "cursor": cursor}
+        return await self._ask("GET", _inbox(reader), wire_inbox.InboxPage, query=query)
+
+    async def inbox_counts(self, reader: str) -> wire_inbox.InboxCounts:
+        """Ask how many lines an inbox has, and how many of them are unseen and unread."""
+        return await self._ask("GET", f"{_inbox(reader)}/counts", wire_inbox.InboxCounts)
+
+    async def mark(
+        self, reader: str, message_id: UUID | None, mark: Literal["seen", "read", "unread", "archive", "unarchive"]
+    ) -> wire_inbox.InboxCounts:
+        """Mark a line of an inbox, or with None all of them; doing it again changes nothing."""
+        path = f"{_inbox(reader)}/{'all' if message_id is None else message_id}/{mark}"
+        return await self._ask("POST", path, wire_inbox.InboxCounts, again=True)
 
     async def notifications(
         self,
@@ -343,6 +367,15 @@ def _setting(notification: str, business_unit: UUID | None) -> str:
     """Name the setting of a type, of the whole tenant or of a business unit."""
     path = f"/v1/settings/{quote(notification, safe='')}"
     return path if business_unit is None else f"{path}?business_unit={business_unit}"
+
+
+def _inbox(reader: str) -> str:
+    return f"/v1/inbox/{quote(reader, safe=':')}"
+
+
+def _flag(value: bool) -> str | None:
+    """Write what is asked for; what is not is left out."""
+    return "true" if value else None
 
 
 def _fault(error: PyreqwestError) -> str:

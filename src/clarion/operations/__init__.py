@@ -8,6 +8,7 @@ given, find out who asks, and word refusals for their callers.
 | module | what it holds |
 |---|---|
 | `notification` | sending, looking up, canceling, retrying, the timeline, the history |
+| `inbox` | inboxes: their lines, how many there are, and marks |
 | `latest` | lists of notifications with their results, and the filters of the latest |
 | `explain` | what would become of a notification for one person |
 | `preview` | what a send would come to; for the program only |
@@ -24,6 +25,7 @@ given, find out who asks, and word refusals for their callers.
 
 from clarion.bootstrap import Platform
 from clarion.operations.explain import Explain
+from clarion.operations.inbox import Inboxes
 from clarion.operations.notification import Notifications
 from clarion.operations.publishing import Publishing
 from clarion.operations.settings import Settings
@@ -42,6 +44,7 @@ class Operations:
         """Work on this platform; `wake` is called with the kind of work that was stored for the workers."""
         self.status = Status(platform.store, clock=platform.clock)
         self.notifications = Notifications(platform, wake=wake, status=self.status)
+        self.inboxes = Inboxes(platform)
         self.support = Support(platform.store, wake=wake)
         self.publishing = Publishing(platform)
         self.explain = Explain(platform)

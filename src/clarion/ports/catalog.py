@@ -21,6 +21,7 @@ class Role(StrEnum):
     AUTHOR = "author"
     SENDER = "sender"
     URGENT_SENDER = "urgent-sender"
+    INBOX = "inbox"
     SUPPORT = "support"
     ADMIN = "admin"
 
