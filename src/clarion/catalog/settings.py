@@ -14,6 +14,7 @@ from clarion.domain.identity import Channel
 from clarion.domain.setting import SettingChange
 from clarion.errors import InvalidInput
 from clarion.ports.facts import FactStore
+from clarion.ports.group import GroupStore
 from clarion.ports.setting import SettingStore
 from clarion.ports.templates import Templates
 
@@ -21,10 +22,11 @@ from clarion.ports.templates import Templates
 class TypeSettings:
     """Changes settings of notification types."""
 
-    def __init__(self, *, settings: SettingStore, facts: FactStore, templates: Templates) -> None:
-        """Store in `settings` what `facts` and the published `templates` allow."""
+    def __init__(self, *, settings: SettingStore, facts: FactStore, groups: GroupStore, templates: Templates) -> None:
+        """Store in `settings` what `facts`, `groups` and the published `templates` allow."""
         self._settings = settings
         self._facts = facts
+        self._groups = groups
         self._templates = templates
 
     async def change(
@@ -56,12 +58,10 @@ class TypeSettings:
         for place, one in enumerate(recipients):
             if require_one(one, field=f"recipients[{place}]") in recipients[:place]:
                 raise InvalidInput(f"{one} is named twice", field=f"recipients[{place}]", hint="name it once")
-        groups = {one.group: place for place, one in enumerate(recipients) if one.group is not None}
-        known = await self._facts.find_members(tenant_id, groups) if groups else {}
-        for group, place in groups.items():
-            if group not in known:
+        for place, one in enumerate(recipients):
+            if one.group is not None and await self._groups.find_group(tenant_id, one.group) is None:
                 raise InvalidInput(
-                    f"the tenant has no group {group}",
+                    f"the tenant has no group {one.group}",
                     field=f"recipients[{place}].group",
                     hint="name one that `clarion groups list` shows, or add it first",
                 )

@@ -22,7 +22,8 @@ class Settings:
         """Work on this platform."""
         self._store = platform.store
         self._templates = platform.templates
-        self._changes = TypeSettings(settings=platform.store, facts=platform.store, templates=platform.templates)
+        store = platform.store
+        self._changes = TypeSettings(settings=store, facts=store, groups=store, templates=platform.templates)
 
     async def list(self, tenant_id: str, query: wire.PageQuery) -> wire_settings.SettingPage:
         """List everything that is set, by type."""
