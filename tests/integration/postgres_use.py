@@ -77,6 +77,8 @@ SELECT 'acme', 'main', 'old-' || n, 'Delivered', gen_random_uuid(), now(), '', n
 FROM generate_series(1, 2000) AS n;
 INSERT INTO person (tenant_id, recipient_id_hash, domain, person_id, profile)
 SELECT 'acme', md5(n::text), 'user', 'other-' || n, '' FROM generate_series(1, 2000) AS n;
+INSERT INTO person_attribute (tenant_id, recipient_id_hash, name, value)
+SELECT 'acme', md5(n::text), 'grade', n % 10 FROM generate_series(1, 5000) AS n;
 INSERT INTO business_unit (tenant_id, guid, name)
 SELECT 'other-' || n % 100, gen_random_uuid(), 'u' || n FROM generate_series(1, 2000) AS n;
 INSERT INTO contact (tenant_id, recipient_id_hash, channel, address_id)
@@ -215,7 +217,7 @@ async def use_stages(store: PostgresStore) -> None:
 OUTCOMES: Final[tuple[CallOutcome, ...]] = (
     Accepted(provider_message_id="p"),
     Deferred(reason="busy"),
-    Refused(reason="no"),
+    Refused(reason="no", recipient_not_found=True),
     Misconfigured(reason="no such sender"),
     NotCalled(reason="not ready"),
     Unknown(reason="lost"),

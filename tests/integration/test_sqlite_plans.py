@@ -63,9 +63,9 @@ FEW_OF: dict[str, set[str]] = {
 }
 # By hand and hardly ever, while nobody else uses the file: it may take as long as it takes.
 ALL_OF = "setting.sql"
-# Looked up by the tenant alone: of itself it has one row, of its keys, templates, business units and groups inside
-# others a few.
-FEW_OF_A_TENANT = {"t", "k", "tenant", "tenant_key", "unit", "usage_count", "nesting"}
+# Looked up by the tenant alone: of itself it has one row, of its keys, templates, business units, attributes and groups
+# inside others a few.
+FEW_OF_A_TENANT = {"t", "k", "tenant", "tenant_key", "unit", "usage_count", "nesting", "declared"}
 
 
 @pytest.fixture(scope="module")

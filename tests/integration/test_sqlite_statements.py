@@ -161,7 +161,8 @@ async def test_expired_rows_and_those_in_line_take_a_few_statements_more_however
 OUTCOMES: dict[str, tuple[CallOutcome, int]] = {
     "accepted": (Accepted(), 5),
     "deferred": (Deferred(reason="busy", throttled=True), 4),
-    "refused": (Refused(reason="no", recipient_not_found=True), 5),
+    "refused": (Refused(reason="no"), 5),
+    "nobody": (Refused(reason="no", recipient_not_found=True), 6),  # with the contact that is retired
     "not called": (NotCalled(reason="not ready"), 3),  # it leaves no attempt
     "unknown": (Unknown(reason="lost"), 6),  # with the flow that is pinned to its account
     "misconfigured": (Misconfigured(reason="bad password"), 5),  # with the account's support case
@@ -194,7 +195,8 @@ async def test_all_outcomes_in_one_batch_take_a_bounded_number_of_statements(sto
     ]
     with counted(store) as statements:
         await store.record_outgoing(mixed, actor="worker")
-    assert len(statements.methods) == 9, "the five, the account's case, and the pinned flow looked for, made and read"
+    told = "the five, the account's case, the contacts, and the pinned flow looked for, made and read"
+    assert len(statements.methods) == 10, told
 
 
 async def test_late_replies_of_rescued_rows_take_no_more_statements(store: SqliteStore, clock: ManualClock) -> None:

@@ -58,7 +58,11 @@ class Deferred(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The provider will never take it."""
+    """The provider will never take it.
+
+    With `recipient_not_found` it does not know the destination, or knows it no longer (an unregistered push token):
+    recording that retires the contact, so that nothing else is sent there.
+    """
 
     reason: str
     recipient_not_found: bool = False

@@ -8,7 +8,7 @@ those that are reserved for fiction stand for them. A digit behind the word boun
 | word | phone number | what happens | outcome | receipt |
 |---|---|---|---|---|
 | `fail` | +12025550141 | the message is refused for good | refused | |
-| `nobody` | +12025550142 | the recipient does not exist | refused, recipient not found | |
+| `nobody` | +12025550142 | the recipient does not exist | refused, recipient not found: a contact is retired | |
 | `defer` | +12025550143 | not now | deferred | |
 | `throttle` | +12025550144 | too many, try again in 2 seconds | deferred, throttled | |
 | `unknown` | +12025550145 | the message is accepted and the reply is lost | unknown | none by itself |

@@ -23,10 +23,10 @@ _SQL: Final = Statements("people.sql")
 _LEFT: Final = (
     "remove_contacts",
     "remove_attribute_values",
-    "remove_memberships",
+    "remove_group_memberships",
     "remove_unit_memberships",
-    "remove_roles",
-    "remove_relations",
+    "remove_roles_of_people",
+    "remove_relations_of_people",
 )
 """What goes with a person."""
 
@@ -110,6 +110,11 @@ async def list_people(transaction: Transaction, tenant_id: str, *, after: str = 
     """Return the hashes of a tenant's people behind one, sorted."""
     rows = await transaction.fetch(_Hash, _SQL["list_people"], tenant_id=tenant_id, after=after, limit=limit)
     return [row.recipient_id_hash for row in rows]
+
+
+async def retire_contacts(transaction: Transaction, places: Sequence[tuple[int, int]]) -> None:
+    """Say that nothing goes any more to where these outgoing rows went, each by its bucket and id."""
+    await transaction.execute(_SQL["retire_contacts"], rows=places)
 
 
 async def remove_people(

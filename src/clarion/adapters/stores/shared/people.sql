@@ -105,10 +105,11 @@ WHERE person_attribute.value <> excluded.value
 RETURNING recipient_id_hash;
 
 -- name: find_attribute_values
--- In no order: they are told apart by their names.
+-- In the order of the primary key, without which SQLite would rather go through the index of all values of a tenant.
 SELECT v.recipient_id_hash, v.name, v.value
-FROM {hashes: recipient_id_hash text} AS g
-JOIN person_attribute AS v ON v.tenant_id = :tenant_id AND v.recipient_id_hash = g.recipient_id_hash;
+FROM person_attribute AS v
+WHERE v.tenant_id = :tenant_id AND v.recipient_id_hash IN {hashes: text}
+ORDER BY v.recipient_id_hash, v.name;
 
 -- name: list_people
 -- In the order of their hashes, which says nothing about them and never changes; the primary key is read in it.
@@ -137,7 +138,7 @@ DELETE FROM contact WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashe
 -- See `remove_contacts`.
 DELETE FROM person_attribute WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashes: text};
 
--- name: remove_memberships
+-- name: remove_group_memberships
 -- See `remove_contacts`.
 DELETE FROM group_member WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashes: text};
 
@@ -145,11 +146,11 @@ DELETE FROM group_member WHERE tenant_id = :tenant_id AND recipient_id_hash IN {
 -- See `remove_contacts`.
 DELETE FROM unit_member WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashes: text};
 
--- name: remove_roles
+-- name: remove_roles_of_people
 -- See `remove_contacts`.
 DELETE FROM role_holder WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashes: text};
 
--- name: remove_relations
+-- name: remove_relations_of_people
 -- See `remove_contacts`.
 DELETE FROM entity_relation WHERE tenant_id = :tenant_id AND recipient_id_hash IN {hashes: text};
 
@@ -162,7 +163,25 @@ RETURNING name, kind;
 
 -- name: list_attributes
 -- All of a tenant, of which there are some dozens.
-SELECT a.name, a.kind
-FROM attribute AS a
-WHERE a.tenant_id = :tenant_id
-ORDER BY a.name COLLATE "C";
+SELECT declared.name, declared.kind
+FROM attribute AS declared
+WHERE declared.tenant_id = :tenant_id
+ORDER BY declared.name COLLATE "C";
+
+-- name: retire_contacts
+-- Whoever is reached at the addresses that these messages went to, from now on; who was retired before stays so since
+-- then. An address that is nobody's contact has none.
+UPDATE contact
+SET retired_at = now()
+WHERE
+  retired_at IS NULL
+  AND (tenant_id, recipient_id_hash, channel, address_id) IN (
+    SELECT c.tenant_id, c.recipient_id_hash, c.channel, c.address_id
+    FROM {rows: bucket whole, id whole} AS g
+    JOIN outgoing_message AS o ON o.bucket = g.bucket AND o.id = g.id
+    JOIN address_version AS a ON a.id = o.address_id AND a.tenant_id = o.tenant_id
+    JOIN contact AS c
+      ON
+        c.tenant_id = a.tenant_id AND c.recipient_id_hash = a.recipient_id_hash AND c.channel = a.channel
+        AND c.address_id = a.id
+  );

@@ -1,13 +1,17 @@
-"""Results: what came back from calls, recorded by row and claim token. What it does to a row is in `domain.ruling`."""
+"""Results: what came back from calls, recorded by row and claim token. What it does to a row is in `domain.ruling`.
+
+A destination that its provider does not know any more is retired as a contact in the same transaction.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from clarion.adapters.stores.shared.people import retire_contacts
 from clarion.adapters.stores.shared.queue.ledger import Place, lock_rows, read_attempts, write_rulings
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.claim import CallResult
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.ruling import after_result
+from clarion.domain.ruling import after_result, retires
 from clarion.ports.ensure import bounded
 
 
@@ -28,6 +32,8 @@ async def _record(transaction: Transaction, results: Mapping[Place, CallResult],
     tried = await read_attempts(transaction, late)
     ruled = [(row, after_result(row, result, tried.get(row.id, ()))) for row, result in rows]
     await write_rulings(transaction, ruled, actor=actor)
+    if gone := [(row.bucket, row.id) for row, result in rows if retires(result.outcome)]:
+        await retire_contacts(transaction, gone)
 
 
 def _rounds(results: Sequence[CallResult]) -> Sequence[Mapping[Place, CallResult]]:
