@@ -22,16 +22,23 @@ MERGES_MAX: Final = 500
 """Merges that the renderer is asked for at once: enough to keep its processes busy, and their data together, which it
 holds in memory until it answers, has 32 MB at most."""
 
+Shared = tuple[str | None, str | None, int | None]
+"""What those have in common who read the same line: language, zone, and the version of the profile that it reads."""
+
 Sets = Mapping[int, Sequence[FrozenRecipient]]
 """The frozen recipients of jobs, by the job's id."""
 
 
-class Lines(msgspec.Struct, frozen=True):
-    """The inbox lines of a job, and how many could not be made and why the first could not."""
+class Lines(msgspec.Struct, frozen=True, kw_only=True):
+    """The inbox lines of a job, and how many could not be made and why the first could not.
+
+    Where the time was too short for all, they are those of the recipients up to `until`, by their hash.
+    """
 
     entries: list[InboxEntry]
-    unmade: int = 0
-    why: str = ""
+    unmade: int
+    why: str
+    until: str | None
 
 
 class Inbox:
@@ -52,21 +59,21 @@ class Inbox:
 
         Readers share a line unless it reads who they are, or they read in different languages or zones. Lines of the
         same template are merged together, job by job: where the time is too short for all, the first jobs are made and
-        the others wait, so that any number of lines is made in the end.
+        the others wait, and of one job the first recipients' lines, so that any number of lines is made in the end.
         """
         profiles = await self._profiles(keys, plans, sets)
-        batches: dict[str, list[tuple[Plan, Merge, list[Identity]]]] = defaultdict(list)
+        batches: dict[str, list[tuple[Plan, Shared, Merge]]] = defaultdict(list)
         for plan in plans:
-            for merge, readers in _merges(plan, sets[plan.job_id], profiles, public_url=self._public_url):
-                batches[plan.bundle.content_hash].append((plan, merge, readers))
-        merged: dict[int, list[tuple[Merged, list[Identity]]]] = {plan.job_id: [] for plan in plans}
+            for shared, merge in _merges(plan, sets[plan.job_id], profiles, public_url=self._public_url).items():
+                batches[plan.bundle.content_hash].append((plan, shared, merge))
+        merged: dict[int, dict[Shared, Merged]] = {plan.job_id: {} for plan in plans}
         until = self._clock.monotonic() + self._merging_max
         for batch in batches.values():
-            merges = [merge for _, merge, _ in batch]
+            merges = [merge for _, _, merge in batch]
             answers = await self._render(keys.tenant_id, batch[0][0].bundle, merges, until=until)
-            for (plan, _, readers), one in zip(batch, answers, strict=True):
-                merged[plan.job_id].append((one, readers))
-        return {plan.job_id: _lines(plan, merged[plan.job_id]) for plan in plans}
+            for (plan, shared, _), one in zip(batch, answers, strict=True):
+                merged[plan.job_id][shared] = one
+        return {plan.job_id: _lines(plan, sets[plan.job_id], merged[plan.job_id]) for plan in plans}
 
     async def _render(self, tenant_id: str, bundle: Bundle, merges: Sequence[Merge], *, until: float) -> list[Merged]:
         """Make merges of one template, so many at once that the renderer has room for them."""
@@ -100,61 +107,68 @@ class Inbox:
 
 
 def _readers(recipients: Sequence[FrozenRecipient]) -> list[tuple[FrozenRecipient, Identity]]:
-    """Name those whose inbox gets a line."""
+    """Name those whose inbox gets a line, in the order in which a job goes on."""
     return [
         (one, one.inbox_identity)
-        for one in recipients
+        for one in sorted(recipients, key=lambda one: one.recipient_id_hash)
         for decision in one.decisions
         if decision.goes_in and one.inbox_identity is not None
     ]
 
 
+def _shared(plan: Plan, one: FrozenRecipient) -> Shared:
+    is_personal = plan.bundle.reads_recipient(Channel.INBOX)
+    return one.locale, one.tz_id, one.person_version_id if is_personal else None
+
+
 def _merges(
     plan: Plan, recipients: Sequence[FrozenRecipient], profiles: Mapping[int, Mapping[str, object]], *, public_url: str
-) -> list[tuple[Merge, list[Identity]]]:
-    """Make the merges of a job's inbox lines, each with those who read it."""
-    is_personal = plan.bundle.reads_recipient(Channel.INBOX)
-    found: dict[tuple[str | None, str | None, int | None], tuple[Merge, list[Identity]]] = {}
-    for one, reader in _readers(recipients):
-        version = one.person_version_id if is_personal else None
-        merge = Merge(
-            plan.payload.data,
-            locale=one.locale or "",
-            zone=one.tz_id or "UTC",
-            recipient=profiles.get(version, {}) if version is not None else {},
-            entity=plan.payload.entity,
-            public_url=public_url,
-        )
-        found.setdefault((one.locale, one.tz_id, version), (merge, []))[1].append(reader)
-    return list(found.values())
+) -> dict[Shared, Merge]:
+    """Make the merges of a job's inbox lines."""
+    found: dict[Shared, Merge] = {}
+    for one, _ in _readers(recipients):
+        shared = locale, zone, version = _shared(plan, one)
+        if shared not in found:
+            found[shared] = Merge(
+                plan.payload.data,
+                locale=locale or "",
+                zone=zone or "UTC",
+                recipient=profiles.get(version, {}) if version is not None else {},
+                entity=plan.payload.entity,
+                public_url=public_url,
+            )
+    return found
 
 
-def _lines(plan: Plan, merged: Sequence[tuple[Merged, list[Identity]]]) -> Lines | StageResult:
+def _lines(plan: Plan, recipients: Sequence[FrozenRecipient], merged: Mapping[Shared, Merged]) -> Lines | StageResult:
     """Make the inbox lines of a job, or say that it waits.
 
     A line that cannot be made is left out: what one reader's profile lacks is no fault of the others, nor of the mails.
     """
-    unmade: list[tuple[str, int]] = []
     entries: list[InboxEntry] = []
-    for one, readers in merged:
-        match one:
+    unmade, why, done = 0, "", ""
+    contents: dict[Shared, bytes] = {}
+    for one, reader in _readers(recipients):
+        shared = _shared(plan, one)
+        match merged[shared]:
+            case NotMerged() as late if late.counts or late.is_held or not done:
+                return not_merged(plan, late)
             case NotMerged():
-                return not_merged(plan, one)
-            case RenderFailed():
-                unmade.append((str(one), len(readers)))
-            case _:
-                content = msgspec.json.encode(one)
-                entries += [
+                return Lines(entries=entries, unmade=unmade, why=why, until=done)
+            case RenderFailed() as error:
+                unmade, why = unmade + 1, why or str(error)
+            case content:
+                if shared not in contents:
+                    contents[shared] = msgspec.json.encode(content)
+                entries.append(
                     InboxEntry(
                         job=plan.claim.job,
                         hold=plan.claim.hold,
                         recipient=reader,
                         category=plan.bundle.definition.category,
                         expires_at=plan.expires_at,
-                        content=content,
+                        content=contents[shared],
                     )
-                    for reader in readers
-                ]
-    if not unmade:
-        return Lines(entries)
-    return Lines(entries, unmade=sum(readers for _, readers in unmade), why=unmade[0][0])
+                )
+        done = one.recipient_id_hash
+    return Lines(entries=entries, unmade=unmade, why=why, until=None)

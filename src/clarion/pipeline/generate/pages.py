@@ -20,7 +20,7 @@ from clarion.domain.seal import TenantKeys
 from clarion.pipeline.generate import cursor
 from clarion.pipeline.generate.cursor import Cursor, Expanding, Paging
 from clarion.pipeline.generate.plan import Plan, fail
-from clarion.pipeline.generate.rows import Rows, unmade_in_words
+from clarion.pipeline.generate.rows import Made, Rows, unmade_in_words
 from clarion.pipeline.generate.whom import Whom
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.queue import QueueStore
@@ -85,12 +85,12 @@ class LargeSets:
             return made
         await self._rows.store(keys.tenant_id, [made])
         now = Expanding(
-            after=_last(part) if part else place.after,
+            after=made.until or (_last(part) if part else place.after),
             made=place.made + made.number,
             unmade=place.unmade + made.unmade,
             why=place.why or made.why,
         )
-        if len(part) == STEP_SIZE:
+        if len(part) == STEP_SIZE or made.until is not None:
             return _goes_on(plan, now, totals.in_words)
         reasons = [unmade_in_words(now.unmade, now.why)] if now.unmade else []
         if reasons and not now.made:
@@ -102,6 +102,12 @@ class LargeSets:
 def begin(plan: Plan) -> StageResult:
     """Give a job back whose set turned out to be large: it lies in pages now, whatever becomes of its groups."""
     return _goes_on(plan, Paging(), f"more than {recipient.INLINE_MAX} recipients")
+
+
+def rest_later(plan: Plan, made: Made) -> StageResult:
+    """Give a job back of which the rows of some recipients are made: the others' lines were not merged in time."""
+    place = Expanding(after=made.until or "", made=made.number, unmade=made.unmade, why=made.why)
+    return _goes_on(plan, place, "some of its inbox lines are made, and the others take longer")
 
 
 def job_key(plan: Plan) -> str:

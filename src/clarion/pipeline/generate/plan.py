@@ -37,9 +37,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_large(self) -> bool:
-        """Whether its set lies, or will lie, in pages."""
-        recipients = self.claim.job.recipients
-        return recipients.startswith(MANIFEST_BEGINS) if recipients else self.claim.scheduler.cursor is not None
+        """Whether it is made in steps: its set lies, or will lie, in pages, or its lines were too many for one."""
+        return self.claim.scheduler.cursor is not None or (self.claim.job.recipients or "").startswith(MANIFEST_BEGINS)
 
     @property
     def expires_at(self) -> datetime | None:

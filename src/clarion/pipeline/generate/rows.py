@@ -21,12 +21,16 @@ from clarion.ports.ensure import in_sets
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows for recipients of a job; `unmade` inbox lines are missing, and the first of them said why."""
+    """The rows for recipients of a job; `unmade` inbox lines are missing, and the first of them said why.
+
+    They are those of the recipients up to `until`, where not all lines were made in time.
+    """
 
     entries: Sequence[InboxEntry]
     items: Sequence[OutgoingItem]
     unmade: int
     why: str
+    until: str | None
 
     @property
     def number(self) -> int:
@@ -53,9 +57,10 @@ class Rows:
                 if isinstance(lines, StageResult)
                 else Made(
                     entries=lines.entries,
-                    items=_outgoing(keys.tenant_id, plan, sets[plan.job_id]),
+                    items=_outgoing(keys.tenant_id, plan, _up_to(lines.until, sets[plan.job_id])),
                     unmade=lines.unmade,
                     why=lines.why,
+                    until=lines.until,
                 )
             )
         return made
@@ -72,6 +77,10 @@ class Rows:
 def unmade_in_words(number: int, why: str) -> str:
     """Say how many inbox lines could not be made, and why the first could not."""
     return f"{number} inbox {'line' if number == 1 else 'lines'} not made: {why}"
+
+
+def _up_to(until: str | None, recipients: Sequence[FrozenRecipient]) -> Sequence[FrozenRecipient]:
+    return recipients if until is None else [one for one in recipients if one.recipient_id_hash <= until]
 
 
 def _outgoing(tenant_id: str, plan: Plan, recipients: Sequence[FrozenRecipient]) -> list[OutgoingItem]:

@@ -23,7 +23,7 @@ from clarion.domain.recipient import FrozenRecipient, FrozenSet
 from clarion.domain.seal import TenantKeys
 from clarion.errors import CallerError, OperatorError, SealBroken, UnknownVersion
 from clarion.pipeline.generate.inbox import Inbox
-from clarion.pipeline.generate.pages import LargeSets, begin, job_key
+from clarion.pipeline.generate.pages import LargeSets, begin, job_key, rest_later
 from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, nobody, not_merged, put_off, rest
 from clarion.pipeline.generate.rows import Made, Rows, unmade_in_words
 from clarion.pipeline.generate.underway import JOBS_MAX, Underway
@@ -170,6 +170,10 @@ class Generate:
         for plan, rows in zip(plans, (await self._rows.make(keys, plans, sets)).values(), strict=True):
             if isinstance(rows, StageResult):
                 results.append(rows)
+                continue
+            if rows.until is not None:
+                made.append(rows)
+                results.append(rest_later(plan, rows))
                 continue
             unmade = [unmade_in_words(rows.unmade, rows.why)] if rows.unmade else []
             if unmade and not rows.number:
