@@ -59,6 +59,8 @@ clock set
 clock show --nope
 demo --port x
 explain
+groups change x
+groups put
 history
 inbox
 keys create
@@ -71,6 +73,10 @@ outbox --channel pigeon
 preview
 publish
 quota
+relations change child:1
+relations list --limit 0
+roles change teacher
+roles list --limit 0
 send
 send welcome --lane fast
 serve --port 70000

@@ -28,6 +28,7 @@ from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted
 
 OTHER = "other-school"
 ENTITY = UUID("6f1c2c7e-0000-4000-8000-000000000001")
+GROUP = UUID("6f1c2c7e-0000-4000-8000-000000000002")  # and a business unit with the same guid
 WELCOME: dict[str, Any] = {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}}
 
 
@@ -184,6 +185,8 @@ NOBODY = {
     "reader": "user:nobody",
     "message_id": str(UUID(int=1)),
     "mark": "read",
+    "guid": str(UUID(int=1)),
+    "role": "no-such-role",
 }
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
 
@@ -212,6 +215,10 @@ async def things(api: ApiHarness) -> dict[str, str]:
         cases = (await client.get("/v1/support-cases?status=Open")).json()["items"]
         (case,) = [one for one in cases if one["kind"] == "Conflict"]
         (uncertain,) = (await client.get("/v1/uncertain")).json()["items"]
+        for path in (f"/v1/groups/{GROUP}", f"/v1/units/{GROUP}"):
+            assert (await client.put(path, json={"name": "North"})).status_code == 200
+            assert (await client.patch(f"{path}/members", json={"add": ["user:1"]})).status_code == 200
+        assert (await client.patch("/v1/roles/teacher/holders", json={"add": ["user:1"]})).status_code == 200
     return {
         "job_id": sent["job_id"],
         "id": sent["message_id"],
@@ -223,6 +230,8 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "reader": "user:1",
         "message_id": line["message_id"],
         "mark": "read",
+        "guid": str(GROUP),
+        "role": "teacher",
     }
 
 

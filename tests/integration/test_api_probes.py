@@ -267,7 +267,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text(e
 
 
 def test_the_reference_lists_every_route_with_the_grant_that_it_needs() -> None:
-    listed = dict(re.findall(r"^\| `((?:GET|POST|PUT) \S+)` \| (\w*) ?\|", PAGE, re.MULTILINE))
+    listed = dict(re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) \S+)` \| (\w*) ?\|", PAGE, re.MULTILINE))
     real = {}
     for route in ROUTES:
         (method,), (path,) = route.http_methods, route.paths

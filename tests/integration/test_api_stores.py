@@ -118,7 +118,14 @@ async def test_another_tenants_id_is_answered_exactly_as_one_that_nobody_has(
             for name in re.findall(r"\{(\w+)\}", path):
                 theirs = await ask(stranger, method, filled(path, NOBODY | {name: ids[name]}), operation)
                 nobodys = await ask(stranger, method, filled(path, NOBODY), operation)
-                assert comparable(theirs) == comparable(nobodys), (method, path)
+                shown, unshown = (
+                    (status, str(body).replace(asked, "it"), headers)
+                    for (status, body, headers), asked in (
+                        (comparable(theirs), ids[name]),
+                        (comparable(nobodys), NOBODY[name]),
+                    )
+                )
+                assert shown == unshown, (method, path)
                 refused = 422 if method == "PUT" else 404  # what is put under a key is published for oneself
                 assert theirs.status_code in (200, 404, refused)
 

@@ -4,7 +4,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire, wire_explain, wire_inbox, wire_settings, wire_status, wire_support, wire_types
+from clarion.client import (
+    wire,
+    wire_explain,
+    wire_groups,
+    wire_inbox,
+    wire_settings,
+    wire_status,
+    wire_support,
+    wire_types,
+)
 from clarion.domain.audience import Addressee
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
@@ -325,6 +334,32 @@ STATUS: Final = wire_status.Status(
     sending=0,
     uncertain=0,
     open_support_cases=1,
+)
+_GROUP: Final = UUID("6f1c2c7e-2222-4000-8000-000000000001")
+_INNER: Final = UUID("6f1c2c7e-2222-4000-8000-000000000002")
+_CHILD: Final = wire_groups.Thing(type="child", guid=UUID("6f1c2c7e-4444-4000-8000-000000000001"))
+GROUP_REQUEST: Final = wire_groups.GroupRequest(name="Parents of class 3", groups=(_INNER,))
+GROUP_CHANGE: Final = wire_groups.GroupChange(name="Parents of class 3b")
+GROUP: Final = wire_groups.Group(guid=_GROUP, name="Parents of class 3", groups=(_INNER,), members=42)
+GROUP_PAGE: Final = wire_groups.GroupPage(
+    items=(wire_groups.GroupLine(guid=_GROUP, name="Parents of class 3"),), next_cursor=None
+)
+MEMBERS_REQUEST: Final = wire_groups.MembersRequest(add=("user:parent-17",), remove=("user:parent-3",))
+MEMBERS_CHANGE: Final = wire_groups.MembersChange(added=1, removed=1, unchanged=0, unknown=0)
+MEMBER_PAGE: Final = wire_groups.MemberPage(items=(wire_groups.MemberLine(person="user:parent-17"),), next_cursor=None)
+UNIT_REQUEST: Final = wire_groups.UnitRequest(name="North", locale="de-AT", zone="Europe/Vienna")
+UNIT: Final = wire_groups.Unit(guid=_UNIT, name="North", locale="de-AT", zone="Europe/Vienna")
+UNIT_PAGE: Final = wire_groups.UnitPage(items=(UNIT,), next_cursor=None)
+TENANT_REQUEST: Final = wire_groups.TenantRequest(locale="de-AT", zone="Europe/Vienna")
+TENANT: Final = wire_groups.Tenant(tenant_id="school", locale="de-AT", zone="Europe/Vienna")
+ROLE_PAGE: Final = wire_groups.RolePage(
+    items=(wire_groups.RoleLine(role="teacher", business_unit=_UNIT, holders=12),), next_cursor=None
+)
+RELATIONS_REQUEST: Final = wire_groups.RelationsRequest(
+    add=(wire_groups.Relation(entity=_CHILD, relation="guardian", person="user:parent-17"),)
+)
+RELATION_PAGE: Final = wire_groups.RelationPage(
+    items=(wire_groups.RelationLine(entity=_CHILD, relation="guardian", person="user:parent-17"),), next_cursor=None
 )
 PROBLEM: Final = wire.Problem(
     type="urn:clarion:error:invalid-input",

@@ -47,6 +47,7 @@ class Grant(StrEnum):
     SWITCH = "switch"  # notification types on and off
     CONFIGURE = "configure"  # say who gets a notification type and by which channels
     PUBLISH = "publish"  # new versions of notification types
+    PEOPLE = "people"  # change people, groups, business units, roles and relations
     MEND = "mend"  # retry messages, resolve support cases
     AUDIT = "audit"  # read who did what
     WATCH = "watch"  # what runs and what waits, of the whole installation

@@ -27,13 +27,15 @@ class LocalForms:
         """Set a tenant's language and zone; False where they are so already."""
         return await self._catalog.set_tenant_form(tenant_id, checked_form(form), actor=actor)
 
-    async def put_unit(self, tenant_id: str, *, guid: UUID, name: str, form: LocalForm) -> BusinessUnit:
+    async def put_unit(
+        self, tenant_id: str, *, guid: UUID, name: str, form: LocalForm, actor: str | None = None
+    ) -> BusinessUnit:
         """Insert or replace a business unit."""
         if not name.strip() or len(name.encode()) > NAME_BYTES_MAX:
             raise InvalidInput("it is empty or too long", field="name", hint=f"use 1 to {NAME_BYTES_MAX} bytes")
         checked = checked_form(form)
         unit = BusinessUnit(guid=guid, name=name, locale=checked.locale, tz_id=checked.tz_id)
-        await self._catalog.put_business_unit(tenant_id, unit)
+        await self._catalog.put_business_unit(tenant_id, unit, actor=actor)
         return unit
 
 

@@ -70,7 +70,19 @@ class Program(LazyGroup):
                 "publish:publish", "Publish notifications from their files; what did not change keeps its version."
             ),
             "tenants": Listed("catalog:tenants", "Tenants: whose notifications these are."),
-            "units": Listed("unit:units", "Business units: parts of a tenant with a language and a zone of their own."),
+            "groups": Listed(
+                "groups:groups", "Groups: people who are written to together. A group may hold other groups."
+            ),
+            "units": Listed(
+                "groups:units", "Business units: parts of a tenant with people, a language and a zone of their own."
+            ),
+            "roles": Listed(
+                "relations:roles",
+                "Roles: what people are in the whole tenant or in one business unit, such as teacher.",
+            ),
+            "relations": Listed(
+                "relations:relations", "Relations: what people are to a thing, such as the guardian of a child."
+            ),
             "keys": Listed("access:keys", "API keys: who may use the API, and as what."),
             "quota": Listed("quota:quota", "Quotas: how much a tenant and its API keys may use in a day."),
         },

@@ -21,7 +21,16 @@ from pyreqwest.client import Client as HttpClient
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import ConnectError, PyreqwestError
 
-from clarion.client import wire, wire_explain, wire_inbox, wire_settings, wire_status, wire_support, wire_types
+from clarion.client import (
+    wire,
+    wire_explain,
+    wire_groups,
+    wire_inbox,
+    wire_settings,
+    wire_status,
+    wire_support,
+    wire_types,
+)
 from clarion.domain.call_times import LAST_PAUSE
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
@@ -257,6 +266,106 @@ class Client:
         """Take back what was set of a notification type in one place."""
         return await self._ask("DELETE", _setting(notification, business_unit), wire_settings.Setting, again=True)
 
+    async def groups(self, *, cursor: str | None = None) -> wire_groups.GroupPage:
+        """List groups, page by page."""
+        return await self._ask("GET", "/v1/groups", wire_groups.GroupPage, query={"cursor": cursor})
+
+    async def group(self, guid: UUID) -> wire_groups.Group:
+        """Show a group."""
+        return await self._ask("GET", f"/v1/groups/{guid}", wire_groups.Group)
+
+    async def put_group(self, guid: UUID, *, name: str, groups: Sequence[UUID] = ()) -> wire_groups.Group:
+        """Make a group, or replace its name and the groups inside it; its members stay."""
+        body = wire_groups.GroupRequest(name=name, groups=tuple(groups))
+        return await self._ask("PUT", f"/v1/groups/{guid}", wire_groups.Group, body=body, again=True)
+
+    async def change_group(
+        self, guid: UUID, *, name: str | None = None, groups: Sequence[UUID] | None = None
+    ) -> wire_groups.Group:
+        """Change what a group is called, or which groups lie inside it; what is None stays."""
+        body = wire_groups.GroupChange(name=name, groups=None if groups is None else tuple(groups))
+        return await self._ask("PATCH", f"/v1/groups/{guid}", wire_groups.Group, body=body, again=True)
+
+    async def remove_group(self, guid: UUID) -> None:
+        """Remove a group; asked for once, because a second time there is none."""
+        await self._request("DELETE", f"/v1/groups/{guid}", again=False)
+
+    async def members(self, guid: UUID, *, cursor: str | None = None) -> wire_groups.MemberPage:
+        """List a group's own members, page by page."""
+        return await self._ask("GET", f"/v1/groups/{guid}/members", wire_groups.MemberPage, query={"cursor": cursor})
+
+    async def change_members(
+        self, guid: UUID, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> wire_groups.MembersChange:
+        """Add people (`user:ID`, `employee:GUID`) to a group and take others out, up to a thousand each."""
+        return await self._change(f"/v1/groups/{guid}/members", add=add, remove=remove)
+
+    async def units(self, *, cursor: str | None = None) -> wire_groups.UnitPage:
+        """List business units, page by page."""
+        return await self._ask("GET", "/v1/units", wire_groups.UnitPage, query={"cursor": cursor})
+
+    async def unit(self, guid: UUID) -> wire_groups.Unit:
+        """Show a business unit."""
+        return await self._ask("GET", f"/v1/units/{guid}", wire_groups.Unit)
+
+    async def put_unit(
+        self, guid: UUID, *, name: str, locale: str | None = None, zone: str | None = None
+    ) -> wire_groups.Unit:
+        """Make a business unit, or replace its name, language and zone; its members stay."""
+        body = wire_groups.UnitRequest(name=name, locale=locale, zone=zone)
+        return await self._ask("PUT", f"/v1/units/{guid}", wire_groups.Unit, body=body, again=True)
+
+    async def unit_members(self, guid: UUID, *, cursor: str | None = None) -> wire_groups.MemberPage:
+        """List the members of a business unit, page by page."""
+        return await self._ask("GET", f"/v1/units/{guid}/members", wire_groups.MemberPage, query={"cursor": cursor})
+
+    async def change_unit_members(
+        self, guid: UUID, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> wire_groups.MembersChange:
+        """Add people to a business unit and take others out, up to a thousand each."""
+        return await self._change(f"/v1/units/{guid}/members", add=add, remove=remove)
+
+    async def tenant(self) -> wire_groups.Tenant:
+        """Show the tenant whose key it is."""
+        return await self._ask("GET", "/v1/tenant", wire_groups.Tenant)
+
+    async def put_tenant(self, *, locale: str | None, zone: str | None) -> wire_groups.Tenant:
+        """Set the language and the zone of a tenant's people; None takes one away."""
+        body = wire_groups.TenantRequest(locale=locale, zone=zone)
+        return await self._ask("PUT", "/v1/tenant", wire_groups.Tenant, body=body, again=True)
+
+    async def roles(self, *, cursor: str | None = None) -> wire_groups.RolePage:
+        """List the roles that anybody holds, page by page."""
+        return await self._ask("GET", "/v1/roles", wire_groups.RolePage, query={"cursor": cursor})
+
+    async def holders(
+        self, role: str, *, business_unit: UUID | None = None, cursor: str | None = None
+    ) -> wire_groups.MemberPage:
+        """List who holds a role in the whole tenant, or in a business unit, page by page."""
+        query = {"business_unit": None if business_unit is None else str(business_unit), "cursor": cursor}
+        return await self._ask("GET", f"/v1/roles/{quote(role, safe='')}/holders", wire_groups.MemberPage, query=query)
+
+    async def change_holders(
+        self, role: str, *, business_unit: UUID | None = None, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> wire_groups.MembersChange:
+        """Give people a role and take it from others, up to a thousand each."""
+        where = "" if business_unit is None else f"?business_unit={business_unit}"
+        return await self._change(f"/v1/roles/{quote(role, safe='')}/holders{where}", add=add, remove=remove)
+
+    async def relations(
+        self, *, entity: str | None = None, person: str | None = None, cursor: str | None = None
+    ) -> wire_groups.RelationPage:
+        """List who is related to a thing (`TYPE:GUID`), or to what a person is related, page by page."""
+        query = {"entity": entity, "person": person, "cursor": cursor}
+        return await self._ask("GET", "/v1/relations", wire_groups.RelationPage, query=query)
+
+    async def change_relations(
+        self, *, add: Sequence[wire_groups.Relation] = (), remove: Sequence[wire_groups.Relation] = ()
+    ) -> wire_groups.MembersChange:
+        """Add relations of people to things and remove others, up to a thousand each."""
+        body = wire_groups.RelationsRequest(add=tuple(add), remove=tuple(remove))
+        return await self._ask("PATCH", "/v1/relations", wire_groups.MembersChange, body=body, again=True)
+
     async def uncertain(self, *, cursor: str | None = None) -> wire_support.UncertainPage:
         """List messages of which nobody knows whether they arrived, page by page."""
         return await self._ask("GET", "/v1/uncertain", wire_support.UncertainPage, query={"cursor": cursor})
@@ -294,6 +403,11 @@ class Client:
     async def status(self) -> wire_status.Status:
         """Ask what runs, what is in trouble and what waits."""
         return await self._ask("GET", "/v1/status", wire_status.Status)
+
+    async def _change(self, path: str, *, add: Sequence[str], remove: Sequence[str]) -> wire_groups.MembersChange:
+        """Add people somewhere and take others out."""
+        body = wire_groups.MembersRequest(add=tuple(add), remove=tuple(remove))
+        return await self._ask("PATCH", path, wire_groups.MembersChange, body=body, again=True)
 
     async def _ask(
         self,

@@ -4,6 +4,7 @@ People are named by their recipient hashes; somebody may belong somewhere before
 group, a role or a relation in one send is in `audience`. Pure.
 """
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Final
 from uuid import UUID
@@ -11,11 +12,22 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.audience import GROUP_DEPTH_MAX, HELD_EVERYWHERE, EntityKey, Name
+from clarion.domain.audience import NAME_CHARS_MAX as WORD_MAX
 from clarion.domain.identity import Identity, IdentityDomain
+from clarion.domain.part import UNSEEN
 from clarion.errors import InvalidInput
 
 CHILDREN_MAX: Final = 1000
 """Groups directly inside one: as many as one set takes."""
+
+
+NAME_CHARS_MAX: Final = 200
+"""Of a group or a business unit: what somebody calls it, and no description."""
+
+THING_BYTES_MAX: Final = 200
+"""Of the type of a thing: as long as its column takes."""
+
+_NAME: Final = re.compile(rf"(?=.*\S)[^{UNSEEN}]{{1,{NAME_CHARS_MAX}}}")
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,3 +142,43 @@ def check_nesting(guid: UUID, inside: Collection[Nesting], *, above: int) -> Non
             field="groups",
             hint=f"nest at most {GROUP_DEPTH_MAX}, the outermost counted",
         )
+
+
+def check_name(name: str, *, field: str) -> str:
+    """Refuse what no group and no business unit can be called."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            "it is blank, too long, or has characters that nobody sees",
+            field=field,
+            hint=f"use 1 to {NAME_CHARS_MAX} characters in one line",
+        )
+    return name
+
+
+def check_word(word: str, *, field: str) -> str:
+    """Refuse what is no name of a role or a relation."""
+    try:
+        if len(msgspec.convert(word, Name).encode()) <= WORD_MAX:
+            return word
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        pass
+    raise InvalidInput("it is no name of a role or a relation", field=field, hint=f"use 1 to {WORD_MAX} bytes, no ':'")
+
+
+def check_thing(entity_type: str, *, field: str) -> str:
+    """Refuse what is no type of a thing."""
+    if not entity_type.strip() or len(entity_type.encode()) > THING_BYTES_MAX or not _NAME.fullmatch(entity_type):
+        raise InvalidInput(
+            "it is no type of a thing", field=field, hint=f"use 1 to {THING_BYTES_MAX} bytes in one line"
+        )
+    return entity_type
+
+
+def read_entity(text: str, *, field: str) -> EntityKey:
+    """Read `TYPE:GUID`."""
+    kind, _, guid = text.rpartition(":")
+    try:
+        number = UUID(guid)
+    except ValueError:
+        raise InvalidInput("it names no thing", field=field, hint="write TYPE:GUID") from None
+    return check_thing(kind, field=field), number

@@ -18,6 +18,10 @@ from clarion.errors import InvalidInput
 
 ADDRESS_MAX = 4096  # bytes: a push token or a web push endpoint is the longest thing that a message can be sent to
 
+USER_CHARS_MAX = 200  # of the tenant's own id of a user, as in requests
+
+_UNSEEN = re.compile(f"[{part.UNSEEN}]")
+
 # A slug, so that it can stand in a path, a log line and a host name as it is (63 is the length of a DNS label).
 _TENANT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
@@ -103,6 +107,25 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     def __rich_repr__(self) -> list[tuple[str, object]]:
         """Leave it out of rich's tracebacks as well, which do not ask for the repr."""
         return [("domain", self.domain.value)]
+
+
+def read_person(text: str, *, field: str) -> Identity:
+    """Read `user:ID` or `employee:GUID`, as callers name people; an error names this field of theirs."""
+    domain, _, rest = text.partition(":")
+    try:
+        if domain == IdentityDomain.USER and len(rest) <= USER_CHARS_MAX and not _UNSEEN.search(rest) and rest.strip():
+            return Identity.user(rest)
+        if domain == IdentityDomain.EMPLOYEE:
+            return Identity.employee(UUID(rest))
+    except InvalidInput as error:
+        raise InvalidInput(error.message, field=field, hint=error.hint) from None
+    except ValueError:
+        pass  # no guid
+    raise InvalidInput(
+        "it names nobody",
+        field=field,
+        hint=f"write user:ID, with {USER_CHARS_MAX} characters at most, or employee:GUID",
+    )
 
 
 def require_tenant(tenant_id: str, *, field: str = "tenant_id") -> str:

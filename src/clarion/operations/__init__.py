@@ -17,6 +17,8 @@ given, find out who asks, and word refusals for their callers.
 | `settings` | what tenants and business units say of notification types |
 | `support` | uncertain messages, support cases, the audit log |
 | `types` | notification types: which there are, switching them on and off |
+| `groups` | groups and business units with their members, and how a tenant's people read |
+| `relations` | roles that people hold, and what they are to things |
 | `page` | pages of a list, and the cursors between them |
 | `shape` | records in their wire form |
 | `whom` | recipients and destinations, whole or masked |
@@ -25,9 +27,11 @@ given, find out who asks, and word refusals for their callers.
 
 from clarion.bootstrap import Platform
 from clarion.operations.explain import Explain
+from clarion.operations.groups import Groups, Units
 from clarion.operations.inbox import Inboxes
 from clarion.operations.notification import Notifications
 from clarion.operations.publishing import Publishing
+from clarion.operations.relations import Relations, Roles
 from clarion.operations.settings import Settings
 from clarion.operations.status import Status
 from clarion.operations.support import Support
@@ -50,3 +54,7 @@ class Operations:
         self.explain = Explain(platform)
         self.types = Types(catalog=platform.store, settings=platform.store, facts=platform.store)
         self.settings = Settings(platform)
+        self.groups = Groups(platform.store, platform.keyring)
+        self.units = Units(platform.store, platform.keyring)
+        self.roles = Roles(platform.store, platform.keyring)
+        self.relations = Relations(platform.store, platform.keyring)
