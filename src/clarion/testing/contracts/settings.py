@@ -173,7 +173,9 @@ class SettingContract:
             SettingChange(recipients=(TEACHERS,)),
             SettingChange(channels=(Channel.SMS,)),
         )
-        for unit in (None, NORTH):
-            assert all(await asyncio.gather(*(self.put(harness, change, unit=unit) for change in changes)))
-            found = await effective(harness, unit=unit)
+        for n in range(20):  # whether two meet is chance
+            unit, event_type = (None, NORTH)[n % 2], f"type-{n}"
+            puts = (self.put(harness, change, event_type=event_type, unit=unit) for change in changes)
+            assert all(await asyncio.gather(*puts))
+            found = await effective(harness, event_type, unit)
             assert (found.enabled, found.recipients, found.channels) == (False, (TEACHERS,), (Channel.SMS,))
