@@ -435,6 +435,10 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     job = make.notification_job()
     message = await connection.fetchval("SELECT message_id FROM outgoing_message WHERE pk = $1", job.row_key)
     assert await store.find_job_timeline(TENANT, job.guid)
+    part = await store.find_job_timeline(TENANT, job.guid, messages=[message])
+    assert part is not None
+    assert part.outgoing
+    assert await store.find_job(TENANT, job.guid)
     assert await store.find_job_of_message(TENANT, message)
     assert await store.list_jobs(TENANT, job.partition_key)
     (latest, *_) = await store.list_latest_jobs(TENANT)

@@ -36,6 +36,7 @@ MATRIX = {
     "GET /v1/inbox/{reader}/counts": ALL,
     "POST /v1/inbox/{reader}/all/{mark}": {Role.INBOX, Role.ADMIN},
     "POST /v1/inbox/{reader}/{message_id}/{mark}": {Role.INBOX, Role.ADMIN},
+    "GET /v1/notifications/{job_id}/recipients": ALL,
     "GET /v1/types": ALL,
     "GET /v1/types/{type_name}": ALL,
     "PUT /v1/types/{type_name}": {Role.AUTHOR, Role.ADMIN},
@@ -209,7 +210,7 @@ async def test_answers_show_what_they_are_meant_to_and_nothing_else(api: ApiHarn
     assert set(notification) == {
         *("job_id", "type", "template_version", "entity", "lane", "result", "stage", "status", "reason"),
         *("accepted_at", "due_at", "actor", "correlation_id", "recipients", "messages", "inbox", "rule"),
-        "business_unit",
+        *("business_unit", "totals"),
     }
     assert set(notification["messages"][0]) == {
         *("id", "version", "message_id", "recipient", "destination", "channel", "status", "attempts", "reason"),

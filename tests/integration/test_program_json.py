@@ -42,6 +42,7 @@ ASKED = (
     ("explain {job}", "/v1/messages/{job}/timeline"),
     ("explain {message}", "/v1/messages/{message}/timeline"),
     ("explain {failed}", "/v1/messages/{failed}/timeline"),
+    ("explain {job} --recipients --limit 1", "/v1/notifications/{job}/recipients?limit=1"),
     ("history {child}", "/v1/entities/{child}/notifications"),
     ("history child:{child} --limit 1", "/v1/entities/{child}/notifications?limit=1"),
     ("history sam@example.com", "/v1/entities/address:sam@example.com/notifications"),

@@ -58,6 +58,7 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     inboxes.count_inbox,
     inboxes.mark_inbox,
     inboxes.mark_line,
+    explain.list_recipients,
     types.list_types,
     types.get_type,
     types.put_type,

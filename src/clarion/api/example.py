@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+import msgspec
+
 from clarion.client import (
     wire,
     wire_explain,
@@ -14,6 +16,7 @@ from clarion.client import (
     wire_support,
     wire_types,
 )
+from clarion.client.wire_rule import Totals
 from clarion.domain.audience import Addressee
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
@@ -109,6 +112,16 @@ NOTIFICATIONS: Final = wire.NotificationPage(
             accepted_at=_AT,
         ),
     ),
+    next_cursor=None,
+)
+_TOTALS: Final = Totals(recipients=1, shown=1, messages=1, inbox=1, not_sent={SkipRule.NO_ADDRESS: 1})
+RECIPIENTS: Final = wire_explain.RecipientPage(
+    items=(
+        wire_explain.RecipientOutcome(
+            **msgspec.structs.asdict(NOTIFICATION.recipients[0]), messages=NOTIFICATION.messages, in_inbox=True
+        ),
+    ),
+    totals=_TOTALS,
     next_cursor=None,
 )
 WOULD_REQUEST: Final = wire_explain.WouldRequest(

@@ -7,7 +7,8 @@ from uuid import UUID
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import clock_time, moment, print_json, print_pairs, print_table, say, say_more
+from clarion.cli.output import called_as, clock_time, moment, print_json, print_pairs, print_table, say, say_more
+from clarion.cli.recipients import not_sent, show_recipients
 from clarion.cli.send import read_recipient, read_time
 from clarion.cli.session import Session, in_session, job_or_message, known
 from clarion.client import wire
@@ -41,11 +42,18 @@ def explain(
         list[Channel] | None,
         typer.Option(help="Which channel the send would ask for, with --would; several are tried in the order given."),
     ] = None,
+    recipients: Annotated[
+        bool, typer.Option("--recipients", help="List whom a job is for instead, and what each of them got or why not.")
+    ] = False,
+    limit: option.Limit = 50,
+    after: option.After = "",
     tenant: option.Tenant = None,
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
     """Tell the whole timeline of a notification in order, with times and reasons.
+
+    Of more than a thousand recipients only some are told of; --recipients lists all of them, page by page.
 
     With --would: say what a notification would do for one person as things stand, channel by channel and with the rule
     that decides. Nothing is sent then.
@@ -55,8 +63,8 @@ def explain(
     if would is not None:
         from clarion.cli.would import would as show_would
 
-        if message_or_job is not None:
-            raise InvalidInput("it goes with no ID", field="--would", hint="leave one of the two out")
+        if message_or_job is not None or recipients:
+            raise InvalidInput("it goes with no ID and no --recipients", field="--would", hint="leave the others out")
         show_would(
             would,
             user=user,
@@ -77,6 +85,9 @@ def explain(
             "nothing is named", field="id", hint="give the id of a job or message, or ask with --would TYPE --user ID"
         )
     named = job_or_message(message_or_job)
+    if recipients:
+        show_recipients(named, limit=limit, after=after, tenant=tenant, store=store, as_json=as_json)
+        return
 
     async def work(session: Session) -> tuple[wire.Timeline, wire.Notification]:
         notifications = session.operations.notifications
@@ -108,6 +119,9 @@ def explain(
         ],
         empty="nothing is stored about it",
     )
+    if timeline.totals is not None and timeline.totals.shown < timeline.totals.recipients:
+        left = timeline.totals.recipients - timeline.totals.shown
+        say(f"{left} more recipients are left out: {called_as()} explain {timeline.job_id} --recipients lists them all")
 
 
 def list_notifications(
@@ -232,6 +246,9 @@ def _print_head(timeline: wire.Timeline, notification: wire.Notification) -> Non
     version, entity = notification.template_version, notification.entity
     states = [_stands(_where(row), row.reason) for row in timeline.messages]
     people = [one.recipient for one in timeline.recipients]
+    totals = timeline.totals
+    others = (totals.recipients if totals else len(people)) - STATES_MAX
+    waiting = (totals.messages if totals else len(states)) - STATES_MAX
     print_pairs(
         [
             ("type", f"{notification.type}, version {version}" if version else notification.type),
@@ -239,10 +256,11 @@ def _print_head(timeline: wire.Timeline, notification: wire.Notification) -> Non
             ("message", timeline.message_id),
             ("about", f"{entity.type} {entity.guid}" if entity else None),
             *[("to", one) for one in people[:STATES_MAX]],
-            ("", f"and {len(people) - STATES_MAX} more" if len(people) > STATES_MAX else None),
+            ("", f"and {others} more" if others > 0 else None),
             ("result", _stands(notification.result or "", None if states else notification.reason)),
             *[("state", state) for state in states[:STATES_MAX]],
-            ("", f"and {len(states) - STATES_MAX} more" if len(states) > STATES_MAX else None),
+            ("", f"and {waiting} more" if waiting > 0 else None),
+            ("not sent", not_sent(totals) if totals and totals.recipients > 1 else None),
             ("request", notification.correlation_id),
         ]
     )

@@ -161,6 +161,11 @@ class Client:
         """Ask how a notification stands."""
         return await self._ask("GET", f"/v1/notifications/{job_id}", wire.Notification)
 
+    async def recipients(self, job_id: UUID, *, cursor: str | None = None) -> wire_explain.RecipientPage:
+        """List whom a notification is for, and what each of them got or why not, page by page."""
+        path = f"/v1/notifications/{job_id}/recipients"
+        return await self._ask("GET", path, wire_explain.RecipientPage, query={"cursor": cursor})
+
     async def cancel(self, job_id: UUID) -> wire.Canceled:
         """Cancel a notification; doing it again does no harm."""
         return await self._ask("POST", f"/v1/notifications/{job_id}/cancel", wire.Canceled, again=True)

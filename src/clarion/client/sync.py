@@ -60,6 +60,7 @@ class SyncClient:
 
     send = _waiting(Client.send)
     notification = _waiting(Client.notification)
+    recipients = _waiting(Client.recipients)
     cancel = _waiting(Client.cancel)
     timeline = _waiting(Client.timeline)
     would = _waiting(Client.would)

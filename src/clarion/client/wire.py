@@ -10,8 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.client.wire_rule import Rule
-from clarion.domain import result as domain
+from clarion.client.wire_rule import Result, Rule, Totals
 from clarion.domain.definition import TTL_SECONDS_MAX
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
@@ -46,15 +45,6 @@ Reason = Annotated[
 ]
 
 
-Result = Annotated[
-    domain.Result,
-    msgspec.Meta(
-        description="what came of it as a whole. waiting: something is still to be done. uncertain: of a message "
-        "nobody knows whether it arrived. delivered: all of it arrived. sent: the providers took all of it, and did "
-        "not report all of it as arrived. partly: some was sent, some was not. failed: nobody was reached, and "
-        "something went wrong. nobody: nobody was reached, and nothing went wrong"
-    ),
-]
 WorkStatus = Annotated[
     str, msgspec.Meta(description="how the work stands: Done means that messages were made; `result` tells their fate")
 ]
@@ -258,6 +248,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     recipients: tuple[RecipientLine, ...] = ()
     messages: tuple[Message, ...]
     inbox: tuple[InboxLine, ...]
+    totals: Totals | None = None
 
 
 class Canceled(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,6 +279,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[TimelineLine, ...]
     recipients: tuple[RecipientLine, ...] = ()
     messages: tuple[Message, ...] = ()
+    totals: Totals | None = None
 
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.client.wire import PLAIN, Entity, Recipient, RecipientName
-from clarion.client.wire_rule import Rule
+from clarion.client.wire import PLAIN, Entity, Message, Recipient, RecipientLine, RecipientName
+from clarion.client.wire_rule import Rule, Totals
 from clarion.domain.identity import Channel
 from clarion.domain.setting import Place
 
@@ -74,3 +74,18 @@ class Would(msgspec.Struct, frozen=True, kw_only=True):
     ]
     names: Annotated[tuple[str, ...], msgspec.Meta(description="all recipients that the settings name")]
     decided_by: Decided
+
+
+class RecipientOutcome(RecipientLine, frozen=True, kw_only=True):
+    """Somebody whom a notification is for: what was made for them, and where nothing was."""
+
+    messages: tuple[Message, ...]
+    in_inbox: Annotated[bool, msgspec.Meta(description="whether a line was put into their inbox")]
+
+
+class RecipientPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Recipients of a notification, in an order of their own; nobody while it is not decided who they are."""
+
+    items: tuple[RecipientOutcome, ...]
+    totals: Totals
+    next_cursor: str | None

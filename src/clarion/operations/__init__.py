@@ -19,6 +19,7 @@ given, find out who asks, and word refusals for their callers.
 | `types` | notification types: which there are, switching them on and off |
 | `groups` | groups and business units with their members, and how a tenant's people read |
 | `relations` | roles that people hold, and what they are to things |
+| `part` | what is stored about a notification, as much of it as one answer can have |
 | `page` | pages of a list, and the cursors between them |
 | `shape` | records in their wire form |
 | `whom` | recipients and destinations, whole or masked |

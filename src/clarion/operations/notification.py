@@ -11,7 +11,8 @@ import msgspec
 
 from clarion.bootstrap import Platform
 from clarion.catalog.settings import require_unit
-from clarion.client import wire, wire_support
+from clarion.client import wire, wire_explain, wire_support
+from clarion.client.wire_rule import Totals
 from clarion.dispatch.request import Direct, JobRequest, Trace
 from clarion.domain.audience import audience_of
 from clarion.domain.ensured import Ensured, Outcome
@@ -21,13 +22,14 @@ from clarion.domain.key import event_job_pk, manual_job_pk
 from clarion.domain.locale import normal
 from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Target
-from clarion.domain.result import overall, standing_of
+from clarion.domain.result import overall
 from clarion.domain.setting import EffectiveSetting, channels_under
 from clarion.domain.skip import rule_of
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
 from clarion.operations.latest import latest, lines_of
+from clarion.operations.part import Part, find_part, part_of
 from clarion.operations.shape import as_wire
 from clarion.operations.status import Status
 from clarion.operations.wake import Wake
@@ -45,6 +47,7 @@ class Notifications:
         self._sends = platform.sends
         self._dispatcher = platform.dispatcher
         self._keyring = platform.keyring
+        self._sets = platform.recipient_sets
         self._ids = platform.ids
         self._public_url = platform.settings.public_url
         self._wake = wake
@@ -82,29 +85,67 @@ class Notifications:
         return key is not None and await self._dispatcher.is_key_known(tenant_id, OPERATION, key)
 
     async def find(self, tenant_id: str, named: UUID, *, whole: bool) -> wire.Notification | None:
-        """Say how a notification stands, with each of its messages; `whole` shows addresses unmasked."""
-        timeline, _ = await self._find(tenant_id, named)
-        return None if timeline is None else _notification(timeline, await self._whom(tenant_id, timeline, whole=whole))
+        """Say how a notification stands, with each of its messages; `whole` shows addresses unmasked.
+
+        Of a large set it has some recipients with their messages; `recipients` reads all of them.
+        """
+        keys = await self._keyring.get(tenant_id)
+        part = await find_part(self._store, self._sets, keys, named)
+        if part is None:
+            return None
+        return _notification(part, await find_whom(self._store, keys, part, whole=whole))
 
     async def find_timeline(self, tenant_id: str, named: UUID, *, whole: bool) -> wire.Timeline | None:
         """Tell what happened in order: to the whole notification, or to the message that is named.
 
         `whole` shows addresses unmasked.
         """
-        timeline, message_id = await self._find(tenant_id, named)
-        if timeline is None:
+        keys = await self._keyring.get(tenant_id)
+        part = await find_part(self._store, self._sets, keys, named)
+        if part is None:
             return None
-        whom = await self._whom(tenant_id, timeline, message_id, whole=whole)
+        whom, message_id = await find_whom(self._store, keys, part, whole=whole), part.message_id
         return wire.Timeline(
-            job_id=timeline.job.guid,
+            job_id=part.timeline.job.guid,
             message_id=message_id,
-            type=timeline.job.event_type,
+            type=part.timeline.job.event_type,
             lines=tuple(
                 as_wire(line, wire.TimelineLine, recipient=whom.names.get(line.message_id))
-                for line in timeline_lines(timeline, message_id=message_id, skips=whom.skips)
+                for line in timeline_lines(part.timeline, message_id=message_id, skips=whom.skips)
             ),
             recipients=whom.recipients,
-            messages=_messages(timeline, whom, message_id),
+            messages=_messages(part.timeline, whom, message_id),
+            totals=_totals(part) if message_id is None else None,
+        )
+
+    async def recipients(
+        self, tenant_id: str, job_id: UUID, query: wire.PageQuery, *, whole: bool
+    ) -> wire_explain.RecipientPage | None:
+        """List the recipients of a notification, with what was made for each and what was not, and by which rule."""
+        keys, name = await self._keyring.get(tenant_id), f"recipients {job_id}"
+        job = await self._store.find_job(tenant_id, job_id)
+        if job is None:
+            return None
+        after = page.read(name, query.cursor, start="")
+        found = await self._sets.part(tenant_id, job, after=after, limit=query.limit + 1)
+        meant, following = page.cut(name, found, query.limit, lambda one: one.recipient_id_hash)
+        part = await part_of(self._store, keys, job, meant)
+        if part is None:
+            return None
+        whom = await find_whom(self._store, keys, part, whole=whole)
+        messages = _messages(part.timeline, whom)
+        return wire_explain.RecipientPage(
+            items=tuple(
+                as_wire(
+                    line,
+                    wire_explain.RecipientOutcome,
+                    messages=tuple(one for one in messages if one.message_id == line.message_id),
+                    in_inbox=any(row.message_id == line.message_id for _, row in part.timeline.inbox),
+                )
+                for line in whom.recipients
+            ),
+            totals=_totals(part),
+            next_cursor=following,
         )
 
     async def cancel(self, tenant_id: str, named: UUID, *, actor: str) -> wire.Canceled | None:
@@ -125,7 +166,7 @@ class Notifications:
         """Try a notification that failed again, where it failed."""
         job_id = await self._job_of(tenant_id, named)
         if not await self._store.retry_job(tenant_id, job_id, actor=actor, reason=reason):
-            if await self._store.find_job_timeline(tenant_id, job_id) is None:
+            if await self._store.find_job(tenant_id, job_id) is None:
                 return None
             raise Conflict("the notification has not failed", hint="its timeline tells how it stands")
         self._wake("stages")
@@ -161,19 +202,6 @@ class Notifications:
                     f"on {channel} it has links to this installation, and its URL is not set: what goes there waits "
                     "until CLARION_PUBLIC_URL is set and the workers have started again"
                 )
-
-    async def _find(self, tenant_id: str, named: UUID) -> tuple[JobTimeline | None, UUID | None]:
-        """Return what is stored about a notification and, if one of its messages was named, that message's id."""
-        job_id = await self._store.find_job_of_message(tenant_id, named)
-        timeline = await self._store.find_job_timeline(tenant_id, job_id or named)
-        return timeline, None if job_id is None else named
-
-    async def _whom(
-        self, tenant_id: str, timeline: JobTimeline, message_id: UUID | None = None, *, whole: bool
-    ) -> Whom:
-        """Find out whom a notification, or one message of it, is for."""
-        keys = await self._keyring.get(tenant_id)
-        return await find_whom(self._store, keys, timeline.job, message_id=message_id, whole=whole)
 
     async def _job_of(self, tenant_id: str, named: UUID) -> UUID:
         """Return the job of a message; an id that is no message's is taken for a job's."""
@@ -266,9 +294,9 @@ def _target(one: wire.Recipient, *, field: str) -> Target:
     return target_of(**msgspec.structs.asdict(one), field=field)
 
 
-def _notification(timeline: JobTimeline, whom: Whom) -> wire.Notification:
+def _notification(part: Part, whom: Whom) -> wire.Notification:
     """Give what is stored as a caller may see it: nothing that is hashed or a key."""
-    job, scheduler = timeline.job, timeline.scheduler
+    timeline, job, scheduler = part.timeline, part.timeline.job, part.timeline.scheduler
     about = None
     if job.source_type is not None and job.source is not None:
         about = wire.Entity(type=job.source_type, guid=UUID(job.source))
@@ -279,7 +307,8 @@ def _notification(timeline: JobTimeline, whom: Whom) -> wire.Notification:
         type=job.event_type,
         entity=about,
         accepted_at=job.source_at,
-        result=overall(standing_of(timeline)),
+        result=overall(part.standing),
+        totals=_totals(part),
         rule=None if scheduler is None else scheduler.skipped_by,
         recipients=whom.recipients,
         messages=_messages(timeline, whom),
@@ -291,6 +320,17 @@ def _notification(timeline: JobTimeline, whom: Whom) -> wire.Notification:
             name: None if scheduler is None else getattr(scheduler, name)
             for name in ("lane", "stage", "status", "reason", "due_at")
         },
+    )
+
+
+def _totals(part: Part) -> Totals:
+    """Count what a notification came to for all of its recipients."""
+    return Totals(
+        recipients=part.totals.recipients,
+        shown=len(part.recipients or ()),
+        messages=sum(part.standing.outgoing.values()),
+        inbox=part.standing.inbox,
+        not_sent=part.not_sent,
     )
 
 

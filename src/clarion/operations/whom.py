@@ -11,15 +11,15 @@ import msgspec
 
 from clarion.client import wire
 from clarion.dispatch.request import Payload
-from clarion.domain import derived_id, recipient
+from clarion.domain import recipient
 from clarion.domain.address import AddressVersion
 from clarion.domain.destination import mask
 from clarion.domain.identity import Channel, Identity, IdentityDomain
-from clarion.domain.notification import NotificationJob
 from clarion.domain.recipient import Decision, FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.domain.skip import SkipRule
 from clarion.errors import SealBroken
+from clarion.operations.part import Part, message_of
 from clarion.ports.insights import InsightStore
 from clarion.sealing.place import open_destination, payload_place
 
@@ -38,26 +38,17 @@ class Whom(msgspec.Struct, frozen=True, kw_only=True):
     skips: tuple[tuple[UUID, Decision], ...] = ()
 
 
-async def find_whom(
-    store: InsightStore, keys: TenantKeys, job: NotificationJob, *, message_id: UUID | None, whole: bool
-) -> Whom:
-    """Find out whom a job is for, all of them or the recipient of one message; `whole` shows addresses unmasked."""
-    if job.recipients is None:
+async def find_whom(store: InsightStore, keys: TenantKeys, part: Part, *, whole: bool) -> Whom:
+    """Find out whom a notification is for, as much of it as there is; `whole` shows addresses unmasked."""
+    job = part.timeline.job
+    if part.recipients is None:
         asked_for = () if job.payload is None else _asked_for(job.guid, job.payload, keys, whole=whole)
         return Whom(
             recipients=tuple(
                 wire.RecipientLine(recipient=name, message_id=job.message_id, skipped=()) for name in asked_for
             )
         )
-    try:
-        frozen = recipient.decode(job.recipients)
-    except msgspec.DecodeError:
-        return Whom()  # its timeline says that they cannot be read
-    ids = [
-        derived_id.message_id(tenant_id=keys.tenant_id, pk=job.row_key, recipient_id_hash=one.recipient_id_hash)
-        for one in frozen
-    ]
-    meant = [(mine, one) for mine, one in zip(ids, frozen, strict=True) if message_id in (None, mine)]
+    meant = [(message_of(keys, job, one), one) for one in part.recipients]
     wanted = {decision.address_id for _, one in meant for decision in one.decisions if decision.address_id is not None}
     versions = await store.find_addresses(keys.tenant_id, wanted)
     destinations = {version.id or 0: opened_destination(version, keys, whole=whole) for version in versions}

@@ -9,6 +9,7 @@ import msgspec
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel
+from clarion.domain.notification import NotificationJob
 from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.domain.timeline import JobTimeline
@@ -70,8 +71,17 @@ class InsightStore(Protocol):
         """List the tenants in the order of their ids, behind `after`."""
         ...
 
-    async def find_job_timeline(self, tenant_id: str, guid: UUID) -> JobTimeline | None:
-        """Return everything about a job by its guid, or None."""
+    async def find_job(self, tenant_id: str, guid: UUID) -> NotificationJob | None:
+        """Return a job by its guid, or None."""
+        ...
+
+    async def find_job_timeline(
+        self, tenant_id: str, guid: UUID, *, messages: Collection[UUID] | None = None
+    ) -> JobTimeline | None:
+        """Return everything about a job by its guid, or None.
+
+        Of its rows only those of `messages` where these are named, a set of them at most.
+        """
         ...
 
     async def find_job_of_message(self, tenant_id: str, message_id: UUID) -> UUID | None:

@@ -363,6 +363,8 @@ async def _about_jobs(side: Side) -> dict[str, object]:
     guards = sorted(row.key for row in await side.harness.rows(tenant_id, IdempotencyGuard))
     return {
         "timelines": [await store.find_job_timeline(tenant_id, job.guid) for job in jobs],
+        "parts": [await store.find_job_timeline(tenant_id, job.guid, messages=messages[:3]) for job in jobs],
+        "by guid": [await store.find_job(tenant_id, job.guid) for job in jobs],
         "jobs": [await store.list_jobs(tenant_id, job.partition_key, limit=PAGE) for job in jobs],
         "latest": sorted(await store.list_latest_jobs(tenant_id, limit=PAGE_MAX), key=lambda job: job.row_key),
         "standings": {str(one): found for one, found in (await _standings(side, jobs)).items()},

@@ -183,6 +183,10 @@ READS: Final[dict[str, Ask]] = {
     "find_job_of_message of an inbox row": lambda store, tenant, _: store.find_job_of_message(
         tenant, make.user_message().message_id
     ),
+    "find_job": lambda store, tenant, _: store.find_job(tenant, JOB.guid),
+    "find_job_timeline of some messages": lambda store, tenant, _: store.find_job_timeline(
+        tenant, JOB.guid, messages=[make.user_message().message_id]
+    ),
     "find_job_timeline": lambda store, tenant, _: store.find_job_timeline(tenant, JOB.guid),
     "find_job_timeline of a direct send": lambda store, tenant, _: store.find_job_timeline(tenant, DIRECT.job.guid),
     "find_person_versions": lambda store, tenant, of: store.find_person_versions(tenant, [of.profile]),

@@ -216,6 +216,31 @@ class TimelineContract:
         assert await harness.store.find_job_of_message(harness.tenant_id, sent.message_id) == anchor.guid
         assert await harness.store.find_job_of_message(harness.tenant_id, lost.message_id) is None
 
+    async def test_a_timeline_has_only_the_messages_that_are_named(self, harness: StoreHarness) -> None:
+        """Of a set that is too large for one answer; what is another job's is not there, whoever names it."""
+        pump, find = Pump(harness), harness.store.find_job_timeline
+        _, _, third = [await pump.message(1, to=to) for to in (1, 2, 3)]
+        other, job = await pump.message(2, to=1), await pump.job(1)
+        lines = [user_message(n) for n in (7, 8)]
+        await harness.store.ensure_user_messages(harness.tenant_id, lines)
+        for named, outgoing, inbox in (
+            ([third.message_id, other.message_id], [third.message_id], []),
+            ([third.message_id, lines[1].message_id], [third.message_id], [lines[1].message_id]),
+            ([], [], []),
+        ):
+            found = await find(harness.tenant_id, job.guid, messages=named)
+            assert found is not None
+            assert [row.message_id for row in found.outgoing] == outgoing
+            assert [row.message_id for _, row in found.inbox] == inbox
+            assert found.job == job
+
+    async def test_a_job_is_found_by_its_guid_in_its_own_tenant(self, harness: StoreHarness) -> None:
+        """X-01: another tenant finds nothing."""
+        job = await Pump(harness).job(1)
+        assert await harness.store.find_job(harness.tenant_id, job.guid) == job
+        assert await harness.store.find_job(harness.tenant_id, guid(99)) is None
+        assert await harness.store.find_job(f"{harness.tenant_id}-2", job.guid) is None
+
 
 class HistoryContract:
     """Lists, page by page."""

@@ -14,7 +14,7 @@ from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Lane
 from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.domain.recipient import COUNTED_BY
+from clarion.domain.recipient import COUNTED_BY, MANIFEST_BEGINS, how_many
 from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, RouteAge, UncertainLine
@@ -41,6 +41,7 @@ class _Payload(msgspec.Struct, frozen=True):
 class _Standing(msgspec.Struct, frozen=True, kw_only=True):
     guid: UUID
     work: NotificationStatus | None
+    manifest: str | None
     recipients: int
     addressed: int
     inbox: int
@@ -104,7 +105,12 @@ async def find_standings(transaction: Transaction, tenant_id: str, guids: Collec
     if not jobs:
         return {}
     found = await transaction.fetch(
-        _Standing, _SQL["find_standings"], tenant_id=tenant_id, jobs=jobs, counted_by=COUNTED_BY
+        _Standing,
+        _SQL["find_standings"],
+        tenant_id=tenant_id,
+        jobs=jobs,
+        counted_by=COUNTED_BY,
+        manifest_begins=MANIFEST_BEGINS,
     )
     outgoing: defaultdict[UUID, dict[OutgoingStatus, int]] = defaultdict(dict)
     for row in await transaction.fetch(_Messages, _SQL["count_messages_of_jobs"], tenant_id=tenant_id, jobs=jobs):
@@ -112,7 +118,7 @@ async def find_standings(transaction: Transaction, tenant_id: str, guids: Collec
     return {
         row.guid: Standing(
             work=row.work,
-            recipients=row.recipients,
+            recipients=how_many(row.manifest) if row.manifest else row.recipients,
             addressed=row.addressed,
             inbox=row.inbox,
             outgoing=outgoing[row.guid],

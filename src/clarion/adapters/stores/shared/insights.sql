@@ -39,9 +39,10 @@ LIMIT :limit;
 
 -- name: find_standings
 -- For each job the state of its pending row, and how many recipients, messages and inbox rows it has. Recipients are
--- counted by a word that stands once for each of them.
+-- counted by a word that stands once for each of them; of a set in pages by its manifest, which is the text then.
 SELECT
   j.guid,
+  CASE WHEN substr(j.recipients, 1, 1) = :manifest_begins THEN j.recipients END AS manifest,
   (
     SELECT s.status
     FROM notification_scheduler AS s

@@ -175,6 +175,7 @@ class SharedStore(ABC):
     list_newest_audit = _reads(audit.list_newest_audit)
 
     list_tenants = _reads(insights.list_tenants)
+    find_job = _reads(timeline.find_job)
     find_job_timeline = _reads(timeline.find_job_timeline)
     find_job_of_message = _reads(insights.find_job_of_message)
     list_jobs = _reads(insights.list_jobs)

@@ -1,10 +1,11 @@
 """What is stored about one job: its row, its scheduler row, its inbox rows, and all that happened to its messages.
 
-Seven statements, however many recipients the job has. What a reader makes of it is in `domain.timeline`. Reads only.
+Seven statements, however many recipients the job has; of a large set a part is asked for. What a reader makes of it is
+in `domain.timeline`. Reads only.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 from uuid import UUID
@@ -16,6 +17,7 @@ from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.timeline import AttemptLine, EventLine, JobTimeline, OutgoingRow, OutgoingTimeline, TransitionLine
+from clarion.ports.ensure import bounded
 
 _SQL: Final = Statements("timeline.sql")
 
@@ -51,8 +53,16 @@ class _Event(EventLine, frozen=True, kw_only=True):
     outgoing_id: int
 
 
-async def find_job_timeline(transaction: Transaction, tenant_id: str, guid: UUID) -> JobTimeline | None:
-    """Return everything about a job by its guid, or None."""
+async def find_job(transaction: Transaction, tenant_id: str, guid: UUID) -> NotificationJob | None:
+    """Return a job by its guid, or None."""
+    job = first(await transaction.fetch(_Job, _SQL["read_job"], tenant_id=tenant_id, guid=guid))
+    return None if job is None else _part(NotificationJob, job)
+
+
+async def find_job_timeline(
+    transaction: Transaction, tenant_id: str, guid: UUID, *, messages: Collection[UUID] | None = None
+) -> JobTimeline | None:
+    """Return everything about a job by its guid, or None; of its rows only those of `messages`, if any are named."""
     job = first(await transaction.fetch(_Job, _SQL["read_job"], tenant_id=tenant_id, guid=guid))
     if job is None:
         return None
@@ -61,8 +71,13 @@ async def find_job_timeline(transaction: Transaction, tenant_id: str, guid: UUID
         _Scheduler, _SQL["read_scheduler_of_job"], partition_key=job.partition_key, **place
     )
     scheduler = first(pending)
-    inbox = await transaction.fetch(_UserMessage, _SQL["read_inbox_of_job"], **place)
-    sent = await transaction.fetch(OutgoingRow, _SQL["read_messages_of_job"], bucket=job.bucket, **place)
+    if messages is None:
+        inbox = await transaction.fetch(_UserMessage, _SQL["read_inbox_of_job"], **place)
+        sent = await transaction.fetch(OutgoingRow, _SQL["read_messages_of_job"], bucket=job.bucket, **place)
+    else:
+        wanted = bounded(sorted(set(messages)))
+        inbox = await transaction.fetch(_UserMessage, _SQL["read_inbox_of_messages"], messages=wanted, **place)
+        sent = await transaction.fetch(OutgoingRow, _SQL["read_messages"], messages=wanted, bucket=job.bucket, **place)
     return JobTimeline(
         job=_part(NotificationJob, job),
         created_at=job.created_at,

@@ -29,6 +29,23 @@ JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
 WHERE k.tenant_id = :tenant_id AND k.bucket = :bucket AND k.pk = :row_key
 ORDER BY o.id;
 
+-- name: read_inbox_of_messages
+-- The inbox rows of some recipients, by the index of their messages.
+SELECT u.*
+FROM {messages: message_id guid} AS g
+JOIN user_message AS u ON u.tenant_id = :tenant_id AND u.message_id = g.message_id
+WHERE u.job_row_key = :row_key
+ORDER BY u.id;
+
+-- name: read_messages
+-- The outgoing rows of some recipients, by the index of their messages.
+SELECT o.*
+FROM {messages: message_id guid} AS g
+JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.message_id = g.message_id
+JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
+WHERE k.bucket = :bucket AND k.pk = :row_key
+ORDER BY o.id;
+
 -- name: read_transitions_of_messages
 -- Of all rows at once, each in the order of its versions.
 SELECT t.outgoing_id, t.version, t.from_status, t.to_status, t.at, t.actor, t.reason
