@@ -1,7 +1,8 @@
 """What claiming and making messages costs in one tree, measured on request: the other half of `before_and_now`.
 
-    python bench/costs.py postgres
+    python bench/costs.py postgres 100000
 
+The number is how many suppressions there are of people who get nothing here; every claim looks among them.
 It is run in the tree of whichever commit is measured, so it asks that commit's `bench.stage` and store, and nothing
 that is younger than them. Each line on its input is one round; the answer is what a message took of the processor, the
 server's share included, and by the clock.
@@ -10,13 +11,18 @@ server's share included, and by the clock.
 import asyncio
 import json
 import os
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
+from hashlib import md5
 from pathlib import Path
 from uuid import uuid4
+
+import asyncpg
 
 from bench.measure import bulk
 from bench.stage import SET, TENANT, open_stage, store_urls
@@ -100,9 +106,29 @@ def _line(number: int, n: int) -> UserMessage:
     )
 
 
-async def _serve(url: str, folder: Path) -> None:
+async def _suppress(url: str, count: int) -> None:
+    """Suppress so many others, past the store: a commit that is measured may have the table and no method for it."""
+    rows = [(TENANT, md5(f"other {n}".encode(), usedforsecurity=False).hexdigest()) for n in range(count)]
+    if url.startswith("sqlite:"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite://"))) as file, file:
+            file.executemany(_SUPPRESS.format("?", "?", 0), rows)
+        return
+    connection = await asyncpg.connect(url)
+    await connection.executemany(_SUPPRESS.format("$1", "$2", "now()"), rows)
+    await connection.execute("ANALYZE suppression")
+    await connection.close()
+
+
+_SUPPRESS = """
+INSERT INTO suppression (tenant_id, subject, scope, cause, created_by, created_at)
+VALUES ({}, {}, '*', 'bounce', 'bench', {})
+"""
+
+
+async def _serve(url: str, folder: Path, suppressed: int) -> None:
     """Answer each line of the input with one round."""
     async with open_stage(url, vault=folder / "vault", provider="null://") as platform:
+        await _suppress(url, suppressed)
         await _round(platform, 0)
         print("ready", flush=True)
         number = 0
@@ -113,4 +139,4 @@ async def _serve(url: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made, store_urls(Path(made)) as urls:
-        asyncio.run(_serve(urls[sys.argv[1]], Path(made)))
+        asyncio.run(_serve(urls[sys.argv[1]], Path(made), int(sys.argv[2])))

@@ -14,6 +14,7 @@ from clarion.adapters.stores.sqlite.clock import microseconds
 from clarion.domain.call import Unknown
 from clarion.domain.claim import Gate, Settlement
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Change
 from clarion.errors import BrokenInvariant, StoreBusy
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories
@@ -62,6 +63,33 @@ async def test_a_claim_while_a_gate_is_being_closed_waits_for_it_and_finds_it_cl
     assert await claim(store, quota=3) == []
     await store.set_gate(TENANT, items[0].broadcast, Gate.OPEN, actor="sam")
     assert len(await claim(store, quota=3)) == 3
+
+
+async def test_a_claim_while_somebody_opts_out_waits_for_it_and_sends_nothing(
+    store: SqliteStore, migrated_sqlite_path: Path, clock: ManualClock
+) -> None:
+    """I-16: on another connection, whose transaction ends before the claim's begins."""
+    items = [msgspec.structs.replace(item, category="news") for item in await of_many_jobs(store, 2)]
+    await store.ensure_outgoing_messages(TENANT, items)
+    opted_out = items[0].recipient_id_hash
+    with closing(sqlite3.connect(migrated_sqlite_path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute(
+            "INSERT INTO suppression (tenant_id, subject, scope, cause, created_by, created_at) "
+            "VALUES (?, ?, 'news:email', 'preference', 'recipient', 0)",
+            (TENANT, opted_out),
+        )
+        with pytest.raises(StoreBusy):
+            await claim(store, quota=3)
+        other.execute("COMMIT")
+    assert [one.recipient_id_hash for one in await claim(store, quota=3)] == [items[1].recipient_id_hash]
+    url = f"sqlite:///{migrated_sqlite_path}"
+    second = await open_store(url, clock=clock, runner=InlineRunner(), busy_timeout=timedelta())
+    again = [msgspec.structs.replace(item, attempt_no=2) for item in items]
+    await store.ensure_outgoing_messages(TENANT, again)
+    await second.set_preferences(TENANT, items[1].recipient_id_hash, [Change(category="news", on=False)], actor="sam")
+    await second.close()
+    assert await claim(store, quota=3) == []
 
 
 async def test_canceling_a_campaign_is_one_update_and_the_sweep_goes_in_chunks(store: SqliteStore) -> None:

@@ -1,14 +1,15 @@
 """What becomes of a row at a claim, a cancel, a sweep, a decision and a person's retry: the law against the rules.
 
 The law is written by hand from the design (docs/explanation/claiming.md, cancel.md and uncertain-sends.md; I-07, I-10,
-I-16) and decision 0024. `off` says that the row was called off, `late` that its time is over, `earlier` that a call of
-it may have arrived, `behind` that another row of its order key must go first, `follows` that its own claim holds such
-a row.
+I-16) and from decisions 0024 and 0054. `off` says that the row was called off, `late` that its time is over, `barred`
+that its recipient is not to get it, `earlier` that a call of it may have arrived, `behind` that another row of its
+order key must go first, `follows` that its own claim holds such a row.
 """
 
 from datetime import timedelta
 from itertools import product
 
+import msgspec
 import pytest
 
 from clarion.domain.attempt import AttemptStatus
@@ -25,24 +26,47 @@ from clarion.domain.ruling import (
     at_sweep,
     lets_go,
 )
+from clarion.domain.suppression import Cause
 from clarion.testing.factories import BUCKET, guid, locked_row
 from tests.unit.law import lines, matching, told_cases
 
 YES_NO = ("yes", "no")
 
 # A row that is due, when a worker comes for it. Nothing goes out behind a gate that is not open, nor after a cancel or
-# its time; a row that is canceled and out of time is canceled. A row in line looks `again` whether it may go.
+# its time, nor to whoever refused it (`barred`); a row to which several of these apply ends by the first of them. A row
+# in line looks `again` whether it may go. `kept` is the class that its reason is counted under.
 CLAIM = """
-gate      off  late  behind  follows  earlier | to         again  says
-Paused    *    *     *       *        *       | stays      -      -
-Canceled  *    *     *       *        *       | stays      -      -
-Open      yes  *     *       *        no      | Canceled   -      canceled before it was sent
-Open      yes  *     *       *        yes     | Uncertain  -      canceled, and an earlier call may have arrived
-Open      no   yes   *       *        no      | Expired    -      its time ran out before it was sent
-Open      no   yes   *       *        yes     | Uncertain  -      its time ran out, and an earlier call may have arrived
-Open      no   no    yes     no       *       | stays      1 s    -
-Open      no   no    yes     yes      *       | stays      60 s   -
-Open      no   no    no      *        *       | Sending    -      -
+gate      off  late  barred  behind  follows  earlier | to          again  kept        says
+Paused    *    *     *       *       *        *       | stays       -      -           -
+Canceled  *    *     *       *       *        *       | stays       -      -           -
+Open      yes  *     *       *       *        no      | Canceled    -      -           canceled before it was sent
+Open      yes  *     *       *       *        yes     | Uncertain   -      -           canceled, and an earlier call may have arrived
+Open      no   yes   *       *       *        no      | Expired     -      -           its time ran out before it was sent
+Open      no   yes   *       *       *        yes     | Uncertain   -      -           its time ran out, and an earlier call may have arrived
+Open      no   no    all     *       *        no      | Suppressed  -      -           the address bounced
+Open      no   no    news    *       *        no      | Suppressed  -      preference  the recipient switched it off
+Open      no   no    all     *       *        yes     | Uncertain   -      -           the address bounced, and an earlier call may have arrived
+Open      no   no    news    *       *        yes     | Uncertain   -      -           the recipient switched it off, and an earlier call may have arrived
+Open      no   no    no      yes     no       *       | stays       1 s    -           -
+Open      no   no    no      yes     yes      *       | stays       60 s   -           -
+Open      no   no    no      no      *        *       | Sending     -      -           -
+"""  # noqa: E501  a table is read in lines
+
+BARRED = {
+    "no": [("offers", Cause.MANUAL), ("news:sms", Cause.PREFERENCE)],
+    "all": [("news", Cause.PREFERENCE), ("*", Cause.BOUNCE)],
+    "news": [("offers", Cause.MANUAL), ("news:email", Cause.PREFERENCE)],
+}
+
+# What stops a message of the category news, and one that is required and therefore has none.
+REQUIRED = """
+suppressed  category | to
+*           news     | Suppressed
+*           -        | Suppressed
+news        news     | Suppressed
+news        -        | Sending
+news:email  news     | Suppressed
+news:email  -        | Sending
 """
 
 # Rows of one order key that one claim picks while another row of the key is in flight, in the order of their ids. Only
@@ -180,16 +204,27 @@ def mark(is_set: bool) -> str:
 @pytest.mark.parametrize("status", ["Created", "RetryReady"])
 @pytest.mark.parametrize("gate", Gate)
 def test_a_claim_sends_ends_or_leaves_a_due_row_as_the_law_says(status: str, gate: Gate) -> None:
-    for called_off, out_of_time, behind, follows, earlier in product(*[YES_NO] * 5):
+    for called_off, out_of_time, behind, follows, earlier, barred in product(*[YES_NO] * 5, BARRED):
         if status == "Created" and earlier == "yes":
             continue  # one that was never called
         given = {"off": called_off, "late": out_of_time, "earlier": earlier}
-        line = matching(CLAIM, gate=gate, behind=behind, follows=follows, **given)
-        due = row(status=status, **given)
-        ruling = at_claim(due, gate=gate, is_behind=behind == "yes", follows=follows == "yes")
+        line = matching(CLAIM, gate=gate, behind=behind, follows=follows, barred=barred, **given)
+        due = msgspec.structs.replace(row(status=status, **given), category="news")
+        ruling = at_claim(
+            due, gate=gate, is_behind=behind == "yes", suppressions=BARRED[barred], follows=follows == "yes"
+        )
         looks_again = f"{seconds(ruling.delay)} s" if ruling.in_line else "-"
         assert (moved(ruling), looks_again, ruling.reason or "-") == (line["to"], line["again"], line["says"])
-        assert nothing_but(ruling, "steps", *(("in_line", "delay") if ruling.in_line else ()))
+        assert (ruling.reason_class or "-") == line["kept"]
+        assert nothing_but(ruling, "steps", "reason_class", *(("in_line", "delay") if ruling.in_line else ()))
+
+
+@pytest.mark.parametrize("line", lines(REQUIRED), ids=lambda line: f"{line['suppressed']} {line['category']}")
+def test_a_required_message_is_stopped_by_what_stops_everything_and_by_nothing_else(line: dict[str, str]) -> None:
+    category = None if line["category"] == "-" else line["category"]
+    due = locked_row(status=OutgoingStatus.CREATED, category=category, channel="email")
+    ruling = at_claim(due, gate=Gate.OPEN, is_behind=False, suppressions=[(line["suppressed"], Cause.MANUAL)])
+    assert moved(ruling) == line["to"]
 
 
 KINDS: dict[str, dict[str, object]] = {

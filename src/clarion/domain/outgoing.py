@@ -68,6 +68,7 @@ class ReasonClass(StrEnum):
 
     THROTTLED = "throttled"
     RECIPIENT_NOT_FOUND = "recipient-not-found"
+    PREFERENCE = "preference"
 
 
 # What evidence can show, lowest first. The order is total, so that receipts in any order end in the same state (I-31).
@@ -95,7 +96,7 @@ _OWN_MOVES: Mapping[OutgoingStatus, Mapping[OutgoingStatus, Move]] = {
     OutgoingStatus.RETRY_READY: {
         **_BEFORE_A_CALL,
         OutgoingStatus.UNCERTAIN: by(
-            Cause.RULE, Cause.CANCEL, note="canceled or out of time, and an earlier call may have arrived"
+            Cause.RULE, Cause.CANCEL, note="canceled, out of time or suppressed, and an earlier call may have arrived"
         ),
     },
     OutgoingStatus.SENDING: {
@@ -161,6 +162,13 @@ def out_of_time(*, may_have_arrived: bool) -> Ending:
     if may_have_arrived:
         return Ending(OutgoingStatus.UNCERTAIN, "its time ran out, and an earlier call may have arrived")
     return Ending(OutgoingStatus.EXPIRED, "its time ran out before it was sent")
+
+
+def suppressed(why: str, *, may_have_arrived: bool) -> Ending:
+    """End a row whose recipient is not to get it, with the same care."""
+    if may_have_arrived:
+        return Ending(OutgoingStatus.UNCERTAIN, f"{why}, and an earlier call may have arrived")
+    return Ending(OutgoingStatus.SUPPRESSED, why)
 
 
 def merge(*, current: OutgoingStatus, evidence: OutgoingStatus) -> OutgoingStatus:

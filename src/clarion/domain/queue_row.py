@@ -44,6 +44,8 @@ class LockedRow(msgspec.Struct, frozen=True, gc=False):
     cancel_actor: str | None
     is_out_of_time: bool
     in_line: bool  # it waits for another row of its order key
+    channel: str  # as text: a rule only compares it
+    category: str | None  # the one that its recipient may refuse, written as in a scope
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.outgoing import OutgoingStatus, ReasonClass
 
 
 class SkipRule(StrEnum):
@@ -93,7 +93,7 @@ MEANINGS: Final[Mapping[SkipRule, Meaning]] = {
 """Every rule, in the order in which they are asked for the first time."""
 
 
-def rule_of(status: OutgoingStatus) -> SkipRule | None:
+def rule_of(status: OutgoingStatus, reason_class: str = "") -> SkipRule | None:
     """Name the rule by which a message that was made did not go out; None where it went, waits or failed."""
     match status:
         case OutgoingStatus.EXPIRED:
@@ -101,6 +101,6 @@ def rule_of(status: OutgoingStatus) -> SkipRule | None:
         case OutgoingStatus.CANCELED:
             return SkipRule.CANCELED
         case OutgoingStatus.SUPPRESSED:
-            return SkipRule.SUPPRESSION
+            return SkipRule.PREFERENCE if reason_class == ReasonClass.PREFERENCE else SkipRule.SUPPRESSION
         case _:
             return None

@@ -58,6 +58,9 @@ IN_WORDS: Final = {
 }
 """What people read of a cause."""
 
+Scope = tuple[str, Cause]
+"""A scope under which a subject gets nothing, and why."""
+
 SuppressionKey = tuple[str, str]
 """Subject and scope: what is unique within the tenant."""
 
@@ -101,12 +104,12 @@ def scopes_that_apply(category: str | None, channel: Channel) -> frozenset[str]:
     return scopes_of_row(None if category is None else scope_of(category), channel)
 
 
-def scopes_of_row(written: str | None, channel: Channel) -> frozenset[str]:
+def scopes_of_row(written: str | None, channel: str) -> frozenset[str]:
     """Give the scopes that stop an outgoing row, whose category is written as in a scope already."""
     return frozenset({EVERYTHING} if written is None else {EVERYTHING, written, f"{written}:{channel}"})
 
 
-def in_force(found: Iterable[tuple[str, Cause]], *, written: str | None, channel: Channel) -> tuple[str, Cause] | None:
+def in_force(found: Iterable[Scope], *, written: str | None, channel: str) -> Scope | None:
     """Give what stops a row, of the scopes and causes that are known of its subjects: the widest, then the strongest.
 
     None where nothing does.

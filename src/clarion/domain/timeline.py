@@ -78,6 +78,7 @@ class OutgoingRow(msgspec.Struct, frozen=True, kw_only=True):
     person_version_id: int | None = None
     locale: str | None = None
     tz_id: str | None = None
+    reason_class: str = ""
 
 
 class OutgoingTimeline(OutgoingRow, frozen=True, kw_only=True):
@@ -212,7 +213,7 @@ def _row_lines(row: OutgoingTimeline) -> Iterator[TimelineLine]:
         waits = move.version == row.version and move.to_status is OutgoingStatus.RETRY_READY
         due = f"due {_moment(row.due_at)}" if waits and row.due_at else None
         became = "claimed" if move.to_status is OutgoingStatus.SENDING else STATUS_IN_WORDS[move.to_status]
-        yield line(move.at, became, _by(move.actor), move.reason, due, rule=rule_of(move.to_status))
+        yield line(move.at, became, _by(move.actor), move.reason, due, rule=rule_of(move.to_status, row.reason_class))
     canceled = {move.at for move in row.transitions if move.to_status is OutgoingStatus.CANCELED}
     if row.cancel_at is not None and row.cancel_at not in canceled:
         yield line(row.cancel_at, "called off", f"by {row.cancel_actor}", "while it was on its way or uncertain")

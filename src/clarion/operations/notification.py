@@ -342,7 +342,7 @@ def _messages(timeline: JobTimeline, whom: Whom, message_id: UUID | None = None)
             wire.Message,
             recipient=whom.names.get(row.message_id),
             destination=whom.destinations.get(row.address_id),
-            rule=rule_of(row.status),
+            rule=rule_of(row.status, row.reason_class),
         )
         for row in timeline.outgoing
         if message_id in (None, row.message_id)

@@ -351,5 +351,7 @@ def locked_row(**fields: object) -> LockedRow:
         cancel_actor=None,
         is_out_of_time=False,
         in_line=False,
+        channel="email",
+        category=None,
     )
     return msgspec.structs.replace(plain, **fields)

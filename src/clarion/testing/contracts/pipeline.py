@@ -20,6 +20,7 @@ from clarion.testing.contracts.inbox import InboxContract
 from clarion.testing.contracts.late_replies import LateReplyContract
 from clarion.testing.contracts.latest import LatestContract
 from clarion.testing.contracts.one_time_code import OneTimeCodeContract
+from clarion.testing.contracts.opting_out import OptOutContract
 from clarion.testing.contracts.ordering import OrderContract
 from clarion.testing.contracts.people import PeopleContract
 from clarion.testing.contracts.profiles import LocalFormContract
@@ -44,6 +45,7 @@ class PipelineContract(
     FailingContract,
     ClaimContract,
     OrderContract,
+    OptOutContract,
     RecordContract,
     LateReplyContract,
     RudeReplyContract,

@@ -16,6 +16,7 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingStatus
 from clarion.domain.support import SupportCase
+from clarion.domain.suppression import Cause, Suppression
 from clarion.ports.track import ProviderEvent
 from clarion.testing.contracts.pump import ACCOUNTS, LEASE, ROUTE, result
 from clarion.testing.contracts.side import Operation, Side
@@ -37,6 +38,7 @@ OUTCOMES: Final[tuple[CallOutcome, ...]] = (
     NotCalled(reason="too late", leads_to=OutgoingStatus.UNCERTAIN),
 )
 BROADCAST: Final = "campaign"
+CATEGORY: Final = "news"
 HAPPENED_AT: Final = datetime(2026, 1, 14, 8, 0, tzinfo=UTC)
 
 
@@ -66,6 +68,7 @@ class Send(msgspec.Struct, frozen=True):
                 order_key=guid(1 + n % 2, "order").hex if self.ordered else None,  # so that some share one
                 due_at=now + timedelta(seconds=self.due_in),
                 expires_at=None if self.expires_in is None else now + timedelta(seconds=self.expires_in),
+                category=CATEGORY if self.job % 2 else None,
             )
             for n, address in zip(self.to, addresses, strict=True)
         ]
@@ -248,6 +251,24 @@ class Resolve(msgspec.Struct, frozen=True):
         return await side.store.resolve_support_case(side.tenant_id, case_id, actor="sam", resolution="mended")
 
 
+class OptOut(msgspec.Struct, frozen=True):
+    """Suppress a person or their address under a scope, or lift that."""
+
+    person: int
+    scope: str
+    by_address: bool
+    lift: bool
+
+    async def run(self, side: Side) -> object:
+        """Put or lift it."""
+        of = address_version(self.person)
+        subject = of.destination_index if self.by_address else of.recipient_id_hash
+        if self.lift:
+            return await side.store.lift_suppressions(side.tenant_id, [(subject, self.scope)], actor="sam")
+        row = Suppression(subject=subject, scope=self.scope, cause=Cause.MANUAL)
+        return await side.store.put_suppressions(side.tenant_id, [row], actor="sam")
+
+
 class Elapse(msgspec.Struct, frozen=True):
     """Let time pass."""
 
@@ -337,6 +358,16 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
     (2, st.builds(SetGate, gate=st.sampled_from((Gate.OPEN, Gate.OPEN, Gate.PAUSED, Gate.CANCELED)))),
     (3, st.builds(Sweep, limit=st.sampled_from((1, 100)))),
     (1, st.builds(Cancel, job=st.integers(1, 4))),
+    (
+        2,
+        st.builds(
+            OptOut,
+            person=st.integers(1, 4),
+            scope=st.sampled_from(("*", CATEGORY, f"{CATEGORY}:email", f"{CATEGORY}:sms")),
+            by_address=st.booleans(),
+            lift=st.booleans(),
+        ),
+    ),
 )
 QUEUE_OPERATIONS: Final = st.sampled_from(
     [place for place, (times, _) in enumerate(_DRAWN) for _ in range(times)]

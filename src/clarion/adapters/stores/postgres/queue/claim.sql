@@ -32,7 +32,9 @@ ORDER BY r.id;
 
 -- name: claim_plain
 -- The claim as it nearly always is: every row that it picks is plainly to be sent, and is sent. A row is so if it was
--- not called off, is not out of time, and no other row of its order key is open (LIMIT 1 ends that look at the first).
+-- not called off, is not out of time, no other row of its order key is open (LIMIT 1 ends that look at the first), and
+-- neither its destination nor its recipient is suppressed under a scope that may apply to it: one look for each, by the
+-- hash index of the subjects. The length of a key tells most jobs apart sooner than its form.
 -- If any is not, nothing is written, and `shared.queue.claim` rules what was picked. Gates are locked first: a pause or
 -- a cancel waits for running claims, and none begins after it. The walk along a flow's queue passes over what others
 -- hold. Counters come last and sorted.
@@ -47,7 +49,7 @@ WITH wanted_flows AS MATERIALIZED (
     ) = 'Open'
 ), pick AS MATERIALIZED (
   SELECT
-    o.*, r.account,
+    o.*, r.account, a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
     o.cancel_at IS NULL AND coalesce(o.expires_at > now(), true) AND (
       o.order_key IS NULL OR (
         SELECT true
@@ -55,7 +57,21 @@ WITH wanted_flows AS MATERIALIZED (
         WHERE e.order_key = o.order_key AND (e.due_at IS NOT NULL OR e.lease_until IS NOT NULL) AND e.id <> o.id
         LIMIT 1
       ) IS NULL
-    ) AS is_plain
+    ) AND (
+      SELECT true
+      FROM suppression AS s
+      WHERE
+        s.subject = a.destination_index AND s.tenant_id = o.tenant_id
+        AND (s.scope = '*' OR s.scope = o.category OR s.scope = o.category || ':' || o.channel)
+      LIMIT 1
+    ) IS NULL AND (
+      SELECT true
+      FROM suppression AS s
+      WHERE
+        s.subject = a.recipient_id_hash AND s.tenant_id = o.tenant_id
+        AND (s.scope = '*' OR s.scope = o.category OR s.scope = o.category || ':' || o.channel)
+      LIMIT 1
+    ) IS NULL AS is_plain
   FROM wanted_flows AS r
   CROSS JOIN LATERAL (
     SELECT
@@ -63,13 +79,14 @@ WITH wanted_flows AS MATERIALIZED (
       found.attempts, found.not_called, found.due_at, found.content_hash, found.replay_authorised,
       found.first_unknown_at, found.correlation_id, found.traceparent, found.address_id, found.pk, found.cancel_at,
       found.expires_at, found.order_key, found.version, found.status, found.reason_class, found.attempts_max,
-      found.locale, found.tz_id, found.person_version_id
+      found.locale, found.tz_id, found.person_version_id, found.category
     FROM outgoing_message AS found
     WHERE found.flow_id = r.flow_id AND found.due_at <= now() AND (found.due_at, found.id) > (r.low_at, r.low_id)
     ORDER BY found.due_at, found.id
     LIMIT r.quota
     FOR UPDATE SKIP LOCKED
   ) AS o
+  JOIN address_version AS a ON a.id = o.address_id
 ), moved AS (
   UPDATE outgoing_message AS o
   SET
@@ -95,16 +112,15 @@ SELECT
   p.id, p.bucket, p.tenant_id, p.flow_id, p.message_id, p.channel, p.attempt_no, p.attempts + 1 AS attempts,
   p.not_called, p.account, p.due_at AS was_due_at, p.content_hash, p.replay_authorised,
   now() - p.first_unknown_at AS unknown_for, p.correlation_id, p.traceparent,
-  a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
+  p.recipient_id_hash, p.key_hash, p.address_serial, p.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, p.attempts_max, p.locale, p.tz_id,
   p.person_version_id, v.profile_hash, v.profile, p.version, p.is_plain
 FROM pick AS p
-JOIN address_version AS a ON a.id = p.address_id
 LEFT JOIN person_version AS v ON v.id = p.person_version_id
 CROSS JOIN LATERAL (
   SELECT found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload
   FROM messaging_job AS found
-  WHERE found.tenant_id = p.tenant_id AND found.guid = CASE WHEN p.pk ~ :guid_form THEN p.pk::uuid END
+  WHERE found.tenant_id = p.tenant_id AND found.guid = CASE WHEN length(p.pk) = 36 THEN CASE WHEN p.pk ~ :guid_form THEN p.pk::uuid END END
   UNION ALL
   SELECT found.guid, found.event_type, found.template_key, found.template_version, found.payload
   FROM notification_job AS found

@@ -40,3 +40,19 @@ WHERE
         WHERE b.tenant_id = f.tenant_id AND b.broadcast = f.broadcast AND b.gate <> 'Open'
       )
   );
+
+-- name: find_suppressions_of_rows
+-- All that is known of each row's destination and of its recipient, also under scopes that do not apply to the row:
+-- which of them stop it is the rule's to say. Asked after the rows were locked, so that whatever was committed before
+-- the claim began is among it.
+SELECT o.id, s.scope, s.cause
+FROM {rows: bucket whole, id whole} AS g
+JOIN outgoing_message AS o ON o.bucket = g.bucket AND o.id = g.id
+JOIN address_version AS a ON a.id = o.address_id
+JOIN suppression AS s ON s.tenant_id = o.tenant_id AND s.subject = a.destination_index
+UNION ALL
+SELECT o.id, s.scope, s.cause
+FROM {rows: bucket whole, id whole} AS g
+JOIN outgoing_message AS o ON o.bucket = g.bucket AND o.id = g.id
+JOIN address_version AS a ON a.id = o.address_id
+JOIN suppression AS s ON s.tenant_id = o.tenant_id AND s.subject = a.recipient_id_hash;

@@ -6,7 +6,7 @@ SELECT
   o.has_broadcast, o.order_key, o.status, o.reason_class, o.version, o.attempts, o.claim_token, o.account,
   o.first_unknown_at IS NOT NULL AS may_have_arrived, o.replay_authorised, o.settle_at IS NOT NULL AS waits_for_decision,
   o.cancel_at IS NOT NULL AS is_called_off, o.cancel_actor, coalesce(o.expires_at <= now(), false) AS is_out_of_time,
-  o.in_line
+  o.in_line, o.channel, o.category
 FROM {rows: bucket whole, id whole} AS g
 JOIN outgoing_message AS o ON o.bucket = g.bucket AND o.id = g.id
 FOR UPDATE;

@@ -31,7 +31,8 @@ FROM json_each(:flows) AS g;
 -- due behind its low mark, by the index of its queue. SQLite has no LATERAL, but a table-valued function takes an
 -- argument from the tables before it; LIMIT cannot, so it is the largest quota and the rest is cut off. Everything that
 -- a call needs comes with its row (I-14), and whether the row is plainly to be sent: it was not called off, is not out
--- of time, and no other row of its order key is open. A campaign's parent is its messaging job, though its anchor has
+-- of time, no other row of its order key is open, and neither its destination nor its recipient is suppressed under a
+-- scope that may apply to it (one look for each, because SQLite would build a table for IN). A campaign's parent is its messaging job, though its anchor has
 -- the same key.
 WITH quota AS MATERIALIZED (
   SELECT
@@ -59,6 +60,20 @@ SELECT
       WHERE
         e.order_key = o.order_key AND (e.due_at IS NOT NULL OR e.lease_until IS NOT NULL) AND e.id <> o.id
     )
+  )
+  AND NOT EXISTS (
+    SELECT 1
+    FROM suppression AS s
+    WHERE
+      s.tenant_id = o.tenant_id AND s.subject = a.destination_index
+      AND (s.scope = '*' OR s.scope = o.category OR s.scope = o.category || ':' || o.channel)
+  )
+  AND NOT EXISTS (
+    SELECT 1
+    FROM suppression AS s
+    WHERE
+      s.tenant_id = o.tenant_id AND s.subject = a.recipient_id_hash
+      AND (s.scope = '*' OR s.scope = o.category OR s.scope = o.category || ':' || o.channel)
   ) AS is_plain
 FROM quota AS q
 CROSS JOIN flow AS f ON f.id = q.flow_id AND f.account IN ('', q.account)

@@ -1,0 +1,4 @@
+-- outside a transaction
+-- What was answered from one destination, to find the latest; nearly no event is such an answer.
+DROP INDEX CONCURRENTLY IF EXISTS webhook_event_subject;
+CREATE INDEX CONCURRENTLY webhook_event_subject ON webhook_event (tenant_id, subject) WHERE subject IS NOT NULL;
