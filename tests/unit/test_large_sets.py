@@ -9,35 +9,30 @@ import pytest
 from clarion.client.wire import Recipient, SendAnswer
 from clarion.domain import recipient
 from clarion.domain.notification import RESCUES_MAX, STAGE_LEASE, NotificationStatus
-from clarion.domain.recipient import FrozenRecipient, Manifest
+from clarion.domain.recipient import Manifest
 from clarion.errors import StoreUnreachable
 from clarion.pipeline.generate import pages, whom
 from clarion.pipeline.generate.plan import TENANT_RESTS_FOR
 from clarion.pipeline.schedule import Schedule
-from clarion.sealing.place import blob_place
 from clarion.sealing.recipients import RecipientSets
 from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from clarion.workers.janitor import Janitor
 from tests.integration.sqlite_look import connection_of
-from tests.unit.crowd import EVERYBODY, Killed, Mortal, gather, hash_of, join, leave, rows_of
+from tests.unit.crowd import Killed, Mortal, gather, hash_of, join, leave
+from tests.unit.large_set import INLINE, PAGE, PEOPLE, STEP, TO, accepted, frozen_of, made, open_line, opened, status_of
 from tests.unit.pipeline_line import TENANT, Line, Scripted
 
-TO = Recipient(group=EVERYBODY)
 OTHERS = UUID("6f1c2c7e-0000-4000-8000-0000000000ff")
-PEOPLE = 17
-PAGE, STEP, INLINE = 5, 3, 4
-"""So small that a set of a few people has several pages, each with several steps, and two that are not full."""
 
 
 @pytest.fixture(autouse=True)
-def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make everything large that has more than a handful of people."""
-    if "full_size" not in request.keywords:
-        monkeypatch.setattr(pages, "PAGE_SIZE", PAGE)
-        monkeypatch.setattr(pages, "STEP_SIZE", STEP)
-        monkeypatch.setattr(whom, "INLINE_MAX", INLINE)
+    monkeypatch.setattr(pages, "PAGE_SIZE", PAGE)
+    monkeypatch.setattr(pages, "STEP_SIZE", STEP)
+    monkeypatch.setattr(whom, "INLINE_MAX", INLINE)
 
 
 class MortalBlobs(MemoryBlobs):
@@ -56,55 +51,6 @@ class MortalBlobs(MemoryBlobs):
     async def find(self, path: str) -> bytes | None:
         self._store.moment()
         return await super().find(path)
-
-
-async def open_line(store: SqliteInMemory | None = None, clock: ManualClock | None = None) -> Line:
-    clock = clock or ManualClock()
-    line = Line(store or SqliteInMemory(clock), clock, Scripted())
-    await line.seed()
-    return line
-
-
-async def accepted(line: Line, **changes: Any) -> SendAnswer:
-    """Accept a notification to everybody, and have it scheduled."""
-    sent = await line.send(to=TO, **changes)
-    await Schedule(queue=line.store, facts=line.store).step()
-    return sent
-
-
-async def opened(line: Line, sent: SendAnswer) -> dict[str, bytes]:
-    """Open all blobs of a set."""
-    keys = await line.keyring.get(TENANT)
-    return {
-        path.rpartition("/")[2]: blob_place(path).open(keys, sealed)
-        for path, sealed in line.blobs._contents.items()
-        if f"/recipients/{sent.job_id}/" in path
-    }
-
-
-async def frozen_of(line: Line, sent: SendAnswer) -> list[FrozenRecipient]:
-    """Read a whole set through what doors read it with."""
-    job = (await line.timeline(sent)).job
-    found: list[FrozenRecipient] = []
-    while part := await line.recipient_sets.part(
-        TENANT, job, after=found[-1].recipient_id_hash if found else "", limit=4
-    ):
-        found += part
-    return found
-
-
-def made(line: Line) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything that came of all jobs, without ids and times."""
-    store = line.store
-    outgoing = "SELECT pk, rk, message_id, address_id, channel, expires_at FROM outgoing_message ORDER BY pk, rk"
-    lines = "SELECT partition_key, row_key, message_id FROM user_message ORDER BY partition_key, row_key"
-    jobs = "SELECT recipient_id_hash, job_key, job_id FROM recipient_job ORDER BY recipient_id_hash, job_key"
-    return {"outgoing": rows_of(store, outgoing), "inbox": rows_of(store, lines), "jobs": rows_of(store, jobs)}
-
-
-def status_of(line: Line) -> tuple[str, int, int, str]:
-    (row,) = rows_of(line.store, "SELECT status, retry_count, rescue_count, reason FROM notification_scheduler")
-    return row
 
 
 async def undisturbed() -> tuple[Line, SendAnswer]:
