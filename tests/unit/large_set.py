@@ -64,3 +64,10 @@ def made(line: Line) -> dict[str, list[tuple[Any, ...]]]:
 def status_of(line: Line) -> tuple[str, int, int, str]:
     (row,) = rows_of(line.store, "SELECT status, retry_count, rescue_count, reason FROM notification_scheduler")
     return row
+
+
+async def generated(line: Line) -> None:
+    """Make all rows that are to be made now, with one worker."""
+    generate = line.generate()
+    while await generate.step():
+        pass

@@ -11,14 +11,26 @@ from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.setting import SettingChange
 from clarion.domain.skip import SkipRule
-from clarion.pipeline.generate import pages, whom
+from clarion.pipeline.generate import pages, underway, whom
 from clarion.pipeline.generate.plan import NOT_MERGED_FOR
 from clarion.ports.renderer import Merged, NotMerged
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from tests.integration.sqlite_look import connection_of
 from tests.unit.crowd import EVERYBODY, gather, hash_of
-from tests.unit.large_set import INLINE, PAGE, PEOPLE, STEP, TO, accepted, frozen_of, made, open_line, status_of
+from tests.unit.large_set import (
+    INLINE,
+    PAGE,
+    PEOPLE,
+    STEP,
+    TO,
+    accepted,
+    frozen_of,
+    generated,
+    made,
+    open_line,
+    status_of,
+)
 from tests.unit.pipeline_line import TENANT, Line, Scripted
 
 
@@ -28,6 +40,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "PAGE_SIZE", PAGE)
     monkeypatch.setattr(pages, "STEP_SIZE", STEP)
     monkeypatch.setattr(whom, "INLINE_MAX", INLINE)
+    monkeypatch.setattr(underway, "PATIENCE", 60)  # so that no step ends before its work
 
 
 async def test_lines_that_take_too_long_for_a_step_are_merged_in_smaller_ones() -> None:
@@ -45,8 +58,7 @@ async def test_lines_that_take_too_long_for_a_step_are_merged_in_smaller_ones() 
     connection_of(line.store).execute("UPDATE person SET locale = 'x-' || person_id, tz_id = 'Zone/' || person_id")
     await accepted(line)
     for _ in range(30):
-        while await line.generate().step():
-            pass
+        await generated(line)
         clock.advance(NOT_MERGED_FOR)
     assert status_of(line)[0] == "Done"
     assert len(made(line)["inbox"]) == PEOPLE

@@ -11,7 +11,7 @@ from clarion.domain import recipient
 from clarion.domain.notification import RESCUES_MAX, STAGE_LEASE, NotificationStatus
 from clarion.domain.recipient import Manifest
 from clarion.errors import StoreUnreachable
-from clarion.pipeline.generate import pages, whom
+from clarion.pipeline.generate import pages, underway, whom
 from clarion.pipeline.generate.plan import TENANT_RESTS_FOR
 from clarion.pipeline.schedule import Schedule
 from clarion.sealing.recipients import RecipientSets
@@ -21,7 +21,20 @@ from clarion.testing.store import SqliteInMemory
 from clarion.workers.janitor import Janitor
 from tests.integration.sqlite_look import connection_of
 from tests.unit.crowd import Killed, Mortal, gather, hash_of, join, leave
-from tests.unit.large_set import INLINE, PAGE, PEOPLE, STEP, TO, accepted, frozen_of, made, open_line, opened, status_of
+from tests.unit.large_set import (
+    INLINE,
+    PAGE,
+    PEOPLE,
+    STEP,
+    TO,
+    accepted,
+    frozen_of,
+    generated,
+    made,
+    open_line,
+    opened,
+    status_of,
+)
 from tests.unit.pipeline_line import TENANT, Line, Scripted
 
 OTHERS = UUID("6f1c2c7e-0000-4000-8000-0000000000ff")
@@ -33,6 +46,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "PAGE_SIZE", PAGE)
     monkeypatch.setattr(pages, "STEP_SIZE", STEP)
     monkeypatch.setattr(whom, "INLINE_MAX", INLINE)
+    monkeypatch.setattr(underway, "PATIENCE", 60)  # so that no step ends before its work
 
 
 class MortalBlobs(MemoryBlobs):
@@ -58,8 +72,7 @@ async def undisturbed() -> tuple[Line, SendAnswer]:
     line = await open_line()
     gather(line.store, range(PEOPLE))
     sent = await accepted(line)
-    while await line.generate().step():
-        pass
+    await generated(line)
     return line, sent
 
 
@@ -95,8 +108,7 @@ async def test_sets_end_where_their_people_end(number: int) -> None:
     line = await open_line()
     gather(line.store, range(number))
     sent = await accepted(line)
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert [one.recipient_id_hash for one in await frozen_of(line, sent)] == sorted(map(hash_of, range(number)))
     assert (len(made(line)["jobs"]), len(made(line)["inbox"])) == (number, number)
     pages_of = len([name for name in await opened(line, sent) if name != "manifest"])
@@ -134,8 +146,7 @@ async def lives_until(line: Line, store: Mortal, moment: int | None) -> int | No
     """Work until a moment, or until nothing is left to do; return how many moments that took, None for a death."""
     store.die_at(moment)
     try:
-        while await line.generate().step():
-            pass
+        await generated(line)
     except Killed:
         return None
     finally:
@@ -148,8 +159,7 @@ async def taken_over(line: Line) -> None:
     """Have another worker go on after the lease of the one that died."""
     line.clock.advance(STAGE_LEASE * 1.1)
     await Janitor(queue=line.store, inboxes=line.store).step()
-    while await line.generate().step():
-        pass
+    await generated(line)
 
 
 async def test_a_worker_may_die_at_any_moment_and_the_set_is_the_same() -> None:
@@ -209,8 +219,7 @@ async def test_what_becomes_of_a_group_while_its_set_is_written_is_seen_behind_t
     expected = sorted([*(hash_of(n) for n in order[:-1]), hash_of(late)])
     assert [one.recipient_id_hash for one in await frozen_of(line, sent)] == expected
     leave(line.store, order[:-1])
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert [row[0] for row in made(line)["jobs"]] == expected
     assert len(made(line)["inbox"]) == PEOPLE
 
@@ -221,8 +230,7 @@ async def test_a_set_that_was_large_once_lies_in_pages_whatever_becomes_of_its_g
     sent = await accepted(line)
     await line.generate().step()
     leave(line.store, range(PEOPLE - 2))
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert sorted(await opened(line, sent)) == ["0", "manifest"]
     assert len(made(line)["jobs"]) == 2
     assert status_of(line)[0] == "Done"
@@ -234,8 +242,7 @@ async def test_pages_without_anybody_come_to_an_empty_set() -> None:
     sent = await accepted(line)
     await line.generate().step()
     leave(line.store, range(PEOPLE))
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert sorted(await opened(line, sent)) == ["manifest"]
     assert status_of(line)[::3] == ("Done", "0 recipients, 0 messages")
 
@@ -250,8 +257,7 @@ async def test_no_row_is_made_after_a_cancel(steps: int) -> None:
         await line.generate().step()
     before = made(line)
     assert await line.store.cancel_job(TENANT, sent.job_id, actor="sam")
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert made(line) == before
     assert status_of(line)[0] == "Canceled"
 
@@ -271,8 +277,7 @@ async def test_no_message_is_made_after_a_cancel_in_the_middle_of_a_step(
         return await ask(store, *given, **named)
 
     monkeypatch.setattr(SqliteInMemory, asked, canceled)
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert (made(line)["inbox"], made(line)["outgoing"]) == ([], [])
     assert status_of(line)[0] == "Canceled"
 
@@ -293,14 +298,12 @@ async def test_a_page_that_cannot_be_stored_puts_the_job_off_and_no_row_is_made(
     line.recipient_sets = RecipientSets(blobs=blobs, keyring=line.keyring)
     gather(line.store, range(PEOPLE))
     sent = await accepted(line)
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert status_of(line) == ("Ready", 0, 0, "the blob store does not answer: start it")
     assert made(line) == {"outgoing": [], "inbox": [], "jobs": []}
     blobs.down = False
     line.clock.advance(TENANT_RESTS_FOR)
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert len(await frozen_of(line, sent)) == PEOPLE
     assert status_of(line)[0] == "Done"
 
@@ -326,6 +329,5 @@ async def test_large_jobs_take_turns_and_come_after_small_ones() -> None:
     assert timeline.scheduler.status is NotificationStatus.DONE
     pages_of = [len(await opened(line, sent)) for sent in large]
     assert 0 < sum(pages_of) < len(large)
-    while await line.generate().step():
-        pass
+    await generated(line)
     assert len(made(line)["jobs"]) == len(large) * PEOPLE + 1
