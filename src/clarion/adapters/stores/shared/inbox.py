@@ -106,7 +106,8 @@ async def enter_lines(transaction: Transaction, *, limit: int) -> int:
     lines = await transaction.fetch(Entered, _SQL["lock_lines_outside"], limit=min(limit, ITEMS_MAX))
     if lines:
         await enter(transaction, lines)
-        await transaction.execute(_SQL["note_entered"], lines=lines)
+        ids, buckets = [line.id for line in lines], sorted({line.bucket for line in lines})
+        await transaction.execute(_SQL["note_entered"], ids=ids, buckets=buckets)
     return len(lines)
 
 

@@ -32,17 +32,14 @@ LIMIT :limit
 FOR UPDATE SKIP LOCKED;
 
 -- name: note_entered
--- They have their rows now.
-UPDATE user_message AS u
-SET in_inbox = true
-FROM {lines: bucket whole, id whole} AS g
-WHERE u.bucket = +g.bucket AND u.id = +g.id;
+-- They have their rows now. Their months are named too, for the primary key of PostgreSQL.
+UPDATE user_message SET in_inbox = true WHERE id IN {ids: whole} AND bucket IN {buckets: whole};
 
 -- name: list_lines
 -- Pages by the index of an inbox, newest first. What has expired is in no list from that moment on, swept or not.
 SELECT
   u.id, u.bucket, u.partition_key, u.row_key, u.message_id, u.job_row_key, u.event_type, u.category, u.created_at,
-  u.expires_at, s.mark AS line_mark, s.seen_at, s.read_at, s.archived_at, c.*
+  u.expires_at, found.mark AS line_mark, found.seen_at, found.read_at, found.archived_at, c.*
 FROM (
   SELECT i.*
   FROM inbox_state AS i
@@ -51,10 +48,10 @@ FROM (
     AND (i.expires_at IS NULL OR i.expires_at > now())
   ORDER BY i.row_key
   LIMIT :limit
-) AS s
-JOIN inbox_count AS c ON c.tenant_id = s.tenant_id AND c.recipient_id_hash = s.recipient_id_hash
-JOIN user_message AS u ON u.bucket = s.bucket AND u.id = s.user_message_id
-ORDER BY s.row_key;
+) AS found
+JOIN inbox_count AS c ON c.tenant_id = found.tenant_id AND c.recipient_id_hash = found.recipient_id_hash
+JOIN user_message AS u ON u.bucket = found.bucket AND u.id = found.user_message_id
+ORDER BY found.row_key;
 
 -- name: find_contents
 -- By the primary key; a line of another tenant is not found. That is asked of what was found: as a part of the look-up
