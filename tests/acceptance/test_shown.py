@@ -36,6 +36,7 @@ NOTIFICATIONS = (
     "docs/how-to/see-what-would-be-sent.md",
     "docs/how-to/send-one-time-codes.md",
     "docs/how-to/show-an-inbox.md",
+    "docs/how-to/what-did-this-person-get.md",
     "docs/how-to/publish-over-the-api.md",
 )
 """Pages about notifications as files, which are followed while another demo runs."""

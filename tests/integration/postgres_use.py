@@ -113,6 +113,14 @@ SELECT
   tenant_id, recipient_id_hash, row_key, bucket, id, 0,
   CASE WHEN id % 2 = 0 THEN now() + make_interval(mins => (id % 1000)::integer) END
 FROM user_message WHERE partition_key = 'user:reader';
+INSERT INTO recipient_job (tenant_id, recipient_id_hash, job_key, job_id)
+SELECT 'acme', md5((n % 7)::text), lpad(n::text, 19, '0'), n FROM generate_series(1, 7000) AS n;
+INSERT INTO recipient_job (tenant_id, recipient_id_hash, job_key, job_id)
+SELECT 'acme', '00000000000000000000000000000001', lpad(n::text, 19, '0'), j.id
+FROM generate_series(1, 5000) AS n
+JOIN (SELECT min(id) AS first, max(id) AS last FROM notification_job) AS known ON true
+JOIN notification_job AS j ON j.id = known.first + n % (known.last - known.first + 1);
+UPDATE notification_job SET recipients = '[]' WHERE tenant_id = 'acme' AND recipients IS NULL AND id % 2 = 0;
 INSERT INTO inbox_count (tenant_id, recipient_id_hash, lines, unseen, unread)
 VALUES ('acme', '00000000000000000000000000000001', 5000, 5000, 5000);
 INSERT INTO template (tenant_id, template_key, version, content_hash, bundle)
@@ -443,6 +451,10 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     assert await store.list_jobs(TENANT, job.partition_key)
     (latest, *_) = await store.list_latest_jobs(TENANT)
     assert len(await store.find_standings(TENANT, [job.guid, latest.guid])) == 2
+    got = await store.list_jobs_of_recipient(TENANT, READER, partition_key=job.partition_key, after=f"{2000:019}")
+    assert got
+    assert isinstance(await store.find_sets(TENANT, [one.guid for one in got]), list)
+    assert await store.count_messages(TENANT, [message])
     assert isinstance(await store.find_payloads(TENANT, [job.guid, latest.guid]), dict)
     address = await connection.fetchval("SELECT max(id) FROM address_version")
     assert await store.find_addresses(TENANT, [address])

@@ -56,6 +56,7 @@ FEW_OF: dict[str, set[str]] = {
     "find_job_of_message": {"m"},
     "list_settings": {"s"},
     "find_standings": {"m"},
+    "list_jobs_of_recipient": {"made"},
     "find_audiences": {"i", "w", "h", "v", "page"},
     "insert_user_messages": {"m", "h"},
     "lock_lines_outside": {"u"},

@@ -66,11 +66,13 @@ async def list_notifications(request: AnyRequest, context: InjectedContext) -> w
     ).opt,
 )
 async def list_history(entity: FromPath[str], request: AnyRequest, context: InjectedContext) -> wire.NotificationPage:
-    """List every notification about an entity, newest first.
+    """List every notification about an entity, newest first; or everything that one person got or was left out of.
 
-    The entity is the guid that notifications name as theirs. One that names none is about its recipient, whose history
-    is at `user:ID`, `employee:GUID`, `group:GUID` or `address:ADDRESS`; `push:` and `chat:` go before an address whose
-    form does not tell its channel. An entity that nothing was ever sent about has an empty history. The history of an
+    The entity is the guid that notifications name as theirs. At `user:ID` and `employee:GUID` is every notification
+    that the person was a recipient of, whatever it is about: `result` is what came of it for them, `message_id` names
+    their part of it, and `skipped` says why they got nothing. One that names no entity is filed under its single
+    recipient, so `group:GUID` and `address:ADDRESS` have a history too; `push:` and `chat:` go before an address whose
+    form does not tell its channel. What nothing was ever sent about or to has an empty history. The history of an
     address needs a role that may reveal: others could find out by asking which addresses there are.
     """
     query, about, caller = read_query(request, wire.PageQuery), read_about(entity), caller_of(request)

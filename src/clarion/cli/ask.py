@@ -177,7 +177,7 @@ def history(
     store: option.Store = None,
     as_json: option.Json = False,
 ) -> None:
-    """List every notification about an entity, newest first."""
+    """List every notification about an entity, or all that one person got, newest first."""
     query = option.page(limit, after)
 
     async def work(session: Session) -> wire.NotificationPage:
@@ -197,7 +197,10 @@ def history(
     if as_json:
         print_json(page)
         return
-    _print_notifications(page, empty="nothing was ever sent about it")
+    if entity.partition(":")[0] in (IdentityDomain.USER, IdentityDomain.EMPLOYEE):
+        _print_what_a_person_got(page)
+    else:
+        _print_notifications(page, empty="nothing was ever sent about it")
 
 
 def _print_notifications(page: wire.NotificationPage, *, empty: str) -> None:
@@ -208,6 +211,27 @@ def _print_notifications(page: wire.NotificationPage, *, empty: str) -> None:
         empty=empty,
     )
     say_more(page.next_cursor)
+
+
+def _print_what_a_person_got(page: wire.NotificationPage) -> None:
+    """Print a page of one person's notifications, with what came of each for them, and how to get the next one."""
+    print_table(
+        ("time", "type", "to", "result", "why not", "message"),
+        [
+            (moment(job.accepted_at), job.type, _to(job), job.result, _why_not(job), job.message_id)
+            for job in page.items
+        ],
+        empty="nothing was ever sent to them",
+    )
+    say_more(page.next_cursor)
+
+
+def _why_not(job: wire.NotificationLine) -> str:
+    """Say why somebody got nothing, once for all channels that have the same reason."""
+    reasons: dict[str, list[str]] = {}
+    for one in job.skipped or ():
+        reasons.setdefault(one.reason, []).append(one.channel)
+    return "; ".join(f"{', '.join(channels)}: {reason}" for reason, channels in reasons.items())
 
 
 def _to(job: wire.NotificationLine) -> str:

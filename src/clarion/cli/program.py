@@ -35,7 +35,10 @@ class Program(LazyGroup):
             "explain": Listed(
                 "ask:explain", "Tell the whole timeline of a notification in order, with times and reasons."
             ),
-            "history": Listed("ask:history", "List every notification about an entity, newest first."),
+            "history": Listed(
+                "ask:history",
+                "List every notification about an entity, or all that one person got, newest first.",
+            ),
             "inbox": Listed(
                 "inbox:inbox", "Show what somebody finds in their inbox, newest first, and mark nothing by that."
             ),

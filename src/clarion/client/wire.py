@@ -301,6 +301,17 @@ class NotificationLine(msgspec.Struct, frozen=True, kw_only=True):
     result: Result | None = None
     status: WorkStatus | None
     accepted_at: At
+    message_id: (
+        Annotated[UUID, msgspec.Meta(description="in the history of a person: what they got of it, or would have")]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
+    skipped: (
+        Annotated[
+            tuple[Skipped, ...],
+            msgspec.Meta(description="in the history of a person: why they got nothing of it, where that was decided"),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
 
 
 class NotificationPage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

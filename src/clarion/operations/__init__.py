@@ -8,6 +8,7 @@ given, find out who asks, and word refusals for their callers.
 | module | what it holds |
 |---|---|
 | `notification` | sending, looking up, canceling, retrying, the timeline, the history |
+| `history` | everything that one person got |
 | `inbox` | inboxes: their lines, how many there are, and marks |
 | `latest` | lists of notifications with their results, and the filters of the latest |
 | `explain` | what would become of a notification for one person |

@@ -17,7 +17,7 @@ from clarion.dispatch.request import Direct, JobRequest, Trace
 from clarion.domain.audience import audience_of
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.hint import Hints
-from clarion.domain.identity import Channel
+from clarion.domain.identity import Channel, Identity
 from clarion.domain.key import event_job_pk, manual_job_pk
 from clarion.domain.locale import normal
 from clarion.domain.notification import NotificationJob
@@ -28,6 +28,7 @@ from clarion.domain.skip import rule_of
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
+from clarion.operations.history import personal_history
 from clarion.operations.latest import latest, lines_of
 from clarion.operations.part import Part, find_part, part_of
 from clarion.operations.shape import as_wire
@@ -175,7 +176,13 @@ class Notifications:
     async def history(
         self, tenant_id: str, about: UUID | wire.Recipient, query: wire.PageQuery, *, whole: bool
     ) -> wire.NotificationPage:
-        """List every notification about an entity or, where it names none, to a recipient; the newest first."""
+        """List every notification about an entity, or to a recipient; the newest first.
+
+        What a person got is found by whichever entity it was filed; to an address or a group, only where it names none.
+        """
+        if isinstance(about, wire.Recipient) and about.address is None and about.group is None:
+            keys = await self._keyring.get(tenant_id)
+            return await personal_history(self._store, self._sets, keys, _named(about), query, whole=whole)
         place = event_job_pk(entity_guid=about) if isinstance(about, UUID) else await self._place(tenant_id, about)
         name = f"history {place}"
         found = await self._store.list_jobs(
@@ -209,12 +216,17 @@ class Notifications:
 
     async def _place(self, tenant_id: str, recipient: wire.Recipient) -> str:
         """Find where a recipient's history opens; an address is found by its hash."""
-        try:
-            identity = _target(recipient, field="entity").identity
-        except InvalidInput as error:
-            raise type(error)(error.message, field="entity", hint=error.hint) from None
+        identity = _named(recipient)
         hashed = (await self._keyring.get(tenant_id)).hash_of(identity)
         return manual_job_pk(entity_guid=None, recipients=[identity], recipient_id_hash=hashed, job_guid=UUID(int=0))
+
+
+def _named(recipient: wire.Recipient) -> Identity:
+    """Read whose history is asked for."""
+    try:
+        return _target(recipient, field="entity").identity
+    except InvalidInput as error:
+        raise type(error)(error.message, field="entity", hint=error.hint) from None
 
 
 def read_request(

@@ -90,7 +90,13 @@ async def find_names(
 
 
 def _line(message_id: UUID, one: FrozenRecipient, destinations: Mapping[int, str]) -> wire.RecipientLine:
-    skipped = tuple(
+    skipped = skips_of(one, destinations)
+    return wire.RecipientLine(recipient=name_of(one, destinations), message_id=message_id, skipped=skipped)
+
+
+def skips_of(one: FrozenRecipient, destinations: Mapping[int, str]) -> tuple[wire.Skipped, ...]:
+    """Say on which channels a recipient gets nothing, and why."""
+    return tuple(
         wire.Skipped(
             channel=decision.channel,
             reason=decision.skipped,
@@ -100,7 +106,6 @@ def _line(message_id: UUID, one: FrozenRecipient, destinations: Mapping[int, str
         for decision in one.decisions
         if decision.skipped is not None
     )
-    return wire.RecipientLine(recipient=name_of(one, destinations), message_id=message_id, skipped=skipped)
 
 
 def name_of(one: FrozenRecipient, destinations: Mapping[int, str]) -> str:

@@ -1,6 +1,6 @@
 """The read side: what people and support tools ask about records. Nothing here changes anything."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 from uuid import UUID
@@ -9,7 +9,8 @@ import msgspec
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.identity import Channel
-from clarion.domain.notification import NotificationJob
+from clarion.domain.notification import NotificationJob, NotificationStatus
+from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.result import Standing
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.domain.timeline import JobTimeline
@@ -31,6 +32,37 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     source_at: datetime
     created_at: datetime
     recipient: str | None = None
+
+
+class JobOfRecipient(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification in the list of what one recipient got.
+
+    `recipients` is how many were decided about, if `is_decided`; `work` is the state of the job's work.
+    """
+
+    guid: UUID
+    row_key: str
+    job_key: str
+    event_type: str
+    source_at: datetime
+    created_at: datetime
+    work: NotificationStatus | None
+    is_decided: bool
+    recipients: int
+
+
+class MessageCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rows one recipient has of a notification: lines in the inbox, and outgoing ones in each state."""
+
+    inbox: int
+    outgoing: Mapping[OutgoingStatus, int]
+
+
+class JobSet(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a job is for, as it was frozen: the set, or the manifest of a large one."""
+
+    guid: UUID
+    recipients: str
 
 
 class UncertainLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +131,24 @@ class InsightStore(Protocol):
 
         The order of letters is the store's own; digits come in their order, and so do the times of direct jobs.
         """
+        ...
+
+    async def list_jobs_of_recipient(
+        self, tenant_id: str, recipient_id_hash: str, *, partition_key: str, after: str = "", limit: int = 50
+    ) -> Sequence[JobOfRecipient]:
+        """List the jobs in whose frozen sets a recipient is, the newest first, behind the job key `after`.
+
+        With them come the jobs of a partition: those of a single named recipient, who is not decided on before the job
+        is made. What is in both is listed once.
+        """
+        ...
+
+    async def count_messages(self, tenant_id: str, message_ids: Collection[UUID]) -> dict[UUID, MessageCounts]:
+        """Count the rows of some messages, by the messages' ids; those that have none are left out."""
+        ...
+
+    async def find_sets(self, tenant_id: str, guids: Collection[UUID]) -> Sequence[JobSet]:
+        """Return the frozen sets of some jobs; those that are unknown or not decided are left out."""
         ...
 
     async def find_standings(self, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, Standing]:

@@ -8,7 +8,7 @@ A small set stands in the row of its job; reading a part of a set is the same fo
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID
 
 from clarion.domain import key, recipient
@@ -20,6 +20,20 @@ from clarion.sealing.place import blob_place
 
 NOBODY: Final = ""
 """Before every recipient."""
+
+
+class Frozen(Protocol):
+    """A job, or what is known of its set."""
+
+    @property
+    def guid(self) -> UUID:
+        """The job's guid."""
+        ...
+
+    @property
+    def recipients(self) -> str | None:
+        """Its set, or its manifest; None where nobody is decided on."""
+        ...
 
 
 class RecipientSets:
@@ -62,7 +76,7 @@ class RecipientSets:
                 break
         return found
 
-    async def find(self, tenant_id: str, job: NotificationJob, recipient_id_hash: str) -> FrozenRecipient | None:
+    async def find(self, tenant_id: str, job: Frozen, recipient_id_hash: str) -> FrozenRecipient | None:
         """Read what was decided for one recipient; None where the job is not for them."""
         frozen = () if job.recipients is None else recipient.read(job.recipients)
         if isinstance(frozen, Manifest):

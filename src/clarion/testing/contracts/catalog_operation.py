@@ -368,6 +368,12 @@ async def _about_jobs(side: Side) -> dict[str, object]:
         "jobs": [await store.list_jobs(tenant_id, job.partition_key, limit=PAGE) for job in jobs],
         "latest": sorted(await store.list_latest_jobs(tenant_id, limit=PAGE_MAX), key=lambda job: job.row_key),
         "standings": {str(one): found for one, found in (await _standings(side, jobs)).items()},
+        "sets": sorted(await store.find_sets(tenant_id, [job.guid for job in jobs]), key=lambda one: one.guid),
+        "of recipients": [
+            await store.list_jobs_of_recipient(tenant_id, f"{n:032}", partition_key=job.partition_key, limit=PAGE)
+            for n, job in enumerate(jobs)
+        ],
+        "counts": sorted((await store.count_messages(tenant_id, messages)).items()),
         "payloads": sorted((await store.find_payloads(tenant_id, [job.guid for job in jobs])).items()),
         "of messages": [await store.find_job_of_message(tenant_id, message_id) for message_id in messages],
         "guards": [await store.find_guard(tenant_id, (operation, key_hash)) for operation, key_hash in guards],

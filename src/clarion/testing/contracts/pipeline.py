@@ -23,6 +23,7 @@ from clarion.testing.contracts.one_time_code import OneTimeCodeContract
 from clarion.testing.contracts.opting_out import OptOutContract
 from clarion.testing.contracts.ordering import OrderContract
 from clarion.testing.contracts.people import PeopleContract
+from clarion.testing.contracts.personal_history import PersonalHistoryContract
 from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
@@ -70,6 +71,7 @@ class PipelineContract(
     ActContract,
     TimelineContract,
     HistoryContract,
+    PersonalHistoryContract,
     LatestContract,
     InboxContract,
     GaugeContract,

@@ -95,6 +95,9 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     await store.ensure_messaging_jobs(tenant_id, [make.messaging_job()])
     pending = [JobEntry(job=job, scheduler=make.scheduler_of(job)) for job in (JOB, FAILED_JOB)]
     await store.ensure_notification_jobs(tenant_id, [DIRECT, *pending])
+    (failed,) = [one for one in await harness.rows(tenant_id, NotificationJob) if one.key == FAILED_JOB.key]
+    frozen = FrozenSet(job_id=failed.id or 0, job_key="failed", text="[]", recipients=[HASH])
+    await store.freeze_recipients(tenant_id, [frozen])
     (row,) = [one for one in await harness.rows(tenant_id, NotificationScheduler) if one.key == failed_key()]
     ended = {"status": NotificationStatus.FAILED, "due_at": None}
     await harness.overwrite(tenant_id, msgspec.structs.replace(row, **ended))
@@ -225,6 +228,14 @@ READS: Final[dict[str, Ask]] = {
     "list_newest_audit": lambda store, tenant, _: store.list_newest_audit(tenant),
     "list_jobs": lambda store, tenant, _: store.list_jobs(tenant, JOB.partition_key),
     "list_latest_jobs": lambda store, tenant, _: store.list_latest_jobs(tenant),
+    "list_jobs_of_recipient": lambda store, tenant, _: store.list_jobs_of_recipient(
+        tenant, HASH, partition_key="user:nobody"
+    ),
+    "list_jobs_of_recipient of a place": lambda store, tenant, _: store.list_jobs_of_recipient(
+        tenant, "0" * 32, partition_key=JOB.partition_key
+    ),
+    "find_sets": lambda store, tenant, _: store.find_sets(tenant, [FAILED_JOB.guid]),
+    "count_messages": lambda store, tenant, _: store.count_messages(tenant, [LINE.message_id]),
     "find_standings": lambda store, tenant, _: store.find_standings(tenant, [JOB.guid]),
     "find_payloads": lambda store, tenant, _: store.find_payloads(tenant, [FAILED_JOB.guid]),
     "find_addresses": lambda store, tenant, of: store.find_addresses(tenant, [of.address]),

@@ -15,6 +15,7 @@ from clarion.adapters.stores.shared import (
     catalog,
     facts,
     group,
+    history,
     inbox,
     insights,
     job,
@@ -180,6 +181,9 @@ class SharedStore(ABC):
     find_job_of_message = _reads(insights.find_job_of_message)
     list_jobs = _reads(insights.list_jobs)
     list_latest_jobs = _reads(insights.list_latest_jobs)
+    list_jobs_of_recipient = _reads(history.list_jobs_of_recipient)
+    count_messages = _reads(history.count_messages)
+    find_sets = _reads(history.find_sets)
     find_standings = _reads(insights.find_standings)
     find_payloads = _reads(insights.find_payloads)
     find_addresses = _reads(insights.find_addresses)
