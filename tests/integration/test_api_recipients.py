@@ -8,8 +8,9 @@ import pytest
 
 from clarion.catalog.access import GRANTS, Grant
 from clarion.client import wire
-from clarion.domain.identity import Channel
+from clarion.domain.identity import Channel, Identity
 from clarion.domain.notification import NotificationJob
+from clarion.domain.suppression import Cause, Suppression
 from clarion.ports.catalog import Role
 from tests.integration.api_harness import OTHER, ApiHarness, seeded_api
 from tests.unit.pipeline_line import STAFF, TENANT
@@ -116,6 +117,29 @@ async def test_what_was_made_and_not_sent_says_its_rule_as_what_was_never_made(a
         shown, told = await asked(api, sent, Role.VIEWER)
         assert [(one["status"], one["rule"]) for one in shown["messages"]] == [(status, rule)]
         assert [line["what"] for line in told["lines"] if line["rule"] == rule] == [rule]
+
+
+async def test_whoever_opts_out_of_what_waits_is_counted_apart_from_whoever_bounced(api: ApiHarness) -> None:
+    """And in the totals as in the messages."""
+    hash_of = (await api.line.keyring.get(TENANT)).hash_of
+    data = {"edition": "May", "intro": "Hello.", "stories": []}
+    address = wire.Recipient(address="kim@example.com")
+    sent = await api.line.send("newsletter", wire.Recipient(user="1"), also=(address,), data=data)
+    await api.line.queue()
+    items = [
+        Suppression(subject=hash_of(Identity.user("1")), scope="news", cause=Cause.UNSUBSCRIBE),
+        Suppression(subject=hash_of(Identity.address("kim@example.com")), scope="*", cause=Cause.COMPLAINT),
+    ]
+    await api.memory.put_suppressions(TENANT, items, actor="test")
+    await api.line.drain()
+    shown, told = await asked(api, sent, Role.VIEWER)
+    assert sorted((one["status"], one["rule"], one["reason"]) for one in shown["messages"]) == [
+        ("Suppressed", "preference", "the recipient unsubscribed"),
+        ("Suppressed", "suppression", "the recipient complained"),
+    ]
+    totals = {"recipients": 2, "shown": 2, "messages": 2, "inbox": 0}
+    assert shown["totals"] == told["totals"] == totals | {"not_sent": {"preference": 1, "suppression": 1}}
+    assert (shown["result"], api.provider.calls) == ("nobody", [])
 
 
 @pytest.mark.parametrize("role, mail", [(Role.VIEWER, MASKED_MAIL), (Role.SENDER, MASKED_MAIL), (Role.ADMIN, MAIL)])

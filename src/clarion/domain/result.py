@@ -13,6 +13,7 @@ import msgspec
 from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import OPEN, OutgoingStatus
 from clarion.domain.recipient import how_many
+from clarion.domain.skip import SkipRule, rule_of
 from clarion.domain.timeline import JobTimeline
 
 
@@ -32,7 +33,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What of a job decides its result: the state of its work, and how many messages there are in each state.
 
     `recipients` is how many were decided about, 0 before that; `addressed` is for how many of them there is a message,
-    outgoing or in the inbox.
+    outgoing or in the inbox. `opted_out` are those of the suppressed messages that a preference stopped.
     """
 
     work: NotificationStatus | None
@@ -40,6 +41,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     addressed: int
     inbox: int
     outgoing: Mapping[OutgoingStatus, int]
+    opted_out: int = 0
 
 
 ARRIVED: Final = frozenset({OutgoingStatus.DELIVERED, OutgoingStatus.OPENED, OutgoingStatus.COMPLAINED})
@@ -86,6 +88,7 @@ def standing_of(timeline: JobTimeline) -> Standing:
         addressed=len(messages),
         inbox=len(timeline.inbox),
         outgoing={status: outgoing.count(status) for status in set(outgoing)},
+        opted_out=sum(rule_of(row.status, row.reason_class) is SkipRule.PREFERENCE for row in timeline.outgoing),
     )
 
 

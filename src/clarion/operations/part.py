@@ -4,6 +4,7 @@ Of a set that lies in a job's row that is all: 1,000 recipients at most. Of a la
 some recipients with their messages; whoever wants the others reads them page by page, or asks for one message.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
@@ -12,7 +13,6 @@ import msgspec
 
 from clarion.domain import derived_id, recipient
 from clarion.domain.notification import NotificationJob
-from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.recipient import FrozenRecipient, Manifest, Totals
 from clarion.domain.result import Standing, standing_of
 from clarion.domain.seal import TenantKeys
@@ -41,12 +41,14 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def not_sent(self) -> dict[SkipRule, int]:
         """How many channels of recipients got nothing, by the rule: when it was decided, or at the claim."""
-        counted = dict(self.totals.skipped)
-        for status, number in sorted(self.standing.outgoing.items()):
-            rule = rule_of(OutgoingStatus(status))
+        counted = Counter(self.totals.skipped)
+        for status, number in self.standing.outgoing.items():
+            rule = rule_of(status)
             if rule is not None:
-                counted[rule] = counted.get(rule, 0) + number
-        return dict(sorted(counted.items()))
+                counted[rule] += number
+        counted[SkipRule.PREFERENCE] += self.standing.opted_out
+        counted[SkipRule.SUPPRESSION] -= self.standing.opted_out  # which is what their state alone says
+        return {rule: number for rule, number in sorted(counted.items()) if number}
 
 
 async def find_part(store: InsightStore, sets: RecipientSets, keys: TenantKeys, named: UUID) -> Part | None:

@@ -1,6 +1,6 @@
 """The read side: lists, pages and gauges, one statement each. Reads only; what happened to one job is in `timeline`."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from datetime import datetime
 from typing import Final
@@ -16,6 +16,7 @@ from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.recipient import COUNTED_BY, MANIFEST_BEGINS, how_many
 from clarion.domain.result import Standing
+from clarion.domain.skip import SkipRule, rule_of
 from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, RouteAge, UncertainLine
 
@@ -50,6 +51,7 @@ class _Standing(msgspec.Struct, frozen=True, kw_only=True):
 class _Messages(msgspec.Struct, frozen=True, kw_only=True):
     guid: UUID
     status: OutgoingStatus
+    reason_class: str
     messages: int
 
 
@@ -112,16 +114,20 @@ async def find_standings(transaction: Transaction, tenant_id: str, guids: Collec
         counted_by=COUNTED_BY,
         manifest_begins=MANIFEST_BEGINS,
     )
-    outgoing: defaultdict[UUID, dict[OutgoingStatus, int]] = defaultdict(dict)
+    outgoing: defaultdict[UUID, Counter[OutgoingStatus]] = defaultdict(Counter)
+    opted_out: Counter[UUID] = Counter()
     for row in await transaction.fetch(_Messages, _SQL["count_messages_of_jobs"], tenant_id=tenant_id, jobs=jobs):
-        outgoing[row.guid][row.status] = row.messages
+        outgoing[row.guid][row.status] += row.messages
+        if rule_of(row.status, row.reason_class) is SkipRule.PREFERENCE:
+            opted_out[row.guid] += row.messages
     return {
         row.guid: Standing(
             work=row.work,
             recipients=how_many(row.manifest) if row.manifest else row.recipients,
             addressed=row.addressed,
             inbox=row.inbox,
-            outgoing=outgoing[row.guid],
+            outgoing=dict(outgoing[row.guid]),
+            opted_out=opted_out[row.guid],
         )
         for row in found
     }

@@ -68,13 +68,14 @@ FROM {jobs: guid guid} AS g
 JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid;
 
 -- name: count_messages_of_jobs
--- How many messages of each job are in each state, by the first parts of their key.
-SELECT j.guid, o.status, count(*) AS messages
+-- How many messages of each job are in each state, by the first parts of their key; and why, where a preference is told
+-- from another suppression.
+SELECT j.guid, o.status, o.reason_class, count(*) AS messages
 FROM {jobs: guid guid} AS g
 JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid
 JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key
 JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
-GROUP BY j.guid, o.status;
+GROUP BY j.guid, o.status, o.reason_class;
 
 -- name: find_payloads
 -- By the unique guid of each job.
