@@ -62,8 +62,9 @@ def test_the_demo_is_ready_to_be_tried_and_keeps_its_data(tmp_path: Path) -> Non
         key = Path(first.ready["key_file"])
         assert key.stat().st_mode & 0o777 == 0o600
         token = key.read_text().strip()
-        # One welcome, an incident by mail and text to two, an invoice by both, a code, a newsletter to twelve, a lost
-        # reply that was delivered all the same: 1 + 4 + 2 + 1 + 12 + 1.
+        # One welcome, an incident by mail and text to two guardians and by mail to the head of school, an invoice by
+        # both, a code, a newsletter to eleven of twelve, a lost reply that was delivered all the same:
+        # 1 + 5 + 2 + 1 + 11 + 1.
         until(house.outbox, so=lambda sent: len(sent) == 21)
         (send,) = until(lambda: house.ask("uncertain", "list")["items"])
         assert send["channel"] == "email"
@@ -78,6 +79,21 @@ def test_the_demo_is_ready_to_be_tried_and_keeps_its_data(tmp_path: Path) -> Non
         assert second.stop() == 0
     assert len(house.outbox()) == 23
     assert len(house.ask("keys", "list")["items"]) == 1
+
+
+def test_who_heard_of_what_on_the_first_day_is_what_settings_relations_and_preferences_say(tmp_path: Path) -> None:
+    house = House(tmp_path / "home")
+    house.ask("demo", "--only-seed")
+    with house.serving():
+        sent = until(house.outbox, so=lambda sent: len(sent) == 21)
+        listed = {one["type"]: one for one in house.ask("list")["items"] if one["type"] != "welcome"}
+        incident, newsletter = (house.ask("explain", listed[name]["job_id"]) for name in ("incident", "newsletter"))
+    ada, hugo = "employee:57aff000-0000-4000-8000-000000000001", "user:parent-12"
+    assert {one["recipient"] for one in incident["recipients"]} == {"user:parent-1", "user:parent-2", ada}
+    assert listed["invoice-due"]["recipients"] == 1
+    refused = {one["recipient"]: one["skipped"] for one in newsletter["recipients"] if one["skipped"]}
+    assert [(who, [one["rule"] for one in skipped]) for who, skipped in refused.items()] == [(hugo, ["preference"])]
+    assert not [one for one in sent if one.destination.startswith("hugo")]
 
 
 def test_everything_that_the_demo_prints_can_be_used_as_it_stands(tmp_path: Path) -> None:

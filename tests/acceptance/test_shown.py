@@ -33,6 +33,7 @@ NOTIFICATIONS = (
     "docs/how-to/link-to-your-application.md",
     "docs/how-to/check-notifications-in-ci.md",
     "docs/how-to/choose-channels.md",
+    "docs/how-to/decide-who-gets-a-notification.md",
     "docs/how-to/see-what-would-be-sent.md",
     "docs/how-to/send-one-time-codes.md",
     "docs/how-to/show-an-inbox.md",

@@ -236,7 +236,7 @@ def _why_not(job: wire.NotificationLine) -> str:
 
 def _to(job: wire.NotificationLine) -> str:
     """Name a single recipient, or count several."""
-    return job.recipient or (f"{job.recipients} recipients" if job.recipients else "")
+    return job.recipient or (f"{job.recipients} recipient{'s' * (job.recipients > 1)}" if job.recipients else "")
 
 
 def _entity_guid(text: str) -> UUID | None:

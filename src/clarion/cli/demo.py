@@ -110,6 +110,8 @@ def _print_places(settings: "Settings", *, host: str, url: str, token: str | Non
         f"{clarion} outbox",
         f"{clarion} outbox --opened 1",
         f"{clarion} history {school.CHILD.type}:{school.CHILD.guid}",
+        f"{clarion} settings",
+        f"{clarion} explain --would newsletter --user parent-12",
         f"{clarion} uncertain list",
         f"{clarion} types",
         f"""curl -s {url}/v1/notifications -H "Authorization: Bearer $(cat {key})" {JSON} -d '{BODY}'""",

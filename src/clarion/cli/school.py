@@ -1,4 +1,4 @@
-"""The demo's school: invented people, and what is sent to them on the first day. Values only.
+"""The demo's school: invented people, what they are to each other, who hears of what, and the first day. Values only.
 
 Mail addresses are at example.com and phone numbers are of those set aside for fiction, so that nothing can reach
 anybody even through a real provider. An address that starts with a word such as `unknown` makes the sandbox fail in
@@ -11,13 +11,21 @@ from uuid import UUID
 from clarion.catalog.people import ContactEntry, GroupEntry, PersonEntry
 from clarion.client import wire
 from clarion.client.wire import Recipient, SendRequest
+from clarion.domain.audience import Addressee
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import LocalForm
+from clarion.domain.setting import SettingChange
+from clarion.domain.suppression import Change
 
 TENANT: Final = "school"
 
 CHILD: Final = wire.Entity(type="child", guid=UUID("0c11d000-0000-4000-8000-000000000001"))
 """Leo, whom the incident is about."""
+
+INVOICE: Final = wire.Entity(type="invoice", guid=UUID("14701ce0-0000-4000-8000-000000000417"))
+
+LOWER_SCHOOL: Final = UUID("b0170000-0000-4000-8000-000000000001")
+UPPER_SCHOOL: Final = UUID("b0170000-0000-4000-8000-000000000002")
 
 FAMILIES: Final = UUID("96009000-0000-4000-8000-000000000001")
 STAFF: Final = UUID("96009000-0000-4000-8000-000000000002")
@@ -71,11 +79,36 @@ GROUPS: Final = (
     GroupEntry(guid=STAFF, name="Staff", members=tuple(one.identity for one in EMPLOYEES)),
 )
 
+UNITS: Final = {LOWER_SCHOOL: "Lower school", UPPER_SCHOOL: "Upper school"}
+
+HOLDERS: Final = {
+    ("head", None): EMPLOYEES[0].identity,
+    ("office", None): EMPLOYEES[1].identity,
+    ("class-teacher", LOWER_SCHOOL): EMPLOYEES[2].identity,
+}
+"""Who holds which role in which unit, or in the whole school."""
+
+RELATIONS: Final = (
+    (CHILD, "guardian", PARENTS[0].identity),
+    (CHILD, "guardian", PARENTS[1].identity),
+    (INVOICE, "payer", PARENTS[4].identity),
+)
+"""What people are to things: Leo's parents, and who pays the invoice."""
+
+SETTINGS: Final = {
+    ("incident", None): SettingChange(recipients=(Addressee(relation="guardian"), Addressee(role="head"))),
+    ("invoice-due", None): SettingChange(recipients=(Addressee(relation="payer"),)),
+    ("invoice-due", UPPER_SCHOOL): SettingChange(enabled=False),  # the town sends those
+}
+"""Who hears of what where a send names nobody, and what a unit says otherwise."""
+
+OPTED_OUT: Final = {PARENTS[11].identity: Change(category="news", channel=Channel.EMAIL, on=False)}
+"""Hugo wants no newsletter."""
+
 FIRST_DAY: Final = {
     "demo-welcome": SendRequest(type="welcome", to=(Recipient(user="parent-1"),), data={"name": "Maya"}),
     "demo-incident": SendRequest(
         type="incident",
-        to=(Recipient(user="parent-1"), Recipient(user="parent-2")),
         data={
             "child": {"name": "Leo", "group": "2b"},
             "summary": "Leo fell in the playground and bumped his knee. It was cooled, and he is back in class.",
@@ -83,10 +116,12 @@ FIRST_DAY: Final = {
             "action": "Please look at the knee this evening.",
         },
         entity=CHILD,
+        business_unit=LOWER_SCHOOL,
     ),
     "demo-invoice": SendRequest(
         type="invoice-due",
-        to=(Recipient(user="parent-5"),),
+        entity=INVOICE,
+        business_unit=LOWER_SCHOOL,
         data={
             "invoice": {
                 "number": "2026-0417",

@@ -1,6 +1,7 @@
 """The demo's first start: makes the installation and puts the school into it.
 
-It publishes the sample notifications, puts in people and groups, makes an API key and sends what a first day brings.
+It publishes the sample notifications, puts in people and what they are to each other, says who hears of what,
+sends what a first day brings and makes an API key.
 Every step is idempotent and the key's file is written last, so a start that was interrupted is simply made again, and a
 later one finds the file and changes nothing.
 """
@@ -16,6 +17,8 @@ from clarion.cli import school
 from clarion.cli.access import grant
 from clarion.cli.output import progress
 from clarion.cli.session import Session, acting, open_session
+from clarion.domain.group import Relation
+from clarion.domain.person import BusinessUnit
 from clarion.errors import BadConfiguration
 from clarion.ports.catalog import Role
 
@@ -44,6 +47,9 @@ async def seed(settings: Settings) -> str | None:
             await people.put(school.TENANT, [*school.PARENTS, *school.EMPLOYEES], trace=session.trace)
             for group in school.GROUPS:
                 await people.put_group(school.TENANT, group)
+            await _put_ties(session)
+            step("settings")
+            await _put_settings(session)
             step("the first day")
             await _send_first_day(session)
             minted = await grant(session, actor=ACTOR, role=Role.ADMIN)
@@ -60,6 +66,33 @@ async def _is_seeded(platform: Platform, path: Path) -> bool:
     """Tell whether an earlier start came to its end: its key is there and opens the door."""
     caller = await Access(platform.store, clock=platform.clock).check(_read_key(path))
     return caller is not None and caller.tenant_id == school.TENANT
+
+
+async def _put_ties(session: Session) -> None:
+    """Put in the business units, who holds which role, and what people are to things."""
+    store, tenant_id, actor = session.store, session.tenant_id, session.actor
+    keys = await session.platform.keyring.get(tenant_id)
+    for guid, name in school.UNITS.items():
+        await store.put_business_unit(tenant_id, BusinessUnit(guid=guid, name=name), actor=actor)
+    for (role, unit), who in school.HOLDERS.items():
+        await store.change_holders(tenant_id, role, unit=unit, add=[keys.hash_of(who)], remove=[], actor=actor)
+    relations = [
+        Relation(entity_type=thing.type, entity_guid=thing.guid, relation=relation, recipient_id_hash=keys.hash_of(who))
+        for thing, relation, who in school.RELATIONS
+    ]
+    await store.change_relations(tenant_id, add=relations, remove=[], actor=actor)
+
+
+async def _put_settings(session: Session) -> None:
+    """Say who hears of what, and what somebody does not want to hear of."""
+    for (notification, unit), change in school.SETTINGS.items():
+        operations = session.operations.settings
+        await operations.change(session.tenant_id, notification, unit, change, actor=session.actor)
+    keys = await session.platform.keyring.get(session.tenant_id)
+    for who, preference in school.OPTED_OUT.items():
+        await session.store.set_preferences(
+            session.tenant_id, keys.hash_of(who), [preference], actor=session.actor, reason="asked for it"
+        )
 
 
 async def _send_first_day(session: Session) -> None:

@@ -175,7 +175,8 @@ async def _messages(
         audience = audience_of(setting.recipients, unit=request.business_unit, entity=request.entity)
         first = await platform.store.find_audience(tenant_id, audience, limit=NAMED_MAX) if audience else ()
         known = await load_known(platform.store, tenant_id, first)
-        decided = decide_people(first, terms=terms, known=known)
+        people = decide_people(first, terms=terms, known=known)
+        decided = tuple(sorted(people, key=lambda one: (one.domain, one.person_id or "")))  # for whoever reads it
     unit = request.business_unit
     forms = await platform.store.find_local_forms(tenant_id, [] if unit is None else [unit])
     frozen = in_their_form(
