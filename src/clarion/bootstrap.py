@@ -238,7 +238,7 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
         closing.push_async_callback(store.close)
         accounts, providers = await _open_providers(settings, closing, clock=clock)
         keyring, templates = Keyring(store, vault), Library(store)
-        quarantine = Quarantine(store)
+        quarantine = Quarantine(store, stored=templates.note_quarantine)
         closing.push_async_callback(quarantine.close)
         renderer = open_renderer(apart=works, quarantined=quarantine.hear)
         if isinstance(renderer, Closing):

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -25,10 +25,11 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationScheduler, NotificationStatus, Stage
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
-from clarion.domain.support import SupportStatus
+from clarion.domain.support import SupportCase, SupportStatus
 from clarion.errors import InvalidInput
 from clarion.pipeline.generate import inbox
 from clarion.ports.catalog import NewTemplate
+from clarion.ports.renderer import Bundle
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory
@@ -53,12 +54,16 @@ def plant() -> Iterator[None]:
 async def line() -> AsyncIterator[Line]:
     clock = ManualClock()
     store = SqliteInMemory(clock)
-    quarantine = Quarantine(store)
+
+    def stored(tenant_id: str, bundle: Bundle) -> None:
+        opened.templates.note_quarantine(tenant_id, bundle)  # as the program does; the line makes the library
+
+    quarantine = Quarantine(store, stored=stored)
     renderer = PoolRenderer(processes=2, module=PLANTED, quarantined=quarantine.hear)
-    line = Line(store, clock, Scripted(), renderer=renderer, slots=40)
-    await line.seed()
-    await publish(line, TENANT, "planted", "{{ x | plant }}")
-    yield line
+    opened = Line(store, clock, Scripted(), renderer=renderer, slots=40)
+    await opened.seed()
+    await publish(opened, TENANT, "planted", "{{ x | plant }}")
+    yield opened
     await renderer.close()
     await quarantine.close()
 
@@ -130,6 +135,32 @@ async def test_messages_of_a_quarantined_version_wait_and_are_sent_once_its_case
     for _ in range(3):
         await other.wait(MISCONFIGURED_FOR.total_seconds())
     assert [call.destination for call in line.provider.calls] == ["kim@example.com", PHONE.format(1)]
+
+
+async def test_a_resolved_case_counts_soon_in_the_process_that_quarantined_too(
+    line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pool forgets in a minute, here at once; until the case is resolved it is the store that holds it back."""
+    monkeypatch.setattr(pool, "FORBIDDEN_FOR", 0.0)
+    place = tmp_path / "place"
+    place.write_text("1")
+    await line.send("planted", PHONE.format(1), data={"x": f"read:{place}"})
+    await line.queue()
+    place.write_text("die")
+    cases: Sequence[SupportCase] = ()
+    while not cases:
+        await line.wait(1)
+        cases = await line.store.list_support_cases(TENANT, status=SupportStatus.OPEN)
+    assert isinstance(line.renderer, PoolRenderer)
+    processes = line.renderer.pids
+    for _ in range(5):
+        await line.wait(MISCONFIGURED_FOR.total_seconds())
+    assert line.renderer.pids == processes, "nobody tried, so none has ended"
+    place.write_text("1")
+    await line.store.resolve_support_case(TENANT, cases[0].case_id, actor="sam", resolution="it was the machine")
+    for _ in range(3):
+        await line.wait(MISCONFIGURED_FOR.total_seconds())
+    assert [call.destination for call in line.provider.calls] == [PHONE.format(1)]
 
 
 async def test_more_inbox_lines_are_made_than_may_wait_at_once(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from clarion.adapters.renderers import open_renderer
+from clarion.adapters.renderers import open_renderer, parts
 from clarion.adapters.renderers.filters import known_filters
 from clarion.adapters.renderers.language import TAGS
-from clarion.adapters.renderers.parts import PARSED_MAX
+from clarion.adapters.renderers.parts import BRACE_BYTES
 from clarion.adapters.renderers.renderer import LiquidRenderer
 from clarion.domain.content import ChatContent, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.definition import Definition
@@ -88,13 +88,15 @@ def test_a_template_without_its_own_memory_renders_the_same() -> None:
     assert paragraph(mail("{% for i in items %}{{ i }};{% endfor %}", data)) == "a;b;"
 
 
-def test_parsed_templates_are_held_up_to_a_limit() -> None:
+def test_parsed_templates_are_held_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few or many they are, and about what their trees take: a tree of nothing but tags is large."""
+    monkeypatch.setattr(parts, "PARSED_BYTES_MAX", 3 * BRACE_BYTES * 2000)
     renderer = LiquidRenderer()
-    bundles = [bundle_of(f"{number}: {{{{ name }}}}") for number in range(PARSED_MAX + 10)]
+    bundles = [bundle_of(f"{number}: " + "{{ name }}" * 900) for number in range(8)]
     for bundle in bundles:
-        renderer.merge(bundle, Channel.SMS, Merge({"name": "Ann"}))
-    assert len(renderer._cache.parsed) == PARSED_MAX
-    assert renderer.merge(bundles[0], Channel.SMS, Merge({"name": "Ann"})) == SmsContent(text="0: Ann")
+        renderer.merge(bundle, Channel.SMS, Merge({"name": "A"}))
+    assert len(renderer._cache.parsed) == 3
+    assert renderer.merge(bundles[0], Channel.SMS, Merge({"name": "A"})) == SmsContent(text="0: " + "A" * 900)
 
 
 def test_the_content_hash_changes_with_the_templates_and_the_definition_and_with_nothing_else() -> None:

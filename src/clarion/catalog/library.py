@@ -9,12 +9,14 @@ from typing import Final
 
 import msgspec
 
+from clarion.domain.held import Held
 from clarion.ports.facts import FactStore
 from clarion.ports.renderer import Bundle
 from clarion.ports.templates import Published, TemplateName
 
-BUNDLES_MAX: Final = 2000
-"""Bundles in memory. One has some 30 kB, so all take tens of megabytes; one that was dropped is fetched again."""
+BUNDLES_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Bundles in memory: two thousand of an ordinary size, which is 30 kB, and fewer of those with many languages. One that
+was dropped is fetched again."""
 
 
 class Library:
@@ -23,7 +25,7 @@ class Library:
     def __init__(self, facts: FactStore) -> None:
         """Start empty."""
         self._facts = facts
-        self._bundles: dict[tuple[str, str, int], Bundle] = {}
+        self._bundles = Held[tuple[str, str, int], Bundle](BUNDLES_BYTES_MAX)
         self._quarantined: set[TemplateName] = set()
 
     async def load(
@@ -49,10 +51,12 @@ class Library:
                 found[tenant_id, key, version] = (version, bundle)
         for name, row in (await self._facts.find_templates(asked) if asked else {}).items():
             place = (name[0], row.template_key, row.version)
-            if place not in self._bundles:
-                self._keep(place, msgspec.json.decode(row.bundle, type=Bundle))
+            bundle = self._bundles.get(place)
+            if bundle is None:
+                bundle = msgspec.json.decode(row.bundle, type=Bundle)
+                self._bundles.put(place, bundle, size=bundle.size)
             self._note(place, quarantined=row.quarantined)
-            found[name] = (row.version, self._bundles[place])
+            found[name] = (row.version, bundle)
         return found
 
     def _note(self, place: tuple[str, str, int], *, quarantined: bool) -> None:
@@ -81,13 +85,14 @@ class Library:
         """Tell whether a template was quarantined when it was last asked for; no I/O."""
         return name in self._quarantined
 
+    def note_quarantine(self, tenant_id: str, bundle: Bundle) -> None:
+        """Know from now on that a template version is quarantined, so that the store is asked whether it still is."""
+        for place in self._bundles.names():
+            found = self._bundles.get(place)
+            if place[0] == tenant_id and found is not None and found.content_hash == bundle.content_hash:
+                self._quarantined.add(place)
+
     def held(self, tenant_id: str, template_key: str, version: int) -> Bundle | None:
         """Return a bundle that is in memory already and not quarantined; no I/O."""
         place = (tenant_id, template_key, version)
         return None if place in self._quarantined else self._bundles.get(place)
-
-    def _keep(self, place: tuple[str, str, int], bundle: Bundle) -> None:
-        """Hold a bundle, dropping the one held longest where there are too many."""
-        if len(self._bundles) >= BUNDLES_MAX:
-            del self._bundles[next(iter(self._bundles))]
-        self._bundles[place] = bundle

@@ -5,6 +5,7 @@ take it, again until it does or the program ends. Then the processes of the next
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -22,9 +23,12 @@ log = structlog.get_logger("clarion.catalog")
 class Quarantine:
     """The quarantines of one process that are not written yet."""
 
-    def __init__(self, catalog: CatalogStore) -> None:
-        """Write to this catalog."""
+    def __init__(
+        self, catalog: CatalogStore, *, stored: Callable[[str, Bundle], None] = lambda _tenant_id, _bundle: None
+    ) -> None:
+        """Write to this catalog; `stored` hears of each that was written."""
         self._catalog = catalog
+        self._stored = stored
         self._writing: set[asyncio.Task[None]] = set()
 
     def hear(self, tenant_id: str, bundle: Bundle) -> None:
@@ -47,4 +51,5 @@ class Quarantine:
                 log.warning("a quarantine cannot be stored", tenant_id=tenant_id, error=str(error))
                 await asyncio.sleep(AGAIN_AFTER)
             else:
+                self._stored(tenant_id, bundle)
                 return

@@ -19,6 +19,7 @@ from typing import Final
 
 from clarion.adapters.host import HostClock
 from clarion.adapters.renderers.frame import (
+    BUNDLES_BYTES_MAX,
     LENGTH_BYTES,
     MERGES,
     READY,
@@ -34,9 +35,9 @@ from clarion.adapters.renderers.frame import (
     Waits,
     Work,
     framed,
-    hold,
 )
 from clarion.adapters.renderers.renderer import LiquidRenderer
+from clarion.domain.held import Held
 from clarion.errors import BadConfiguration, InvalidInput, RenderFailed
 from clarion.ports.renderer import Bundle, Merge
 
@@ -82,13 +83,13 @@ class Child:
         self._renderer = renderer
         self._seconds = seconds
         self._reply = reply
-        self._held: dict[str, Bundle | None] = {}
+        self._held = Held[str, Bundle](BUNDLES_BYTES_MAX)
 
     def serve(self, request: Request) -> None:
         """Answer the items of a request until its time is over."""
         if request.bundle is not None:
-            hold(self._held, request.content_hash, request.bundle)
-        bundle = self._held[request.content_hash]
+            self._held.put(request.content_hash, request.bundle, size=request.bundle.size)
+        bundle = self._held.get(request.content_hash)
         if bundle is None:
             raise LookupError("the bundle is not held")  # ends this process: the parent's count differs from ours
         signal.setitimer(signal.ITIMER_PROF, PARSING_SECONDS_MAX)

@@ -15,8 +15,9 @@ from clarion.ports.renderer import Bundle, Merge, Merged, NotMerged
 
 LENGTH_BYTES: Final = 4
 
-BUNDLES_MAX: Final = 256
-"""Bundles that a process holds. Both ends count them alike, so the one knows what the other has."""
+BUNDLES_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Bundles that a process holds: a thousand of an ordinary size. Both ends count them alike, so the one knows what the
+other has."""
 
 
 class Work(StrEnum):
@@ -164,10 +165,3 @@ class Frames:
             begin = end
         del self._read[:begin]
         return whole
-
-
-def hold(held: dict[str, Bundle | None], content_hash: str, bundle: Bundle | None) -> None:
-    """Hold a bundle in place of the one held longest; the parent does the same without the bundles."""
-    if content_hash not in held and len(held) >= BUNDLES_MAX:
-        del held[next(iter(held))]
-    held[content_hash] = bundle

@@ -17,14 +17,18 @@ from clarion.adapters.renderers.links import Written, written_links
 from clarion.adapters.renderers.outcome import NOT_EMPTY, ONE_LINE
 from clarion.adapters.renderers.variables import LIQUID, Needs, needs_of
 from clarion.domain.header import SUBJECT_CHARS_MAX
+from clarion.domain.held import Held
 from clarion.domain.identity import Channel
 from clarion.domain.locale import choose
 from clarion.errors import InvalidInput, RenderFailed
 from clarion.ports.renderer import Bundle
 
-PARSED_MAX: Final = 256
-"""Channels of bundles held parsed, in one locale each. A large mail's tree takes some 300 kB, a text message's next to
-nothing."""
+PARSED_BYTES_MAX: Final = 48 * 1024 * 1024
+"""Trees of channels of bundles, in one locale each, and as much again for those that are tried: hundreds of large mails
+at 300 kB each."""
+
+BRACE_BYTES: Final = 1000
+"""What a brace of a template takes in its tree: half a kilobyte in `{{ e }}`, and one where there are filters."""
 
 CERTAIN_MAX: Final = 10_000
 """Characters that a plain part can write at most for its merge not to be tried: far below every limit."""
@@ -61,7 +65,7 @@ Parts = dict[str, Part]
 
 
 _Place = TypeVar("_Place")
-_Held = TypeVar("_Held")
+_Value = TypeVar("_Value")
 
 
 class PartCache:
@@ -69,8 +73,8 @@ class PartCache:
 
     def __init__(self) -> None:
         """Start with nothing parsed."""
-        self.parsed: dict[tuple[str, str, Channel], Parts] = {}
-        self._trials: dict[tuple[str, Channel], tuple[Parts, ...]] = {}
+        self.parsed = Held[tuple[str, str, Channel], Parts](PARSED_BYTES_MAX)
+        self._trials = Held[tuple[str, Channel], tuple[Parts, ...]](PARSED_BYTES_MAX)
         self._lock = Lock()
 
     def get(self, bundle: Bundle, channel: Channel, wanted: str, *, begin: Callable[[], None] = lambda: None) -> Parts:
@@ -90,7 +94,7 @@ class PartCache:
                 )
             begin()
             parts = _parsed(bundle, channel, sources[channel])
-            self._keep(self.parsed, place, parts)
+            self._keep(self.parsed, place, parts, sources=[sources[channel]])
         return parts
 
     def tried(self, bundle: Bundle, *, begin: Callable[[], None] = lambda: None) -> Iterator[tuple[Channel, Parts]]:
@@ -103,11 +107,12 @@ class PartCache:
             trials = self._trials.get(place)
             if trials is None:
                 parsed: list[Parts] = []
-                for sources in _distinct([bundle.parts, *bundle.locales.values()], channel):
+                distinct = list(_distinct([bundle.parts, *bundle.locales.values()], channel))
+                for one in distinct:
                     begin()
-                    parsed.append(_parsed(bundle, channel, sources))
+                    parsed.append(_parsed(bundle, channel, one))
                 trials = tuple(parsed)
-                self._keep(self._trials, place, trials)
+                self._keep(self._trials, place, trials, sources=distinct)
             for parts in trials:
                 yield channel, parts
 
@@ -118,12 +123,13 @@ class PartCache:
         wholes = [bundle.parts, *bundle.locales.values()]
         return sum(text.count("{") for one in wholes for parts in one.values() for text in parts.values()) <= SMALL_MAX
 
-    def _keep(self, held: dict[_Place, _Held], place: _Place, value: _Held) -> None:
-        """Hold what was parsed, in place of what is held longest if there is too much."""
+    def _keep(
+        self, held: Held[_Place, _Value], place: _Place, value: _Value, *, sources: Sequence[Mapping[str, str]]
+    ) -> None:
+        """Hold what was parsed of these sources."""
+        size = sum(len(text) + BRACE_BYTES * text.count("{") for one in sources for text in one.values())
         with self._lock:  # the door may parse in a thread
-            if len(held) >= PARSED_MAX:
-                del held[next(iter(held))]
-            held[place] = value
+            held.put(place, value, size=size)
 
 
 @lru_cache(maxsize=1024)

@@ -42,6 +42,10 @@ KILLS_MAX: Final = 3
 KILLS_FOR: Final = 3600.0
 """Seconds for which such an end counts."""
 
+FORBIDDEN_FOR: Final = 60.0
+"""Seconds for which a pool itself merges nothing into a version that it quarantined: until it is stored, and everybody
+asks the store. From then on the store alone decides, so a case that is resolved counts within a minute."""
+
 SUSPECT_FOR: Final = 60.0
 """Seconds after an end for which its tenant has one process at most, so that the others are free for everybody else."""
 
@@ -100,7 +104,7 @@ class PoolRenderer:
         self._waiting = 0
         self._kills: dict[tuple[str, str], list[float]] = {}
         self._suspects: dict[str, float] = {}
-        self._forbidden: dict[tuple[str, str], float] = {}  # until when; after that it is the store that knows
+        self._forbidden: dict[tuple[str, str], float] = {}  # until when
         self._starts: set[asyncio.Task[None]] = set()  # held, or else they could be collected while they run
         self._start_from = 0.0
         self._closed = False
@@ -344,7 +348,7 @@ class PoolRenderer:
         self._kills[version] = [*recent, now]
         if len(recent) + 1 >= KILLS_MAX:
             del self._kills[version]
-            self._forbidden[version] = now + KILLS_FOR
+            self._forbidden[version] = now + FORBIDDEN_FOR
             log.error("a template version is quarantined", tenant_id=batch.tenant_id)
             self._quarantined(batch.tenant_id, batch.bundle)
 

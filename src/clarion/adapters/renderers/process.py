@@ -14,7 +14,8 @@ from typing import Final
 
 import msgspec
 
-from clarion.adapters.renderers.frame import REPLIES, Answer, Frames, Reply, Request, framed, hold
+from clarion.adapters.renderers.frame import BUNDLES_BYTES_MAX, REPLIES, Answer, Frames, Reply, Request, framed
+from clarion.domain.held import Held
 from clarion.ports.renderer import Bundle
 
 SILENT_MAX: Final = 5.0
@@ -37,7 +38,7 @@ class Process(asyncio.Protocol):
         self._idle, self._ended = idle, ended
         self._frames = Frames()
         self._answered: Callable[[list[Answer]], None] = lambda _answers: None
-        self._held: dict[str, Bundle | None] = {}
+        self._held = Held[str, None](BUNDLES_BYTES_MAX)
         self._silence: asyncio.TimerHandle | None = None
         self._closing = asyncio.Event()
         self._reads = False
@@ -70,7 +71,7 @@ class Process(asyncio.Protocol):
         self.is_idle = False
         if request.content_hash not in self._held:
             request = msgspec.structs.replace(request, bundle=bundle)
-            hold(self._held, request.content_hash, None)
+            self._held.put(request.content_hash, None, size=bundle.size)
         self._answered = answered
         self._watch(SILENT_MAX)
         if self._requests is not None:

@@ -17,7 +17,10 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from clarion.adapters.renderers.weight import Amount, Weight, weight_of
+from clarion.domain.held import Held
 from clarion.domain.misfit import written
 from clarion.errors import InvalidInput
 from clarion.ports.renderer import SCHEMA, Bundle, FieldMistake
@@ -43,8 +46,14 @@ COST_BRIEF_MAX: Final = 200_000
 SHORT: Final = Amount(size=1000, values=100, numbers=100)
 """A short message: a schema that this is too large for is not published."""
 
-HELD_MAX: Final = 256
+HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 """Compiled schemas in memory, some tens of kilobytes each."""
+
+BYTES_OF: Final = 20
+"""What a character of a schema takes when it is compiled."""
+
+PATTERN_BYTES: Final = 100_000
+"""What a regular expression may take beside that: a tenth of what the largest takes."""
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -126,7 +135,7 @@ class Schemas:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._held: dict[str, tuple[Draft202012Validator, Weight]] = {}
+        self._held = Held[str, "tuple[Draft202012Validator, Weight]"](HELD_BYTES_MAX)
         self._lock = Lock()
 
     def check(self, bundle: Bundle, data: Mapping[str, object], *, briefly: bool) -> bool:
@@ -148,10 +157,10 @@ class Schemas:
         held = self._held.get(content_hash)
         if held is None:
             held = _compiled(schema), _weighed(schema)
+            text = msgspec.json.encode(schema)
+            size = BYTES_OF * len(text) + PATTERN_BYTES * text.count(b'"pattern')
             with self._lock:  # the door may compile in a thread
-                if len(self._held) >= HELD_MAX:
-                    del self._held[next(iter(self._held))]
-                self._held[content_hash] = held
+                self._held.put(content_hash, held, size=size)
         return held
 
 
