@@ -13,7 +13,7 @@ import msgspec
 from clarion.bootstrap import Platform
 from clarion.client import wire_inbox
 from clarion.domain.content import InboxContent
-from clarion.domain.identity import Identity, IdentityDomain
+from clarion.domain.identity import Identity, read_person
 from clarion.domain.inbox import Counts, Marking
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput, SealBroken
@@ -21,7 +21,6 @@ from clarion.operations import page
 from clarion.operations.shape import as_wire
 from clarion.ports.inbox import InboxLine
 from clarion.ports.insights import PAGE_MAX
-from clarion.producers.direct import target_of
 from clarion.sealing.place import inbox_place
 
 LOOKED_MAX: Final = 2000
@@ -97,17 +96,7 @@ class Inboxes:
 
 def read_reader(text: str) -> Identity:
     """Read whose inbox is meant: `user:ID` or `employee:GUID`."""
-    domain, _, rest = text.partition(":")
-    try:
-        if domain == IdentityDomain.USER:
-            return target_of(user=rest).identity
-        if domain == IdentityDomain.EMPLOYEE:
-            return target_of(employee=UUID(rest)).identity
-    except InvalidInput as error:
-        raise InvalidInput(error.message, field="reader", hint=error.hint) from None
-    except ValueError:  # no guid
-        pass
-    raise InvalidInput("it names nobody who has an inbox", field="reader", hint="use user:ID or employee:GUID")
+    return read_person(text, field="reader")
 
 
 def read_marking(word: str) -> Marking:
