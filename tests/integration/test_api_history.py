@@ -11,7 +11,7 @@ from clarion.client import wire
 from clarion.domain import recipient
 from clarion.domain.call import Deferred, Refused
 from clarion.domain.identity import Channel, Identity
-from clarion.domain.notification import NotificationJob
+from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.ports.catalog import Role
 from tests.integration.api_harness import ENTITY, OTHER, ApiHarness, problem, seeded_api
 from tests.unit.pipeline_line import STAFF, TENANT, TRACE
@@ -167,6 +167,15 @@ async def test_a_set_that_cannot_be_read_stops_no_history(api: ApiHarness, monke
     monkeypatch.setattr(recipient, "read", lambda _text: recipient.decode("{"))
     (item,) = (await got(api, "user:2"))["items"]
     assert (item["result"], item["skipped"]) == ("nobody", [])
+
+
+async def test_a_notification_whose_pending_row_is_missing_waits_until_it_is_made_again(api: ApiHarness) -> None:
+    """As in every list."""
+    await send(api, SAM)
+    (row,) = await api.memory.rows(TENANT, NotificationScheduler)
+    await api.memory.remove(TENANT, row)
+    (item,) = (await got(api))["items"]
+    assert (item["result"], item["status"]) == ("waiting", None)
 
 
 async def test_lists_of_other_things_have_none_of_a_persons_fields(api: ApiHarness) -> None:

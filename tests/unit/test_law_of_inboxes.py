@@ -131,6 +131,25 @@ def test_an_act_on_all_lines_of_an_empty_inbox_leaves_no_mark() -> None:
     assert {after_all(Inbox(), marking, at=START_AT) for marking in Marking} == {Inbox()}
 
 
+COUNTS = """
+done to all  | lines  unseen  unread  archived  archived_unseen  archived_unread
+seen         | 3      0       2       1         0                1
+read         | 3      0       0       1         0                0
+unread       | 3      2       3       1         1                1
+archive      | 3      2       2       3         2                2
+unarchive    | 3      2       2       0         0                0
+"""
+
+
+@pytest.mark.parametrize("line", lines(COUNTS), ids=lambda line: line["done to all"])
+def test_what_is_done_to_all_changes_the_counts_of_all(line: Line) -> None:
+    """Of one line that was read, one that is new, and one that was archived as it came."""
+    inbox = Inbox().counted([LineState(seen_at=START_AT, read_at=START_AT), NEW, LineState(archived_at=START_AT)])
+    after = after_all(inbox, Marking(line["done to all"]), at=START_AT)
+    counts = {name: str(getattr(after, name)) for name in line if name != "done to all"}
+    assert {"done to all": line["done to all"], **counts} == line
+
+
 def test_a_line_has_the_time_of_its_own_mark_and_else_that_of_all() -> None:
     kept = Kept()
     kept.enter(1)
@@ -143,6 +162,7 @@ def test_a_line_has_the_time_of_its_own_mark_and_else_that_of_all() -> None:
 Act = tuple[str, int, Marking]
 ACTS = st.lists(
     st.tuples(st.sampled_from(["enter", "leave", "one", "one", "all"]), st.integers(1, 6), st.sampled_from(Marking)),
+    min_size=10,
     max_size=40,
 )
 

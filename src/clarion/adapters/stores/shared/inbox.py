@@ -96,8 +96,7 @@ async def enter(transaction: Transaction, lines: Sequence[Entered]) -> None:
     if not lines:
         return
     numbers = Counter((line.tenant_id, line.recipient_id_hash) for line in lines)
-    inboxes = [(*inbox, n) for inbox, n in sorted(numbers.items())]
-    await transaction.execute(_SQL["count_lines"], inboxes=inboxes)
+    await transaction.execute(_SQL["count_lines"], inboxes=[(*inbox, n) for inbox, n in numbers.items()])
     await transaction.execute(_SQL["insert_states"], lines=lines)
 
 
