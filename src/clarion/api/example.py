@@ -146,9 +146,9 @@ WOULD: Final = wire_explain.Would(
     names=("relation:payer", "role:bursar"),
     decided_by=wire_explain.Decided(enabled=None, recipients=Place.TENANT, channels=Place.TENANT),
 )
-TYPES: Final = wire.TypeList(
+TYPES: Final = wire_types.TypeList(
     items=(
-        wire.NotificationType(
+        wire_types.NotificationType(
             type="invoice-due",
             version=3,
             title="Invoice due",
@@ -191,7 +191,7 @@ PREVIEW_REQUEST: Final = wire_types.PreviewRequest(data={"name": "Robin"}, local
 TYPE_PREVIEW: Final = wire_types.TypePreview(
     type="welcome", version=3, locale="de", contents={Channel.SMS: {"text": "Willkommen, Robin"}}
 )
-DISABLE: Final = wire.EnabledRequest(enabled=False)
+DISABLE: Final = wire_types.EnabledRequest(enabled=False)
 _NAMED: Final = (Addressee(role="accountant"), Addressee(relation="guardian"))
 SETTING_REQUEST: Final = wire_settings.SettingRequest(recipients=_NAMED, channels=(Channel.EMAIL,))
 SETTING: Final = wire_settings.Setting(

@@ -13,7 +13,7 @@ from clarion.api.contract import Contract
 from clarion.api.problem import found
 from clarion.api.reading import AnyRequest, read_body
 from clarion.catalog.access import Grant
-from clarion.client import wire, wire_types
+from clarion.client import wire_types
 from clarion.operations.publishing import mistakes_of_body
 
 TYPE_BYTES_MAX: Final = 1024 * 1024
@@ -24,7 +24,7 @@ TYPE_BYTES_MAX: Final = 1024 * 1024
     "/v1/types",
     opt=Contract(tag="types", grant=Grant.VIEW, answer=example.TYPES).opt,
 )
-async def list_types(request: AnyRequest, context: InjectedContext) -> wire.TypeList:
+async def list_types(request: AnyRequest, context: InjectedContext) -> wire_types.TypeList:
     """List every published notification type, with what its `data` must have."""
     return await context.operations.types.list(caller_of(request).tenant_id)
 
@@ -89,7 +89,7 @@ async def preview_type(
 async def switch_type(type_name: FromPath[str], request: AnyRequest, context: InjectedContext) -> None:
     """Switch a notification type on or off: while it is off, its notifications are skipped, and say so."""
     caller = caller_of(request)
-    body = await read_body(request, wire.EnabledRequest)
+    body = await read_body(request, wire_types.EnabledRequest)
     switched = await context.operations.types.switch(
         caller.tenant_id, type_name, enabled=body.enabled, actor=caller.actor
     )

@@ -229,9 +229,9 @@ class Client:
         query |= {"type": notification, "result": result, "cursor": cursor}
         return await self._ask("GET", "/v1/notifications", wire.NotificationPage, query=query)
 
-    async def types(self) -> tuple[wire.NotificationType, ...]:
+    async def types(self) -> tuple[wire_types.NotificationType, ...]:
         """List the notification types."""
-        return (await self._ask("GET", "/v1/types", wire.TypeList)).items
+        return (await self._ask("GET", "/v1/types", wire_types.TypeList)).items
 
     async def notification_type(self, notification: str) -> wire_types.TypeDetails:
         """Show a notification type as it is published now, with its versions."""
@@ -250,7 +250,7 @@ class Client:
     async def switch_type(self, notification: str, *, enabled: bool) -> None:
         """Switch a notification type on or off."""
         path = f"/v1/types/{quote(notification, safe='')}/enabled"
-        await self._request("PUT", path, body=wire.EnabledRequest(enabled=enabled), again=True)
+        await self._request("PUT", path, body=wire_types.EnabledRequest(enabled=enabled), again=True)
 
     async def settings(self, *, cursor: str | None = None) -> wire_settings.SettingPage:
         """List what is set of notification types, page by page."""

@@ -344,31 +344,6 @@ class NotificationQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fie
     until_at: Annotated[datetime, msgspec.Meta(tz=True, description="accepted before this time")] | None = None
 
 
-class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
-    """A published notification type, at its latest version."""
-
-    type: str
-    version: int
-    title: str
-    description: str
-    channels: tuple[Channel, ...]
-    lane: Lane
-    enabled: bool
-    variables: Annotated[tuple[str, ...], msgspec.Meta(description="what `data` must have")]
-
-
-class TypeList(msgspec.Struct, frozen=True, kw_only=True):
-    """Every published type, by name."""
-
-    items: tuple[NotificationType, ...]
-
-
-class EnabledRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether notifications of a type are sent."""
-
-    enabled: bool
-
-
 class Alive(msgspec.Struct, frozen=True, kw_only=True):
     """The process lives."""
 

@@ -1,4 +1,4 @@
-"""The shapes of the HTTP API about notification types: publishing one, looking at one, and trying one.
+"""The shapes of the HTTP API about notification types: which there are, publishing one, looking at one, and trying one.
 
 Beside `client.wire`, whose rules hold here too. Plain values: nothing here reads or writes anything.
 """
@@ -9,7 +9,7 @@ import msgspec
 
 from clarion.client.wire import PLAIN, At
 from clarion.domain.definition import Definition
-from clarion.domain.identity import Channel
+from clarion.domain.identity import Channel, Lane
 
 FileName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=PLAIN)]
 
@@ -17,6 +17,31 @@ FILES_MAX: Final = 500
 """Files of one notification in a request: 50 languages with ten files each."""
 
 SAMPLE_NOTE: Final = "without it, the definition's sample"
+
+
+class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
+    """A published notification type, at its latest version."""
+
+    type: str
+    version: int
+    title: str
+    description: str
+    channels: tuple[Channel, ...]
+    lane: Lane
+    enabled: bool
+    variables: Annotated[tuple[str, ...], msgspec.Meta(description="what `data` must have")]
+
+
+class TypeList(msgspec.Struct, frozen=True, kw_only=True):
+    """Every published type, by name."""
+
+    items: tuple[NotificationType, ...]
+
+
+class EnabledRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether notifications of a type are sent."""
+
+    enabled: bool
 
 
 class TypeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

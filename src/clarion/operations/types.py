@@ -2,7 +2,7 @@
 
 import msgspec
 
-from clarion.client import wire
+from clarion.client import wire_types
 from clarion.operations.publishing import variables_of
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.facts import FactStore
@@ -19,7 +19,7 @@ class Types:
         self._settings = settings
         self._facts = facts
 
-    async def list(self, tenant_id: str) -> wire.TypeList:
+    async def list(self, tenant_id: str) -> wire_types.TypeList:
         """List every published notification type, by name, with what its `data` must have."""
         rows = await self._catalog.list_templates(tenant_id)
         settings = await self._facts.find_settings([(tenant_id, row.template_key, None) for row in rows])
@@ -28,7 +28,7 @@ class Types:
             bundle = msgspec.json.decode(row.bundle, type=Bundle)
             definition = bundle.definition
             items.append(
-                wire.NotificationType(
+                wire_types.NotificationType(
                     type=row.template_key,
                     version=row.version,
                     title=definition.title,
@@ -39,7 +39,7 @@ class Types:
                     variables=variables_of(bundle),
                 )
             )
-        return wire.TypeList(items=tuple(items))
+        return wire_types.TypeList(items=tuple(items))
 
     async def switch(self, tenant_id: str, name: str, *, enabled: bool, actor: str) -> bool | None:
         """Switch a type on or off; False where it is so already, None where it is not published."""
