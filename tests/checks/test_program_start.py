@@ -70,6 +70,9 @@ list --limit 0
 migrate --nope
 new
 outbox --channel pigeon
+people list --limit 0
+people put
+people set user:1 --attribute grade
 preview
 publish
 quota

@@ -187,6 +187,8 @@ NOBODY = {
     "mark": "read",
     "guid": str(UUID(int=1)),
     "role": "no-such-role",
+    "person": "user:nobody",
+    "name": "level",
 }
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
 
@@ -219,6 +221,7 @@ async def things(api: ApiHarness) -> dict[str, str]:
             assert (await client.put(path, json={"name": "North"})).status_code == 200
             assert (await client.patch(f"{path}/members", json={"add": ["user:1"]})).status_code == 200
         assert (await client.patch("/v1/roles/teacher/holders", json={"add": ["user:1"]})).status_code == 200
+        assert (await client.put("/v1/attributes/grade", json={"kind": "number"})).status_code == 200
     return {
         "job_id": sent["job_id"],
         "id": sent["message_id"],
@@ -232,6 +235,8 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "mark": "read",
         "guid": str(GROUP),
         "role": "teacher",
+        "person": "user:2",
+        "name": "grade",
     }
 
 

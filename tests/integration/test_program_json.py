@@ -67,6 +67,10 @@ ASKED = (
     ("settings list --limit 1", "/v1/settings?limit=1"),
     ("settings show welcome", "/v1/settings/welcome"),
     ("settings show welcome --unit {unit}", "/v1/settings/welcome?business_unit={unit}"),
+    ("people list", "/v1/people"),
+    ("people list --limit 1", "/v1/people?limit=1"),
+    ("people show user:1", "/v1/people/user:1"),
+    ("people attributes list", "/v1/attributes"),
     ("groups list", "/v1/groups"),
     ("groups list --limit 1", "/v1/groups?limit=1"),
     ("groups show {group}", "/v1/groups/{group}"),
@@ -124,6 +128,30 @@ class Change(NamedTuple):
 
 CHANGED = (
     Change(
+        "people put user:9 --name Ann --contact ann@example.com --contact sms:0664123456 --region AT "
+        "--attribute grade=7",
+        "PUT",
+        "/v1/people/user:9",
+        {
+            "name": "Ann",
+            "contacts": {"email": [{"destination": "ann@example.com"}], "sms": [{"destination": "0664123456"}]},
+            "region": "AT",
+            "attributes": {"grade": 7},
+        },
+    ),
+    Change(
+        "people set user:1 --profile title=Dr. --locale '' --add-contact push:abc --remove-contact email:a@example.com",
+        "PATCH",
+        "/v1/people/user:1",
+        {
+            "profile": {"title": "Dr."},
+            "locale": None,
+            "add_contacts": {"push": [{"destination": "abc"}]},
+            "remove_contacts": {"email": [{"destination": "a@example.com"}]},
+        },
+    ),
+    Change("people attributes declare since date", "PUT", "/v1/attributes/since", {"kind": "date"}),
+    Change(
         "groups put {group} --name Two --group {inner}", "PUT", "/v1/groups/{group}", {"name": "Two", "groups": [INNER]}
     ),
     Change("groups set {group} --name Three", "PATCH", "/v1/groups/{group}", {"name": "Three"}),
@@ -147,7 +175,7 @@ CHANGED = (
 """Changes of who belongs together: command, method, path, body."""
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
-    *("tenants set", "groups remove"),
+    *("tenants set", "groups remove", "people remove"),
     *("clock show", "clock set", "audit verify"),
     *("keys create", "keys list", "keys revoke", "quota list", "quota set"),
     "preview",  # in the shape of the API too: tests/integration/test_program_files.py
@@ -248,6 +276,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     with closing(sqlite3.connect(home / "clarion.db", isolation_level=None)) as connection:
         connection.execute("UPDATE notification_job SET payload = x'00' WHERE guid = ?", (failed["job_id"],))
     asyncio.run(drain())
+    said(home, "people attributes declare grade number")
+    for number in (1, 2):
+        said(home, f"people put user:{number} --name P{number} --locale de --contact p{number}@example.com")
     for group in (INNER, GROUP):
         said(home, f"groups put {group} --name one")
     said(home, f"groups set {GROUP} --group {INNER}")

@@ -73,6 +73,9 @@ class Program(LazyGroup):
                 "publish:publish", "Publish notifications from their files; what did not change keeps its version."
             ),
             "tenants": Listed("catalog:tenants", "Tenants: whose notifications these are."),
+            "people": Listed(
+                "people:people", "People: who they are, where they are reached, and what templates read of them."
+            ),
             "groups": Listed(
                 "groups:groups", "Groups: people who are written to together. A group may hold other groups."
             ),

@@ -26,11 +26,13 @@ from clarion.client import (
     wire_explain,
     wire_groups,
     wire_inbox,
+    wire_people,
     wire_settings,
     wire_status,
     wire_support,
     wire_types,
 )
+from clarion.domain.attribute import Kind
 from clarion.domain.call_times import LAST_PAUSE
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
@@ -271,6 +273,42 @@ class Client:
         """Take back what was set of a notification type in one place."""
         return await self._ask("DELETE", _setting(notification, business_unit), wire_settings.Setting, again=True)
 
+    async def people(self, *, cursor: str | None = None) -> wire_people.PersonPage:
+        """List people, page by page."""
+        return await self._ask("GET", "/v1/people", wire_people.PersonPage, query={"cursor": cursor})
+
+    async def put_people(
+        self, people: Sequence[wire_people.PersonItem], *, region: str | None = None
+    ) -> wire_people.PeopleStored:
+        """Insert or replace up to 500 people as a whole, all of them or none."""
+        body = wire_people.PeopleRequest(people=tuple(people), region=region)
+        return await self._ask("PUT", "/v1/people", wire_people.PeopleStored, body=body, again=True)
+
+    async def person(self, person: str) -> wire_people.Person:
+        """Show a person (`user:ID` or `employee:GUID`)."""
+        return await self._ask("GET", _person(person), wire_people.Person)
+
+    async def put_person(self, person: str, whole: wire_people.PersonRequest) -> wire_people.Person:
+        """Insert or replace a person as a whole: what is left out, the person has not any more."""
+        return await self._ask("PUT", _person(person), wire_people.Person, body=whole, again=True)
+
+    async def change_person(self, person: str, change: wire_people.PersonChange) -> wire_people.Person:
+        """Change a person in part: what is left out stays, None takes away."""
+        return await self._ask("PATCH", _person(person), wire_people.Person, body=change, again=True)
+
+    async def remove_person(self, person: str) -> None:
+        """Remove a person; asked for once, because a second time there is nobody."""
+        await self._request("DELETE", _person(person), again=False)
+
+    async def attributes(self) -> wire_people.AttributeList:
+        """List the attributes that people may have."""
+        return await self._ask("GET", "/v1/attributes", wire_people.AttributeList)
+
+    async def declare_attribute(self, name: str, kind: Kind) -> wire_people.Attribute:
+        """Declare an attribute and of which kind its values are."""
+        body, path = wire_people.AttributeRequest(kind=kind), f"/v1/attributes/{quote(name, safe='')}"
+        return await self._ask("PUT", path, wire_people.Attribute, body=body, again=True)
+
     async def groups(self, *, cursor: str | None = None) -> wire_groups.GroupPage:
         """List groups, page by page."""
         return await self._ask("GET", "/v1/groups", wire_groups.GroupPage, query={"cursor": cursor})
@@ -486,6 +524,10 @@ def _setting(notification: str, business_unit: UUID | None) -> str:
     """Name the setting of a type, of the whole tenant or of a business unit."""
     path = f"/v1/settings/{quote(notification, safe='')}"
     return path if business_unit is None else f"{path}?business_unit={business_unit}"
+
+
+def _person(person: str) -> str:
+    return f"/v1/people/{quote(person, safe=':')}"
 
 
 def _inbox(reader: str) -> str:

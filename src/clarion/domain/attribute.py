@@ -21,9 +21,6 @@ VALUE_BYTES_MAX: Final = 200
 DECLARED_MAX: Final = 100
 """Attributes of a tenant: more than anybody chooses people by, and few enough to be read with every import."""
 
-Value = str | int | float | bool | date
-"""A value as callers give it; a date may also be its text, as it must be in JSON."""
-
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 _WORDS: Final = {"true": True, "false": False}
@@ -84,7 +81,7 @@ def canonical(kind: Kind, value: object, *, field: str = "value") -> str:
             raise InvalidInput(f"it is no {kind} that can be stored", field=field, hint=_SHAPES[kind])
 
 
-def read_text(kind: Kind, text: str, *, field: str = "value") -> Value:
+def read_text(kind: Kind, text: str, *, field: str = "value") -> str | int | float | bool:
     """Read a value that could only be given as text, such as a cell of a file or an argument of a command."""
     match kind:
         case Kind.TEXT | Kind.DATE:

@@ -20,7 +20,7 @@ MISSING: Final = "it is missing"
 UNREADABLE: Final = "it is blank, or holds a control character or one that turns letters around"
 """Said of a name that holds what nobody sees."""
 
-_PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:\$|key in \$)?\.?(?P<path>.*?)`)?$", re.DOTALL)
+_PATH: Final = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`\$?\.?(?P<path>.*?)`)?$", re.DOTALL)
 
 _KINDS: Final = {
     "str": "text",

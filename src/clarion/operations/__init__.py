@@ -12,6 +12,7 @@ given, find out who asks, and word refusals for their callers.
 | `inbox` | inboxes: their lines, how many there are, and marks |
 | `latest` | lists of notifications with their results, and the filters of the latest |
 | `explain` | what would become of a notification for one person |
+| `people` | people, as a whole and in part, and their attributes |
 | `preview` | what a send would come to; for the program only |
 | `publishing` | notification types as their authors see them: publishing, looking at one, trying one |
 | `status` | what runs, what is in trouble and what waits |
@@ -32,6 +33,7 @@ from clarion.operations.explain import Explain
 from clarion.operations.groups import Groups, Units
 from clarion.operations.inbox import Inboxes
 from clarion.operations.notification import Notifications
+from clarion.operations.people import People
 from clarion.operations.publishing import Publishing
 from clarion.operations.relations import Relations, Roles
 from clarion.operations.settings import Settings
@@ -51,6 +53,7 @@ class Operations:
         self.status = Status(platform.store, clock=platform.clock)
         self.notifications = Notifications(platform, wake=wake, status=self.status)
         self.inboxes = Inboxes(platform)
+        self.people = People(platform)
         self.support = Support(platform.store, wake=wake)
         self.publishing = Publishing(platform)
         self.explain = Explain(platform)
