@@ -317,7 +317,7 @@ async def test_an_entity_that_is_none_is_refused(api: ApiHarness, entity: str) -
 async def test_what_the_house_is_at_fault_for_is_told_without_its_inner_words(
     api: ApiHarness, error: ClarionError, status: int, retry_after: str | None
 ) -> None:
-    api.failing.error, api.failing.only = error, frozenset({"ensure_notification_jobs", "find_job_timeline"})
+    api.failing.error, api.failing.only = error, frozenset({"ensure_notification_jobs", "find_job"})
     async with api.client() as client:
         for answer in (
             await client.post("/v1/notifications", json=WELCOME),

@@ -111,7 +111,6 @@ def refused_here(
         ((*WELCOME, "--tenant", "nobody"), "--tenant: there is no tenant 'nobody'"),
         ((*WELCOME, "--key", ""), "--key: it is empty or too long: use 1 to 255"),
         ((*WELCOME, "--key", "k" * 256), "--key: it is empty or too long: use 1 to 255"),
-        (("send", "welcome"), "--to: it is missing: `clarion send --help` explains it"),
         (
             ("serve", "--open", "everything"),
             "--open: 'everything' cannot be opened: choose from metrics, openapi, page",
@@ -126,7 +125,7 @@ def refused_here(
         (("support", "lst"), "`clarion support` has no command 'lst': did you mean list?"),
         (("explain", "7"), "'7' is no id"),
         (("explain",), "id: nothing is named: give the id of a job or message, or ask with --would TYPE --user ID"),
-        (("explain", "7", "--would", "welcome"), "--would: it goes with no ID: leave one of the two out"),
+        (("explain", "7", "--would", "welcome"), "--would: it goes with no ID and no --recipients"),
         (("explain", "7", "--user", "1"), "--user: it goes with --would"),
         (("explain", "7", "--channel", "sms"), "--channel: it goes with --would"),
         ((*WOULD, "--employee", "57aff000-0000-4000-8000-000000000001"), "--user: it is about exactly one person"),
