@@ -30,7 +30,7 @@ from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import SettingChange
 from clarion.domain.support import SupportStatus
-from clarion.domain.suppression import Cause, Change, Suppression
+from clarion.domain.suppression import Cause, Change, Signal, Suppression
 from clarion.domain.trouble import quarantined_template
 from clarion.domain.worker import Heartbeat
 from clarion.errors import Gone, InvalidInput
@@ -306,6 +306,11 @@ async def use_track(store: PostgresStore, rows: list[OutgoingMessage]) -> None:
         msgspec.structs.replace(event, event_id=f"late-{event.event_id}", status=OutgoingStatus.SENT_TO_PROVIDER)
         for event in events
     ]
+    for at, signal in ((make.SOURCE_AT, Signal.STOP), (make.SOURCE_AT + LEASE, Signal.START)):
+        said = {"signal": signal, "happened_at": at}
+        answered = [msgspec.structs.replace(one, event_id=f"{signal}-{one.event_id}", **said) for one in events]
+        await store.keep_events(TENANT, answered)
+        assert await store.apply_events(limit=100, actor="track")
     strange = msgspec.structs.replace(events[0], event_id=f"strange-{rows[0].id}", message_id=None)
     for some in (events, [*lower, msgspec.structs.replace(strange, provider_message_id="nobody's")]):
         await store.keep_events(TENANT, some)

@@ -24,4 +24,4 @@ def call(number: int, to: str = "ann", *, tenant_id: str = TENANT, attempt: int 
 
 
 async def waiting(provider: SandboxProvider) -> list[tuple[int, OutgoingStatus]]:
-    return [(one.call_id, one.status) for one in await provider.waiting_receipts(limit=100)]
+    return [(one.call_id, one.receipt.status) for one in await provider.waiting_receipts(limit=100)]

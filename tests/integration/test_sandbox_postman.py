@@ -10,6 +10,7 @@ import pytest
 
 from clarion.domain.call import Call
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Signal
 from clarion.errors import StoreUnreachable
 from clarion.sandbox.postman import BATCH, Postman
 from clarion.sandbox.provider import SandboxProvider, open_provider
@@ -76,12 +77,15 @@ async def test_receipts_are_brought_once_each_and_wake_the_workers(
 ) -> None:
     async with going_round(provider, clock) as round_:
         assert await round_.postman.step() == 0
-        await round_.delivered(call(1), call(2, "bounce"), call(3, tenant_id=OTHER))
+        calls = [call(1), call(2, "bounce"), call(3, tenant_id=OTHER), call(4, "softbounce"), call(5, "stop")]
+        await round_.delivered(*calls)
         name, _ = await provider.identity()
-        assert await round_.drain() == [3]
-        assert [(one.event_id, one.status, one.account) for one in await round_.kept()] == [
-            (f"{name}-1-delivered", OutgoingStatus.DELIVERED, "sandbox"),
-            (f"{name}-2-bounced", OutgoingStatus.BOUNCED, "sandbox"),
+        assert await round_.drain() == [5]
+        assert [(one.event_id, one.status, one.signal, one.account) for one in await round_.kept()] == [
+            (f"{name}-1-delivered", OutgoingStatus.DELIVERED, None, "sandbox"),
+            (f"{name}-2-bounced", OutgoingStatus.BOUNCED, None, "sandbox"),
+            (f"{name}-4-bounced-soft_bounce", OutgoingStatus.BOUNCED, Signal.SOFT_BOUNCE, "sandbox"),
+            (f"{name}-5-delivered-stop", OutgoingStatus.DELIVERED, Signal.STOP, "sandbox"),
         ]
         assert [one.provider_message_id for one in await round_.kept(OTHER)] == ["sandbox-3"]
         assert round_.api.wake_ups == ["events"]

@@ -17,6 +17,7 @@ import pytest
 from clarion.adapters.host import HostClock
 from clarion.domain.outgoing import EVIDENCE_ORDER, RANK, OutgoingStatus
 from clarion.domain.signature import SIGNATURE, sign
+from clarion.domain.suppression import Signal
 from clarion.errors import BadConfiguration, InvalidInput, SignatureRefused
 from clarion.ports.provider import Reporter
 from clarion.ports.track import ProviderEvent
@@ -55,6 +56,9 @@ async def provider(url: str, clock: ManualClock) -> AsyncIterator[SandboxProvide
     [
         ("ann", OutgoingStatus.DELIVERED),
         ("bounce", OutgoingStatus.BOUNCED),
+        ("softbounce", OutgoingStatus.BOUNCED),
+        ("complain", OutgoingStatus.COMPLAINED),
+        ("stop", OutgoingStatus.DELIVERED),
         ("unknown", None),
         ("lost", None),
         ("fail", None),
@@ -187,6 +191,17 @@ async def test_what_it_signed_is_read_by_tenant(provider: SandboxProvider) -> No
     )
 
 
+async def test_what_a_recipient_answered_and_of_what_kind_a_bounce_is_is_read_too(provider: SandboxProvider) -> None:
+    events = [
+        event(id="e-1", status="Bounced", signal="soft_bounce"),
+        event(id="e-2", signal="stop"),
+        event(id="e-3", signal="start"),
+        event(id="e-4"),
+    ]
+    (found,) = (await read(provider, report.write(events))).values()
+    assert [one.signal for one in found] == [Signal.SOFT_BOUNCE, Signal.STOP, Signal.START, None]
+
+
 async def test_nothing_but_the_very_bytes_that_were_signed_is_read(provider: SandboxProvider, tmp_path: Path) -> None:
     """X-08: verified over the raw bytes, before anything reads them."""
     body = report.write([event()])
@@ -247,8 +262,10 @@ async def test_a_signature_holds_for_minutes(provider: SandboxProvider, minutes:
         (report.write([event(happened_at=START_AT.replace(year=1))]), "happened_at"),
         (report.write([event(happened_at=START_AT.replace(year=9999))]), "happened_at"),
         (report.write([event()]).replace(b'"id"', b'"rank":9,"id"'), "rank"),
+        (report.write([event(signal="HELP")]), r"events\[0\].signal"),
+        (report.write([event(signal="soft_bounce")]), "signal: only what bounced is a soft bounce"),
     ],
-    ids=range(15),
+    ids=range(17),
 )
 async def test_what_it_signed_and_cannot_be_read_is_bad_input(
     provider: SandboxProvider, body: bytes, says: str

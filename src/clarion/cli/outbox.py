@@ -5,6 +5,7 @@ Reads the sandbox's file only, and writes into it that somebody opened a message
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
@@ -15,6 +16,7 @@ from clarion.cli.serve import HOST, PORT
 from clarion.domain.content import ChatContent, Content, EmailContent, InboxContent, PushContent, SmsContent
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Signal
 from clarion.errors import InvalidInput
 from clarion.sandbox.ledger import PAGE_MAX, OutboxPage, SandboxMessage
 from clarion.sandbox.view import told_besides
@@ -27,11 +29,25 @@ SUMMARY_CHARS = 60
 """Of a message in a list, so that each takes one line."""
 
 
+class _Said(Enum):
+    """What somebody may have the sandbox report: the status, what it says besides, and its words."""
+
+    OPENED = (OutgoingStatus.OPENED, None, "opened")
+    STOP = (OutgoingStatus.DELIVERED, Signal.STOP, "answered STOP")
+    START = (OutgoingStatus.DELIVERED, Signal.START, "answered START")
+
+
 def outbox(
     *,
     show: Annotated[int | None, typer.Option(help="Show this message whole.", metavar="NUMBER")] = None,
     opened: Annotated[
         int | None, typer.Option(help="Have the sandbox report that this message was opened.", metavar="NUMBER")
+    ] = None,
+    stop: Annotated[
+        int | None, typer.Option(help="Have the recipient of this message answer STOP.", metavar="NUMBER")
+    ] = None,
+    start: Annotated[
+        int | None, typer.Option(help="Have the recipient of this message answer START.", metavar="NUMBER")
     ] = None,
     link: Annotated[
         bool, typer.Option("--link", help="Print a link that shows the outbox in a browser; it opens once.")
@@ -70,8 +86,14 @@ def outbox(
         if not as_json:
             say(f"it opens once, within an hour, while a server runs at {server}; --server names another")
         return
-    if opened is not None:
-        _tell_opened(opened, new=asyncio.run(_report_opened(settings, opened, whose)), as_json=as_json)
+    said = [
+        (number, one)
+        for number, one in ((opened, _Said.OPENED), (stop, _Said.STOP), (start, _Said.START))
+        if number is not None
+    ]
+    for number, one in said:
+        _tell(number, one, new=asyncio.run(_report(settings, number, whose, one)), as_json=as_json)
+    if said:
         return
     if show is not None:
         _show(asyncio.run(_find(settings, show, whose)), as_json=as_json)
@@ -103,10 +125,11 @@ async def _find(settings: "Settings", number: int, tenant_id: str | None) -> San
         return await _found(outbox, number, tenant_id, option_name="--show")
 
 
-async def _report_opened(settings: "Settings", number: int, tenant_id: str | None) -> bool:
+async def _report(settings: "Settings", number: int, tenant_id: str | None, said: _Said) -> bool:
     async with _opened(settings) as outbox:
-        found = await _found(outbox, number, tenant_id, option_name="--opened")
-        return outbox is not None and await outbox.report(found.id, OutgoingStatus.OPENED)
+        found = await _found(outbox, number, tenant_id, option_name=f"--{said.name.lower()}")
+        status, signal, _ = said.value
+        return outbox is not None and await outbox.report(found.id, status, signal)
 
 
 @asynccontextmanager
@@ -158,13 +181,16 @@ def outbox_url(settings: "Settings") -> str:
     return url
 
 
-def _tell_opened(number: int, *, new: bool, as_json: bool) -> None:
+def _tell(number: int, said: _Said, *, new: bool, as_json: bool) -> None:
+    status, signal, words = said.value
     if as_json:
-        print_json({"number": number, "reported": OutgoingStatus.OPENED, "repeated": not new})
+        print_json({"number": number, "reported": signal or status, "repeated": not new})
     elif new:
-        typer.echo(f"message {number} was opened: `clarion serve` or `clarion demo` takes the receipt in while it runs")
+        typer.echo(
+            f"message {number} was {words}: `clarion serve` or `clarion demo` takes the receipt in while it runs"
+        )
     else:
-        typer.echo(f"message {number} was reported as opened before")
+        typer.echo(f"message {number} was reported as {words} before")
 
 
 def _show(message: SandboxMessage, *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from clarion.domain.attempt import Attempt
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Signal
 
 
 class LockedRow(msgspec.Struct, frozen=True, gc=False):
@@ -49,12 +50,16 @@ class LockedRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider reports about a row, through which account; `event_id` is the provider's name for the report."""
+    """What a provider reports about a row, through which account; `event_id` is the provider's name for the report.
+
+    `signal` is what it says besides the status, which is nothing about the row but about its recipient.
+    """
 
     account: str
     event_id: str
     status: OutgoingStatus
     provider_message_id: str | None
+    signal: Signal | None = None
 
 
 class Step(NamedTuple):

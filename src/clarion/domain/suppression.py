@@ -17,6 +17,7 @@ import msgspec
 
 from clarion.domain.identity import Channel
 from clarion.domain.key import suppression_scope
+from clarion.domain.outgoing import OutgoingStatus
 
 EVERYTHING: Final = "*"
 
@@ -57,6 +58,34 @@ IN_WORDS: Final = {
     Cause.MANUAL: "somebody suppressed it by hand",
 }
 """What people read of a cause."""
+
+
+class Signal(StrEnum):
+    """What a provider's event says besides its status: of what kind a bounce is, or what the recipient answered."""
+
+    SOFT_BOUNCE = "soft_bounce"
+    STOP = "stop"
+    START = "start"
+
+
+WORDS: Final = frozenset({Signal.STOP, Signal.START})
+"""What recipients answer; the latest of them counts."""
+
+
+class Word(msgspec.Struct, frozen=True, kw_only=True):
+    """STOP or START as somebody answered it, and when; `account` and `event_id` are its event's."""
+
+    account: str
+    event_id: str
+    signal: Signal
+    happened_at: datetime
+    received_at: datetime
+
+    @property
+    def said_at(self) -> datetime:
+        """When it was said; what a provider dates later than it came was said when it came."""
+        return min(self.happened_at, self.received_at)
+
 
 Scope = tuple[str, Cause]
 """A scope under which a subject gets nothing, and why."""
@@ -142,6 +171,26 @@ def stored_after(stored: Collection[str], changes: Sequence[Change]) -> tuple[fr
         put |= after - before
         lifted |= before - after
     return frozenset(put), frozenset(lifted)
+
+
+def cause_of(status: OutgoingStatus, signal: Signal | None) -> Cause | None:
+    """Say why an event suppresses its destination, or None where it does not; a soft bounce may go away by itself."""
+    match signal:
+        case Signal.STOP:
+            return Cause.STOP
+        case Signal.START:
+            return None
+        case Signal.SOFT_BOUNCE | None if status is OutgoingStatus.COMPLAINED:
+            return Cause.COMPLAINT
+        case None if status is OutgoingStatus.BOUNCED:
+            return Cause.BOUNCE
+        case _:
+            return None
+
+
+def last_word(words: Iterable[Word]) -> Word:
+    """Give the latest of what somebody answered; of STOP and START at one moment STOP counts."""
+    return max(words, key=lambda word: (word.said_at, word.signal is Signal.STOP, word.account, word.event_id))
 
 
 def category_of(scope: str) -> str:

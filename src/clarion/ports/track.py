@@ -9,6 +9,7 @@ import msgspec
 
 from clarion.domain import reply
 from clarion.domain.outgoing import RANK, OutgoingStatus
+from clarion.domain.suppression import Signal
 from clarion.errors import BrokenInvariant
 
 
@@ -21,6 +22,7 @@ class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
     message_id: UUID | None = None
     recipient_key_hash: str | None = None
     provider_message_id: str | None = None
+    signal: Signal | None = None
     happened_at: datetime
     raw: str
 
@@ -53,6 +55,9 @@ class TrackStore(Protocol):
 
     async def apply_events(self, *, limit: int, actor: str) -> int:
         """Merge kept events into their rows, as `after_receipt` rules; return how many were applied.
+
+        Whoever bounced, complained or answered STOP is suppressed in the same transaction, at the destination that the
+        event is about (I-34); START lifts what STOP made and nothing else.
 
         An event whose row is not known yet, or is yet to be called, waits and holds up no other (F-38, F-49).
         """

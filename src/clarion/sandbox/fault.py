@@ -16,6 +16,9 @@ those that are reserved for fiction stand for them. A digit behind the word boun
 | `misconfigured` | +12025550147 | the account is not allowed to send | misconfigured | |
 | `slow` | +12025550148 | the reply takes a second; a digit is its seconds | accepted | Delivered |
 | `bounce` | +12025550149 | the message is accepted and bounces | accepted | Bounced |
+| `softbounce` | +12025550150 | it bounces for a while only, as of a full mailbox | accepted | Bounced, soft |
+| `complain` | +12025550151 | the recipient calls it unwanted | accepted | Complained |
+| `stop` | +12025550152 | the recipient answers STOP | accepted | Delivered, with STOP |
 | any other | any other | the message is accepted | accepted | Delivered |
 
 The options of an account's URL, besides `dedupe` (how long a repeated key is answered without a second delivery):
@@ -35,6 +38,7 @@ import msgspec
 
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, Misconfigured, Refused, Unknown
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Signal
 from clarion.errors import BadConfiguration
 
 
@@ -51,19 +55,29 @@ class Fault(StrEnum):
     MISCONFIGURED = "misconfigured"
     SLOW = "slow"
     BOUNCE = "bounce"
+    SOFT_BOUNCE = "softbounce"
+    COMPLAIN = "complain"
+    STOP = "stop"
 
     @property
     def takes(self) -> bool:
         """Whether the message is taken, whatever is replied."""
-        return self in (Fault.NONE, Fault.SLOW, Fault.UNKNOWN, Fault.BOUNCE)
+        return self is Fault.UNKNOWN or self.said is not None
 
     @property
-    def receipt(self) -> OutgoingStatus | None:
+    def said(self) -> tuple[OutgoingStatus, Signal | None] | None:
         """What is reported later; nothing of `unknown`, so that there is an uncertain message to look at."""
-        if self is Fault.BOUNCE:
-            return OutgoingStatus.BOUNCED
-        return OutgoingStatus.DELIVERED if self in (Fault.NONE, Fault.SLOW) else None
+        return _SAID.get(self)
 
+
+_SAID: Final[Mapping[Fault, tuple[OutgoingStatus, Signal | None]]] = {
+    Fault.NONE: (OutgoingStatus.DELIVERED, None),
+    Fault.SLOW: (OutgoingStatus.DELIVERED, None),
+    Fault.BOUNCE: (OutgoingStatus.BOUNCED, None),
+    Fault.SOFT_BOUNCE: (OutgoingStatus.BOUNCED, Signal.SOFT_BOUNCE),
+    Fault.COMPLAIN: (OutgoingStatus.COMPLAINED, None),
+    Fault.STOP: (OutgoingStatus.DELIVERED, Signal.STOP),
+}
 
 NUMBERS: Final[Mapping[str, Fault]] = {
     "+12025550141": Fault.FAIL,
@@ -75,6 +89,9 @@ NUMBERS: Final[Mapping[str, Fault]] = {
     "+12025550147": Fault.MISCONFIGURED,
     "+12025550148": Fault.SLOW,
     "+12025550149": Fault.BOUNCE,
+    "+12025550150": Fault.SOFT_BOUNCE,
+    "+12025550151": Fault.COMPLAIN,
+    "+12025550152": Fault.STOP,
 }
 
 THROTTLE_PAUSE: Final = timedelta(seconds=2)
@@ -141,7 +158,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 def outcome_of(fault: Fault, *, delivery_id: str | None) -> CallOutcome:
     """Say what a caller hears."""
     match fault:
-        case Fault.NONE | Fault.SLOW | Fault.BOUNCE:
+        case Fault.NONE | Fault.SLOW | Fault.BOUNCE | Fault.SOFT_BOUNCE | Fault.COMPLAIN | Fault.STOP:
             return Accepted(provider_message_id=delivery_id)
         case Fault.FAIL:
             return Refused(reason="the sandbox was asked to refuse it")

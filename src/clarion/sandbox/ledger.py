@@ -27,8 +27,10 @@ from clarion.domain.content import Content
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Signal
 from clarion.errors import BadConfiguration
 from clarion.sandbox import link
+from clarion.sandbox.receipt import Receipt, WaitingReceipt
 
 BUSY_TIMEOUT: Final = timedelta(seconds=5)
 """For another process to end its transaction, which is one insert."""
@@ -127,13 +129,6 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
-class Receipt(msgspec.Struct, frozen=True):
-    """What is said later about a call that was accepted."""
-
-    status: OutgoingStatus
-    happened_at: datetime
-
-
 class Entry(msgspec.Struct, frozen=True):
     """A call to write down, and what became of it unless its key is a repeated one; without a time it was just now.
 
@@ -144,17 +139,6 @@ class Entry(msgspec.Struct, frozen=True):
     ending: Ending
     called_at: datetime | None = None
     receipt: Receipt | None = None
-
-
-class WaitingReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is still to be said about a call."""
-
-    id: int
-    call_id: int
-    status: OutgoingStatus
-    happened_at: datetime
-    tenant_id: str
-    idempotency_key: str
 
 
 class SandboxMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,9 +243,10 @@ class Ledger:
         name, secret = found
         return str(name), bytes(secret)
 
-    def add_receipt(self, call_id: int, status: OutgoingStatus) -> bool:
+    def add_receipt(self, call_id: int, status: OutgoingStatus, signal: Signal | None = None) -> bool:
         """Have something said about an accepted call from now on; False where it was or will be said already."""
-        added = self._connection.execute(_ADD_RECEIPT, (call_id, status, _microseconds(self._now())))
+        receipt = Receipt(status, self._now(), signal)
+        added = self._connection.execute(_ADD_RECEIPT, (call_id, receipt.said, _microseconds(receipt.happened_at)))
         return added.rowcount == 1
 
     def waiting_receipts(self, *, now: datetime, limit: int) -> list[WaitingReceipt]:
@@ -271,8 +256,7 @@ class Ledger:
             WaitingReceipt(
                 id=row[0],
                 call_id=row[1],
-                status=OutgoingStatus(row[2]),
-                happened_at=_EPOCH + timedelta(microseconds=row[3]),
+                receipt=Receipt.read(row[2], _EPOCH + timedelta(microseconds=row[3])),
                 tenant_id=row[4],
                 idempotency_key=row[5],
             )
@@ -338,7 +322,7 @@ class Ledger:
             },
         ).fetchone()
         if entry.receipt is not None and ending is Ending.ACCEPTED:
-            said = (own[0], entry.receipt.status, _microseconds(entry.receipt.happened_at))
+            said = (own[0], entry.receipt.said, _microseconds(entry.receipt.happened_at))
             self._connection.execute(_ADD_RECEIPT, said)
         delivered = ending in (Ending.ACCEPTED, Ending.DUPLICATE)
         return delivery_id((earlier or own)[0]) if delivered else None

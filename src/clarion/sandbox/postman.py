@@ -20,8 +20,9 @@ from pyreqwest.exceptions import PyreqwestError
 from clarion.domain import signature
 from clarion.ports.clock import Clock
 from clarion.sandbox import report
-from clarion.sandbox.ledger import WaitingReceipt, delivery_id
+from clarion.sandbox.ledger import delivery_id
 from clarion.sandbox.provider import SandboxProvider
+from clarion.sandbox.receipt import WaitingReceipt
 from clarion.sandbox.report import Report
 
 BATCH: Final = 200
@@ -106,13 +107,15 @@ class Postman:
         log.warning("receipts of the sandbox cannot be brought, trying again", account=self._account, status=status)
 
 
-def _report(name: str, receipt: WaitingReceipt) -> Report:
+def _report(name: str, waiting: WaitingReceipt) -> Report:
     """Write a receipt as it is reported; its id is that of its call in this file and of what it says."""
+    said = waiting.receipt
     return Report(
-        id=f"{name}-{receipt.call_id}-{receipt.status.lower()}",
-        status=receipt.status.value,  # type: ignore[arg-type]  # one of those that evidence can show
-        happened_at=receipt.happened_at,
-        tenant_id=receipt.tenant_id,
-        key=receipt.idempotency_key,
-        provider_message_id=delivery_id(receipt.call_id),
+        id="-".join((name, str(waiting.call_id), said.status.lower(), *filter(None, [said.signal]))),
+        status=said.status.value,  # type: ignore[arg-type]  # one of those that evidence can show
+        happened_at=said.happened_at,
+        tenant_id=waiting.tenant_id,
+        key=waiting.idempotency_key,
+        provider_message_id=delivery_id(waiting.call_id),
+        signal=None if said.signal is None else said.signal.value,
     )

@@ -28,14 +28,16 @@ from clarion.domain import signature
 from clarion.domain.call import Call, CallOutcome, Deferred, Replay, Unknown
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Signal
 from clarion.errors import BadConfiguration
 from clarion.ports.clock import Clock
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.track import ProviderEvent
 from clarion.sandbox import report
 from clarion.sandbox.fault import Fault, Options, outcome_of
-from clarion.sandbox.ledger import Ending, Entry, Ledger, OutboxPage, Receipt, SandboxMessage, WaitingReceipt
+from clarion.sandbox.ledger import Ending, Entry, Ledger, OutboxPage, SandboxMessage
 from clarion.sandbox.link import Visitor
+from clarion.sandbox.receipt import Receipt, WaitingReceipt
 
 RECEIPT_AFTER: Final = timedelta(seconds=1)
 """From the reply to the receipt: short for a person who waits, and long enough for the reply to be stored first."""
@@ -92,8 +94,8 @@ class SandboxProvider:
     async def send(self, call: Call) -> CallOutcome:
         """Write the call down, and answer as its destination asks."""
         fault, delay = self._options.fate(call)
-        called_at, said = self._clock.now(), fault.receipt
-        receipt = None if said is None else Receipt(said, called_at + delay + RECEIPT_AFTER)
+        called_at, said = self._clock.now(), fault.said
+        receipt = None if said is None else Receipt(said[0], called_at + delay + RECEIPT_AFTER, said[1])
         entry = Entry(call, ending_of(fault), called_at, receipt)
         try:
             (delivery_id,) = await self._runner.run(partial(self._ledger.record, [entry], dedupe=self._options.dedupe))
@@ -171,9 +173,9 @@ class Outbox:
         """Return one message, or None where there is none, or it is another tenant's."""
         return await self._runner.run(partial(self._ledger.find, message, tenant_id=tenant_id))
 
-    async def report(self, message: int, status: OutgoingStatus) -> bool:
+    async def report(self, message: int, status: OutgoingStatus, signal: Signal | None = None) -> bool:
         """Have a receipt brought for a message of the outbox; False where it has been or will be brought already."""
-        return await self._runner.run(partial(self._ledger.add_receipt, message, status))
+        return await self._runner.run(partial(self._ledger.add_receipt, message, status, signal))
 
     async def exchange(self, link: str) -> str | None:
         """Give a browser's session for a one-time link; None where the link opens nothing any more."""

@@ -16,6 +16,7 @@ from clarion.domain.depth import too_deep
 from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.strict_json import check_keys
+from clarion.domain.suppression import Signal
 from clarion.errors import InvalidInput
 from clarion.ports.track import ProviderEvent
 
@@ -25,8 +26,8 @@ EVENTS_MAX: Final = 1000
 _HINT: Final = "send events as docs/reference/receipts.md describes them"
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What became of one message; a repeated `id` is the same report."""
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What became of one message, or what its recipient answered; a repeated `id` is the same report."""
 
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
     status: Literal["SentToProvider", "Blocked", "Delivered", "Opened", "Bounced", "Complained"]
@@ -34,6 +35,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tenant_id: Annotated[str, msgspec.Meta(min_length=1, max_length=63)]
     key: Annotated[str, msgspec.Meta(max_length=200, description="the idempotency key of the call")]
     provider_message_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    signal: Literal["soft_bounce", "stop", "start"] | None = None
 
 
 class Reports(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,6 +65,8 @@ def read(account: str, body: bytes) -> dict[str, list[ProviderEvent]]:
     for event in events:
         if not 1970 <= event.happened_at.year <= 9998:  # in another zone it may be a time that no store can hold
             raise InvalidInput("it is no time of a message", field="happened_at", hint="say when it happened")
+        if event.signal == "soft_bounce" and event.status != "Bounced":
+            raise InvalidInput("only what bounced is a soft bounce", field="signal", hint=_HINT)
         message_id, recipient_key_hash = key.read_idempotency_key(event.key)
         found[event.tenant_id].append(
             ProviderEvent(
@@ -72,6 +76,7 @@ def read(account: str, body: bytes) -> dict[str, list[ProviderEvent]]:
                 message_id=message_id,
                 recipient_key_hash=recipient_key_hash,
                 provider_message_id=event.provider_message_id,
+                signal=None if event.signal is None else Signal(event.signal),
                 happened_at=event.happened_at,
                 raw=msgspec.json.encode(event).decode(),
             )

@@ -191,7 +191,7 @@ class SandboxServer:
         """Answer a call as its fault wants it."""
         self._open.discard(connection)
         match fault:
-            case Fault.NONE | Fault.SLOW | Fault.BOUNCE:
+            case Fault.NONE | Fault.SLOW | Fault.BOUNCE | Fault.SOFT_BOUNCE | Fault.COMPLAIN | Fault.STOP:
                 connection.reply(202, {"id": delivery_id})
             case Fault.FAIL:
                 connection.reply(422, {"error": "refused"})

@@ -11,6 +11,7 @@ import msgspec
 from clarion.domain.attempt import AttemptStatus
 from clarion.domain.identity import Lane
 from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
+from clarion.domain.suppression import Signal
 
 Key = tuple[str, ...]
 
@@ -108,10 +109,12 @@ class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
     message_id: UUID | None
     recipient_key_hash: str | None
     provider_message_id: str | None
+    signal: Signal | None = None
     happened_at: datetime
     raw: str
     received_at: datetime
     applied_at: datetime | None = None
+    subject: str | None = None
 
     @property
     def key(self) -> Key:

@@ -27,6 +27,7 @@ from clarion.testing.contracts.personal_history import PersonalHistoryContract
 from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
+from clarion.testing.contracts.refusing import RefusalContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.settings import SettingContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
@@ -56,6 +57,7 @@ class PipelineContract(
     CancelContract,
     OneTimeCodeContract,
     ReceiptContract,
+    RefusalContract,
     TemplateContract,
     AuditPageContract,
     FactContract,

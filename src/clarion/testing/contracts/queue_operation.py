@@ -16,7 +16,7 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Lane
 from clarion.domain.outgoing import EVIDENCE_ORDER, OutgoingStatus
 from clarion.domain.support import SupportCase
-from clarion.domain.suppression import Cause, Suppression
+from clarion.domain.suppression import Cause, Signal, Suppression
 from clarion.ports.track import ProviderEvent
 from clarion.testing.contracts.pump import ACCOUNTS, LEASE, ROUTE, result
 from clarion.testing.contracts.side import Operation, Side
@@ -154,9 +154,12 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class Receive(msgspec.Struct, frozen=True):
-    """Keep events that come together, each about a row, by our key or by a provider's id: (place, status, ours, id)."""
+    """Keep events that come together, each about a row, by our key or by a provider's id.
 
-    events: tuple[tuple[int, int, bool, int], ...]
+    Each is (place, status, ours, id, signal); of two answers the one with the higher id is the later one.
+    """
+
+    events: tuple[tuple[int, int, bool, int, Signal | None], ...]
 
     async def run(self, side: Side) -> object:
         """Keep them, if there are rows."""
@@ -164,7 +167,7 @@ class Receive(msgspec.Struct, frozen=True):
         if not rows:
             return None
         events = []
-        for place, status, ours, event in self.events:
+        for place, status, ours, event, signal in self.events:
             row = rows[place % len(rows)]
             events.append(
                 ProviderEvent(
@@ -174,7 +177,8 @@ class Receive(msgspec.Struct, frozen=True):
                     message_id=row.message_id if ours else None,
                     recipient_key_hash=row.rk.partition("_")[0] if ours else None,
                     provider_message_id=None if ours else "p-1",
-                    happened_at=HAPPENED_AT,
+                    signal=signal,
+                    happened_at=HAPPENED_AT + timedelta(seconds=event),
                     raw="{}",
                 )
             )
@@ -346,6 +350,7 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
                     st.integers(0, len(EVIDENCE_ORDER) - 1),
                     st.sampled_from((True, True, False)),
                     st.integers(1, 9),
+                    st.sampled_from((None, None, None, *Signal)),
                 ),
                 min_size=1,
                 max_size=3,

@@ -23,6 +23,7 @@ from clarion.domain.call import (
 )
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.suppression import Signal
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.track import ProviderEvent
 from clarion.testing.simulation.ledger import Fate, Ledger, LedgerCall, Receipt, RowName
@@ -46,9 +47,9 @@ _RECEIPTS: Final = (
     (OutgoingStatus.DELIVERED, 0.7),
     (OutgoingStatus.OPENED, 0.4),
     (OutgoingStatus.BOUNCED, 0.2),
-    (OutgoingStatus.COMPLAINED, 0.2),
+    (OutgoingStatus.COMPLAINED, 0.0),
 )
-"""What is reported of an accepted message, and how often."""
+"""What is reported of an accepted message, and how often. It suppresses nobody: every bounce is a soft one."""
 
 
 class AdapterBroken(Exception):
@@ -231,6 +232,7 @@ class Outside:
             message_id=None if by_id else call.message_id,
             recipient_key_hash=None if by_id else call.idempotency_key.split(":")[2],
             provider_message_id=provider_id,
+            signal=Signal.SOFT_BOUNCE if status is OutgoingStatus.BOUNCED else None,
             happened_at=self._host.now(),
             raw="{}",
         )

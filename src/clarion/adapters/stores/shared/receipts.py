@@ -1,7 +1,7 @@
 """Receipts: kept once each as they came, and merged into their rows by rank, in any order to the same end (I-31).
 
-Writes `webhook_event`; changes outgoing rows through `queue.ledger`. What a receipt does to a row is in
-`domain.ruling`.
+Writes `webhook_event`; changes outgoing rows through `queue.ledger`, and suppresses through `refusal`. What a receipt
+does to a row is in `domain.ruling`.
 """
 
 from collections import defaultdict
@@ -13,10 +13,12 @@ from uuid import UUID
 import msgspec
 
 from clarion.adapters.stores.shared.queue.ledger import Place, lock_rows, read_attempts, write_rulings
+from clarion.adapters.stores.shared.refusal import destinations_of, heed
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.queue_row import Receipt
 from clarion.domain.ruling import after_receipt, may_be_received
+from clarion.domain.suppression import WORDS
 from clarion.ports.ensure import ITEMS_MAX, bounded
 from clarion.ports.track import ProviderEvent
 
@@ -58,7 +60,16 @@ async def keep_events(transaction: Transaction, tenant_id: str, events: Sequence
     """Store receipts that are new by (account, event id); return how many were."""
     new = {(event.account, event.event_id): event.storable() for event in reversed(bounded(events))}
     rows = [
-        (*key, one.status, one.message_id, one.recipient_key_hash, one.provider_message_id, one.happened_at, one.raw)
+        (
+            *key,
+            one.status,
+            one.message_id,
+            one.recipient_key_hash,
+            one.provider_message_id,
+            one.signal,
+            one.happened_at,
+            one.raw,
+        )
         for key, one in reversed(new.items())
     ]
     given = [(*row, timedelta(microseconds=place)) for place, row in enumerate(rows)]
@@ -114,7 +125,12 @@ async def _apply(
     tried = await read_attempts(transaction, [(row.bucket, row.id) for row in rows])
     ruled = [(row, after_receipt(row, by_row[row.bucket, row.id], tried.get(row.id, ()))) for row in rows]
     await write_rulings(transaction, ruled, actor=actor)
-    applied = sorted(one.key for row in rows for one in by_row[row.bucket, row.id])
-    if applied:
-        await transaction.execute(_SQL["mark_applied"], events=applied)
+    told = [(row, one) for row in rows for one in by_row[row.bucket, row.id]]
+    if not told:
+        return 0
+    subjects = await destinations_of(transaction, told)
+    words = {one.key: subjects[row.id] for row, one in told if one.signal in WORDS}
+    applied = sorted((*one.key, words.get(one.key)) for _, one in told)
+    await transaction.execute(_SQL["mark_applied"], events=applied)
+    await heed(transaction, told, subjects, actor=actor)
     return len(applied)

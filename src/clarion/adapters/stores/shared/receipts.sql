@@ -2,15 +2,15 @@
 -- Each once by account and event id: what comes again was kept before (I-31). They are a microsecond apart, so that
 -- those that came together keep their order.
 INSERT INTO webhook_event (
-  tenant_id, account, event_id, status, message_id, recipient_key_hash, provider_message_id, happened_at, raw,
+  tenant_id, account, event_id, status, message_id, recipient_key_hash, provider_message_id, signal, happened_at, raw,
   received_at, look_at
 )
 SELECT
-  :tenant_id, g.account, g.event_id, g.status, g.message_id, g.recipient_key_hash, g.provider_message_id, g.happened_at,
-  g.raw, now() + g.after, now()
+  :tenant_id, g.account, g.event_id, g.status, g.message_id, g.recipient_key_hash, g.provider_message_id, g.signal,
+  g.happened_at, g.raw, now() + g.after, now()
 FROM {events:
   account text, event_id text, status text, message_id guid, recipient_key_hash text, provider_message_id text,
-  happened_at instant, raw text, after duration
+  signal text, happened_at instant, raw text, after duration
 } AS g
 WHERE true
 ORDER BY g.account, g.event_id
@@ -19,7 +19,7 @@ ON CONFLICT DO NOTHING;
 -- name: lock_waiting_receipts
 -- The head of the line. Two who apply at once take different ones.
 SELECT
-  e.account, e.event_id, e.status, e.provider_message_id, e.tenant_id, e.message_id, e.recipient_key_hash,
+  e.account, e.event_id, e.status, e.provider_message_id, e.signal, e.tenant_id, e.message_id, e.recipient_key_hash,
   e.received_at
 FROM webhook_event AS e
 WHERE e.applied_at IS NULL AND e.look_at <= now()
@@ -49,10 +49,10 @@ JOIN delivery_attempt AS d
 JOIN outgoing_message AS o ON o.bucket = d.bucket AND o.id = d.outgoing_id AND (o.attempts > 0 OR o.due_at IS NULL);
 
 -- name: mark_applied
--- In the transaction that moved their rows.
+-- In the transaction that moved their rows. What a recipient answered is found by the destination from then on.
 UPDATE webhook_event AS e
-SET applied_at = now()
-FROM {events: tenant_id text, account text, event_id text} AS g
+SET applied_at = now(), subject = g.subject
+FROM {events: tenant_id text, account text, event_id text, subject text} AS g
 WHERE e.tenant_id = g.tenant_id AND e.account = g.account AND e.event_id = g.event_id;
 
 -- name: put_aside

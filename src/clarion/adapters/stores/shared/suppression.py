@@ -13,7 +13,7 @@ import msgspec
 
 from clarion.adapters.stores.shared.audit import append_audits
 from clarion.adapters.stores.shared.statement import Statements
-from clarion.adapters.stores.shared.transaction import Overtaken, Transaction
+from clarion.adapters.stores.shared.transaction import Overtaken, Row, Transaction
 from clarion.domain import act
 from clarion.domain.suppression import Cause, Change, Suppression, SuppressionKey, category_of, stored_after
 from clarion.ports.ensure import bounded
@@ -24,6 +24,21 @@ _SQL: Final = Statements("suppression.sql")
 
 _BEHIND_ALL: Final = SuppressionPlace(created_at=datetime(9999, 1, 1, tzinfo=UTC), subject="", scope="")
 """A place that no row comes behind."""
+
+
+_Place = tuple[str, str, str]
+"""Tenant, subject and scope: what a row is found by."""
+
+
+class Stored(Suppression, frozen=True, kw_only=True):
+    """A row with its tenant."""
+
+    tenant_id: str
+
+    @property
+    def place(self) -> _Place:
+        """What it is found by."""
+        return (self.tenant_id, self.subject, self.scope)
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -44,38 +59,37 @@ async def put_suppressions(
     reason: str | None = None,
 ) -> list[SuppressionKey]:
     """Suppress these, each audited; return those that are new, or that a stronger cause has taken over."""
-    changed = await write_suppressions(transaction, tenant_id, items, actor=actor)
+    changed = await write_suppressions(transaction, [(tenant_id, one) for one in bounded(items)], actor=actor)
     acts = [act.suppress(one.subject, scope=one.scope, cause=one.cause, reason=reason, actor=actor) for one in changed]
     await append_audits(transaction, tenant_id, acts)
     return [one.key for one in changed]
 
 
 async def write_suppressions(
-    transaction: Transaction, tenant_id: str, items: Sequence[Suppression], *, actor: str
+    transaction: Transaction, items: Sequence[tuple[str, Suppression]], *, actor: str
 ) -> list[Suppression]:
-    """Write these without a line in the audit log; return those that are new, or taken over, by subject and scope.
+    """Write these, each for its tenant, without a line in any audit log; return those that are new, or taken over.
 
-    Of several of one key the strongest counts. A row that is there stays, unless a weaker cause has made it.
+    Of several of one key the strongest counts. A row that is there stays, unless a weaker cause has made it. In the
+    order of their keys, so that two who write the same wait for each other.
     """
-    wanted: dict[SuppressionKey, Suppression] = {}
-    for one in bounded(items):
-        there = wanted.get(one.key)
+    wanted: dict[_Place, Suppression] = {}
+    for tenant_id, one in items:
+        there = wanted.get((tenant_id, *one.key))
         if there is None or one.cause.takes_over(there.cause):
-            wanted[one.key] = one
-    stored = {one.key: one for one in await _lock(transaction, tenant_id, wanted)}
-    new = [wanted[key] for key in sorted(wanted.keys() - stored.keys())]
+            wanted[tenant_id, *one.key] = one
+    stored = {one.place: one for one in await lock_suppressions(transaction, wanted)}
+    new = sorted(wanted.keys() - stored.keys())
     if new:
-        made = await transaction.fetch(
-            _Key, _SQL["insert_suppressions"], tenant_id=tenant_id, actor=actor, items=_rows(new)
-        )
+        rows = [_row(place, wanted[place]) for place in new]
+        made = await transaction.fetch(_Key, _SQL["insert_suppressions"], actor=actor, items=rows)
         if len(made) < len(new):
             raise Overtaken  # somebody else has made one since we looked, maybe for another cause
-    stronger = [wanted[key] for key, row in stored.items() if wanted[key].cause.takes_over(row.cause)]
+    stronger = sorted(place for place, row in stored.items() if wanted[place].cause.takes_over(row.cause))
     if stronger:
-        await transaction.execute(
-            _SQL["take_over_suppressions"], tenant_id=tenant_id, actor=actor, items=_rows(stronger)
-        )
-    return sorted([*new, *stronger], key=lambda one: one.key)
+        rows = [_row(place, wanted[place]) for place in stronger]
+        await transaction.execute(_SQL["take_over_suppressions"], actor=actor, items=rows)
+    return [wanted[place] for place in sorted([*new, *stronger])]
 
 
 async def lift_suppressions(
@@ -87,19 +101,24 @@ async def lift_suppressions(
     reason: str | None = None,
 ) -> list[SuppressionKey]:
     """Suppress these no more, each audited; return those that were suppressed."""
-    stored = await _lock(transaction, tenant_id, bounded(sorted(set(keys))))
-    await delete_suppressions(transaction, tenant_id, stored)
+    stored = await lock_suppressions(transaction, [(tenant_id, *key) for key in bounded(sorted(set(keys)))])
+    await delete_suppressions(transaction, stored)
     acts = [act.lift(one.subject, scope=one.scope, cause=one.cause, reason=reason, actor=actor) for one in stored]
     await append_audits(transaction, tenant_id, acts)
     return [one.key for one in stored]
 
 
-async def delete_suppressions(transaction: Transaction, tenant_id: str, stored: Sequence[Suppression]) -> None:
+async def lock_suppressions(transaction: Transaction, places: Collection[_Place]) -> list[Stored]:
+    """Lock those of these rows that are there, in the common order, and read them as they are now."""
+    return await transaction.fetch(Stored, _SQL["lock_suppressions"], keys=sorted(places)) if places else []
+
+
+async def delete_suppressions(transaction: Transaction, stored: Sequence[Stored]) -> None:
     """Delete rows that are locked."""
     if stored:
-        subjects = sorted({one.subject for one in stored})
-        keys = [one.key for one in stored]
-        await transaction.execute(_SQL["delete_suppressions"], tenant_id=tenant_id, subjects=subjects, keys=keys)
+        tenants, subjects = sorted({one.tenant_id for one in stored}), sorted({one.subject for one in stored})
+        keys = [one.place for one in stored]
+        await transaction.execute(_SQL["delete_suppressions"], tenants=tenants, subjects=subjects, keys=keys)
 
 
 async def set_preferences(
@@ -116,10 +135,10 @@ async def set_preferences(
     await transaction.lock(f"clarion preferences {tenant_id} {recipient_id_hash}")
     found = await find_suppressions(transaction, tenant_id, [recipient_id_hash])
     put, lifted = stored_after(found.get(recipient_id_hash, {}), bounded(changes))
-    locked = await _lock(transaction, tenant_id, [(recipient_id_hash, scope) for scope in sorted(lifted)])
-    await delete_suppressions(transaction, tenant_id, locked)
-    rows = [Suppression(subject=recipient_id_hash, scope=scope, cause=cause, note=reason) for scope in sorted(put)]
-    made = await write_suppressions(transaction, tenant_id, rows, actor=actor)
+    locked = await lock_suppressions(transaction, [(tenant_id, recipient_id_hash, scope) for scope in lifted])
+    await delete_suppressions(transaction, locked)
+    rows = [Suppression(subject=recipient_id_hash, scope=scope, cause=cause, note=reason) for scope in put]
+    made = await write_suppressions(transaction, [(tenant_id, row) for row in rows], actor=actor)
     done = PreferencesSet(put=frozenset(one.scope for one in made), lifted=frozenset(one.scope for one in locked))
     acts = [
         act.set_preferences(
@@ -164,12 +183,5 @@ async def find_suppressions(
     return dict(scopes)
 
 
-async def _lock(transaction: Transaction, tenant_id: str, keys: Collection[SuppressionKey]) -> list[Suppression]:
-    """Lock those of these rows that are there, in the common order, and read them as they are now."""
-    if not keys:
-        return []
-    return await transaction.fetch(Suppression, _SQL["lock_suppressions"], tenant_id=tenant_id, keys=sorted(keys))
-
-
-def _rows(items: Sequence[Suppression]) -> list[tuple[str, str, str, str | None]]:
-    return [(one.subject, one.scope, one.cause, one.note) for one in items]
+def _row(place: _Place, item: Suppression) -> Row:
+    return (*place, item.cause, item.note)

@@ -1,17 +1,17 @@
 -- name: lock_suppressions
 -- Those of the given that are there, in the order of the set, which the caller has sorted.
-SELECT s.subject, s.scope, s.cause, s.note, s.created_by, s.created_at
-FROM {keys: subject text, scope text} AS g
-JOIN suppression AS s ON s.tenant_id = :tenant_id AND s.subject = g.subject AND s.scope = g.scope
+SELECT s.tenant_id, s.subject, s.scope, s.cause, s.note, s.created_by, s.created_at
+FROM {keys: tenant_id text, subject text, scope text} AS g
+JOIN suppression AS s ON s.tenant_id = g.tenant_id AND s.subject = g.subject AND s.scope = g.scope
 FOR UPDATE;
 
 -- name: insert_suppressions
 -- Those that nobody has made since they were looked for; the caller begins again where one is missing in the answer.
 INSERT INTO suppression (tenant_id, subject, scope, cause, note, created_by, created_at)
-SELECT :tenant_id, g.subject, g.scope, g.cause, g.note, :actor, now()
-FROM {items: subject text, scope text, cause text, note text} AS g
+SELECT g.tenant_id, g.subject, g.scope, g.cause, g.note, :actor, now()
+FROM {items: tenant_id text, subject text, scope text, cause text, note text} AS g
 WHERE true
-ORDER BY g.subject, g.scope
+ORDER BY g.tenant_id, g.subject, g.scope
 ON CONFLICT (tenant_id, subject, scope) DO NOTHING
 RETURNING subject, scope;
 
@@ -19,10 +19,10 @@ RETURNING subject, scope;
 -- Rows that are locked, for a stronger cause. They stay as old as they are: since then nothing was sent. All of them are
 -- there, so nothing is inserted; written so, each is found by its key on both engines.
 INSERT INTO suppression (tenant_id, subject, scope, cause, note, created_by, created_at)
-SELECT :tenant_id, g.subject, g.scope, g.cause, g.note, :actor, now()
-FROM {items: subject text, scope text, cause text, note text} AS g
+SELECT g.tenant_id, g.subject, g.scope, g.cause, g.note, :actor, now()
+FROM {items: tenant_id text, subject text, scope text, cause text, note text} AS g
 WHERE true
-ORDER BY g.subject, g.scope
+ORDER BY g.tenant_id, g.subject, g.scope
 ON CONFLICT (tenant_id, subject, scope) DO UPDATE
 SET cause = excluded.cause, note = excluded.note, created_by = excluded.created_by;
 
@@ -30,9 +30,11 @@ SET cause = excluded.cause, note = excluded.note, created_by = excluded.created_
 -- Rows that are locked, so all of them are there.
 DELETE FROM suppression AS s
 WHERE
-  s.tenant_id = :tenant_id AND s.subject IN {subjects: text}
+  s.tenant_id IN {tenants: text} AND s.subject IN {subjects: text}
   AND EXISTS (
-    SELECT 1 FROM {keys: subject text, scope text} AS g WHERE g.subject = s.subject AND g.scope = s.scope
+    SELECT 1
+    FROM {keys: tenant_id text, subject text, scope text} AS g
+    WHERE g.tenant_id = s.tenant_id AND g.subject = s.subject AND g.scope = s.scope
   );
 
 -- name: list_suppressions
