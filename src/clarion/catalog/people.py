@@ -49,6 +49,10 @@ Reached = Mapping[tuple[Identity, Channel, str], Contact]
 """The contact of each destination that some people are to have."""
 
 
+Merge = tuple[Checked, StoredPerson, Mapping[str, object]]
+"""An entry, and what it is merged with: a stored person and their opened profile."""
+
+
 class GroupEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A group by name, with its members."""
 
@@ -66,10 +70,16 @@ class People:
         self._dispatcher = dispatcher
         self._keyring = keyring
 
-    async def check(self, tenant_id: str, entries: Sequence[Entry], *, region: str | None = None) -> list[BadEntry]:
-        """Tell which entries cannot be stored, and store nothing."""
-        _, bad = await self._check(tenant_id, entries, region)
-        return bad
+    async def check(
+        self, tenant_id: str, entries: Sequence[Entry], *, region: str | None = None, create: bool = False
+    ) -> list[BadEntry]:
+        """Tell which entries cannot be stored, and store nothing; parts are merged as in `edit`."""
+        good, bad = await self._check(tenant_id, entries, region)
+        parts = [(place, one) for place, one in good.items() if isinstance(entries[place], PersonEdit)]
+        for chunk in in_sets(parts):
+            _, _, unfit = await self._merge(tenant_id, dict(chunk), create=create)
+            bad += unfit
+        return sorted(bad, key=lambda one: one.place)
 
     async def put(
         self,
@@ -172,18 +182,8 @@ class People:
     ) -> list[BadEntry]:
         """Merge edits with what is stored, again and again while others change the same people."""
         keys = await self._keyring.get(tenant_id)
-        hashes = {place: keys.hash_of(one.identity) for place, one in edits.items()}
         for _ in range(MERGES_MAX):
-            seen = await self._catalog.find_people(tenant_id, list(hashes.values()))
-            contents = await self._contents(tenant_id, keys, edits.values(), seen)
-            merges: list[tuple[Checked, StoredPerson, Mapping[str, object]]] = []
-            bad: list[BadEntry] = []
-            for place, one in edits.items():
-                base, content = seen.get(hashes[place]), contents.get(hashes[place], {})
-                try:
-                    merges.append(_mergeable(keys, one, base, content, create=create))
-                except InvalidInput as error:
-                    bad.append(BadEntry(place=place, error=error))
+            seen, merges, bad = await self._merge(tenant_id, edits, create=create)
             _require(bad, skip=skip)
             reached = await self._reach(tenant_id, [one for one, _, _ in merges], trace)
             people, attributes = await self._made(tenant_id, keys, merges, reached, trace)
@@ -195,11 +195,29 @@ class People:
                 return bad
         raise StoreBusy(f"others changed the same people {MERGES_MAX} times before us", hint="try again")
 
+    async def _merge(
+        self, tenant_id: str, edits: Mapping[int, Checked], *, create: bool
+    ) -> tuple[Mapping[str, StoredPerson], list[Merge], list[BadEntry]]:
+        """Read what edits are to be merged with; tell those that can be from those that cannot."""
+        keys = await self._keyring.get(tenant_id)
+        hashes = {place: keys.hash_of(one.identity) for place, one in edits.items()}
+        seen = await self._catalog.find_people(tenant_id, list(hashes.values()))
+        contents = await self._contents(tenant_id, keys, edits.values(), seen)
+        merges: list[Merge] = []
+        bad: list[BadEntry] = []
+        for place, one in edits.items():
+            base, content = seen.get(hashes[place]), contents.get(hashes[place], {})
+            try:
+                merges.append(_mergeable(keys, one, base, content, create=create))
+            except InvalidInput as error:
+                bad.append(BadEntry(place=place, error=error))
+        return seen, merges, bad
+
     async def _made(
         self,
         tenant_id: str,
         keys: TenantKeys,
-        merges: Sequence[tuple[Checked, StoredPerson, Mapping[str, object]]],
+        merges: Sequence[Merge],
         reached: Reached,
         trace: Trace,
     ) -> tuple[list[Person], dict[str, dict[str, str]]]:

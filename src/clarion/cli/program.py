@@ -77,7 +77,7 @@ class Program(LazyGroup):
                 "people:people", "People: who they are, where they are reached, and what templates read of them."
             ),
             "groups": Listed(
-                "groups:groups", "Groups: people who are written to together. A group may hold other groups."
+                "table:groups", "Groups: people who are written to together. A group may hold other groups."
             ),
             "units": Listed(
                 "groups:units", "Business units: parts of a tenant with people, a language and a zone of their own."
@@ -87,7 +87,7 @@ class Program(LazyGroup):
                 "Roles: what people are in the whole tenant or in one business unit, such as teacher.",
             ),
             "relations": Listed(
-                "relations:relations", "Relations: what people are to a thing, such as the guardian of a child."
+                "table:relations", "Relations: what people are to a thing, such as the guardian of a child."
             ),
             "keys": Listed("access:keys", "API keys: who may use the API, and as what."),
             "quota": Listed("quota:quota", "Quotas: how much a tenant and its API keys may use in a day."),

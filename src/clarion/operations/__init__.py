@@ -20,6 +20,7 @@ given, find out who asks, and word refusals for their callers.
 | `support` | uncertain messages, support cases, the audit log |
 | `types` | notification types: which there are, switching them on and off |
 | `groups` | groups and business units with their members, and how a tenant's people read |
+| `tables` | people, members of groups and relations as CSV; for the program only |
 | `relations` | roles that people hold, and what they are to things |
 | `part` | what is stored about a notification, as much of it as one answer can have |
 | `page` | pages of a list, and the cursors between them |
@@ -39,6 +40,7 @@ from clarion.operations.relations import Relations, Roles
 from clarion.operations.settings import Settings
 from clarion.operations.status import Status
 from clarion.operations.support import Support
+from clarion.operations.tables import Tables
 from clarion.operations.types import Types
 from clarion.operations.wake import Wake
 
@@ -63,3 +65,4 @@ class Operations:
         self.units = Units(platform.store, platform.keyring)
         self.roles = Roles(platform.store, platform.keyring)
         self.relations = Relations(platform.store, platform.keyring)
+        self.tables = Tables(platform)
