@@ -150,7 +150,7 @@ async def test_a_send_with_a_key_is_repeated_until_the_store_is_back_and_sends_o
             pauses.seconds.append(seconds)
             api.failing.error = None
 
-        client._pause = heal
+        client.transport._pause = heal
         sent = await client.send("welcome", to=SAM, data=NAME, key="k")
     assert sent.repeated  # the first try was committed, and its answer was an error
     assert pauses.seconds == [5.0]

@@ -20,7 +20,8 @@ from clarion.adapters.stores.postgres import Patience, PostgresStore, open_store
 from clarion.adapters.stores.query import Query, load
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.testing.clock import ManualClock
-from tests.integration.postgres_use import FILL, ROWS, fill, use_everything
+from tests.integration.postgres_fill import FILL, ROWS, fill
+from tests.integration.postgres_use import use_everything
 from tests.integration.watched_connection import Connection, watched
 
 PACKAGE: Final = "clarion.adapters.stores.postgres"

@@ -151,7 +151,9 @@ async def test_every_wrong_row_is_told_with_its_column_and_all_others_are_stored
     assert desk.bad == dry, "and finds the same"
     assert all(one.reason and one.remedy for one in dry)
     assert sorted(row["person"] for row in rows_of(await desk.exported())) == ["user:1", "user:14"]
-    assert not [one for one in dry if "a@example.com" in f"{one.reason}{one.remedy}" or "0660" in one.reason], "an error repeats no address"
+    assert not [one for one in dry if "a@example.com" in f"{one.reason}{one.remedy}" or "0660" in one.reason], (
+        "an error repeats no address"
+    )
 
 
 async def test_a_dry_run_merges_with_what_is_stored(desk: Desk) -> None:

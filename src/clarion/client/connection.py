@@ -1,30 +1,22 @@
-"""The client: one method for each thing that the API does, and one place where requests are made and repeated.
+"""The client: one method for each thing that the API does. Requests are made and repeated in `transport`.
 
-A new method has its line in `sync` too; a test fails until it has.
-
-What can do no harm is repeated by itself: reading, and a send that has a key. A send without one is asked for once: if
-its answer is lost, nobody can tell whether the notification was accepted.
+A new method has its line in `sync` too; a test fails until it has. Those of one subject may be in a module of their
+own, as those of groups are in `belonging`, and have their line here.
 """
 
 import asyncio
 import math
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Final, Literal, Self, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Literal, Self
+from urllib.parse import quote
 from uuid import UUID
 
-import msgspec
-from pyreqwest.client import Client as HttpClient
-from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import ConnectError, PyreqwestError
-
 from clarion.client import (
+    belonging,
     wire,
     wire_explain,
-    wire_groups,
     wire_inbox,
     wire_people,
     wire_settings,
@@ -32,49 +24,13 @@ from clarion.client import (
     wire_support,
     wire_types,
 )
+from clarion.client.transport import TIMEOUT, ApiError, Transport, Unreachable
 from clarion.domain.attribute import Kind
-from clarion.domain.call_times import LAST_PAUSE
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.result import Result
 
-TIMEOUT: Final = timedelta(seconds=10)
-"""An accept is one transaction; what takes longer is a store in trouble."""
-
-TRIES: Final = 4
-
-FIRST_PAUSE: Final = 0.25
-"""Seconds before the second try; each later one waits twice as long, or as long as the server asks for."""
-
-PAUSE_MAX: Final = 10.0
-"""Seconds, even if the server asks for a longer pause: whether to wait longer is for the caller to decide."""
-
-_KEY: Final = re.compile(r"[!-~]+", re.ASCII)
-
-S = TypeVar("S", bound=msgspec.Struct)
-
-
-class ApiError(Exception):
-    """The API refused a request; `problem` says why and what to do."""
-
-    def __init__(self, problem: wire.Problem) -> None:
-        """Keep the problem as it was answered."""
-        super().__init__(f"{problem.code}: {problem.detail}")
-        self.problem = problem
-
-    @property
-    def code(self) -> str:
-        """The stable code of the problem."""
-        return self.problem.code
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return self.problem.status
-
-
-class Unreachable(Exception):
-    """No answer came: the server is down, or something between. What was asked may have been done."""
+__all__ = ["ApiError", "Client", "Unreachable"]
 
 
 class Client:
@@ -89,20 +45,9 @@ class Client:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Speak to the API at a URL with a key; nothing is sent before the first request."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-            raise ValueError("the API's address is a URL such as https://clarion.example.com")
-        if not _KEY.fullmatch(key):  # what it holds is never said: errors end up in logs (X-25)
-            raise ValueError("the API key is empty or holds a space or a line break: strip what was read from a file")
-        self._url = url.rstrip("/")
-        self._pause = pause
-        self._http: HttpClient = (
-            ClientBuilder()
-            .timeout(timeout)
-            .follow_redirects(enable=False)
-            .default_headers({"authorization": f"Bearer {key}", "content-type": "application/json"})
-            .build()
-        )
+        self.transport = Transport(url, key=key, timeout=timeout, pause=pause)
+        self._ask = self.transport.ask
+        self._request = self.transport.request
 
     async def __aenter__(self) -> Self:
         """Use it for the length of a block."""
@@ -116,8 +61,7 @@ class Client:
 
     async def close(self) -> None:
         """Let go of connections."""
-        await self._http.close()
-        await asyncio.sleep(LAST_PAUSE.total_seconds())
+        await self.transport.close()
 
     async def send(
         self,
@@ -309,105 +253,25 @@ class Client:
         body, path = wire_people.AttributeRequest(kind=kind), f"/v1/attributes/{quote(name, safe='')}"
         return await self._ask("PUT", path, wire_people.Attribute, body=body, again=True)
 
-    async def groups(self, *, cursor: str | None = None) -> wire_groups.GroupPage:
-        """List groups, page by page."""
-        return await self._ask("GET", "/v1/groups", wire_groups.GroupPage, query={"cursor": cursor})
-
-    async def group(self, guid: UUID) -> wire_groups.Group:
-        """Show a group."""
-        return await self._ask("GET", f"/v1/groups/{guid}", wire_groups.Group)
-
-    async def put_group(self, guid: UUID, *, name: str, groups: Sequence[UUID] = ()) -> wire_groups.Group:
-        """Make a group, or replace its name and the groups inside it; its members stay."""
-        body = wire_groups.GroupRequest(name=name, groups=tuple(groups))
-        return await self._ask("PUT", f"/v1/groups/{guid}", wire_groups.Group, body=body, again=True)
-
-    async def change_group(
-        self, guid: UUID, *, name: str | None = None, groups: Sequence[UUID] | None = None
-    ) -> wire_groups.Group:
-        """Change what a group is called, or which groups lie inside it; what is None stays."""
-        body = wire_groups.GroupChange(name=name, groups=None if groups is None else tuple(groups))
-        return await self._ask("PATCH", f"/v1/groups/{guid}", wire_groups.Group, body=body, again=True)
-
-    async def remove_group(self, guid: UUID) -> None:
-        """Remove a group; asked for once, because a second time there is none."""
-        await self._request("DELETE", f"/v1/groups/{guid}", again=False)
-
-    async def members(self, guid: UUID, *, cursor: str | None = None) -> wire_groups.MemberPage:
-        """List a group's own members, page by page."""
-        return await self._ask("GET", f"/v1/groups/{guid}/members", wire_groups.MemberPage, query={"cursor": cursor})
-
-    async def change_members(
-        self, guid: UUID, *, add: Sequence[str] = (), remove: Sequence[str] = ()
-    ) -> wire_groups.MembersChange:
-        """Add people (`user:ID`, `employee:GUID`) to a group and take others out, up to a thousand each."""
-        return await self._change(f"/v1/groups/{guid}/members", add=add, remove=remove)
-
-    async def units(self, *, cursor: str | None = None) -> wire_groups.UnitPage:
-        """List business units, page by page."""
-        return await self._ask("GET", "/v1/units", wire_groups.UnitPage, query={"cursor": cursor})
-
-    async def unit(self, guid: UUID) -> wire_groups.Unit:
-        """Show a business unit."""
-        return await self._ask("GET", f"/v1/units/{guid}", wire_groups.Unit)
-
-    async def put_unit(
-        self, guid: UUID, *, name: str, locale: str | None = None, zone: str | None = None
-    ) -> wire_groups.Unit:
-        """Make a business unit, or replace its name, language and zone; its members stay."""
-        body = wire_groups.UnitRequest(name=name, locale=locale, zone=zone)
-        return await self._ask("PUT", f"/v1/units/{guid}", wire_groups.Unit, body=body, again=True)
-
-    async def unit_members(self, guid: UUID, *, cursor: str | None = None) -> wire_groups.MemberPage:
-        """List the members of a business unit, page by page."""
-        return await self._ask("GET", f"/v1/units/{guid}/members", wire_groups.MemberPage, query={"cursor": cursor})
-
-    async def change_unit_members(
-        self, guid: UUID, *, add: Sequence[str] = (), remove: Sequence[str] = ()
-    ) -> wire_groups.MembersChange:
-        """Add people to a business unit and take others out, up to a thousand each."""
-        return await self._change(f"/v1/units/{guid}/members", add=add, remove=remove)
-
-    async def tenant(self) -> wire_groups.Tenant:
-        """Show the tenant whose key it is."""
-        return await self._ask("GET", "/v1/tenant", wire_groups.Tenant)
-
-    async def put_tenant(self, *, locale: str | None, zone: str | None) -> wire_groups.Tenant:
-        """Set the language and the zone of a tenant's people; None takes one away."""
-        body = wire_groups.TenantRequest(locale=locale, zone=zone)
-        return await self._ask("PUT", "/v1/tenant", wire_groups.Tenant, body=body, again=True)
-
-    async def roles(self, *, cursor: str | None = None) -> wire_groups.RolePage:
-        """List the roles that anybody holds, page by page."""
-        return await self._ask("GET", "/v1/roles", wire_groups.RolePage, query={"cursor": cursor})
-
-    async def holders(
-        self, role: str, *, business_unit: UUID | None = None, cursor: str | None = None
-    ) -> wire_groups.MemberPage:
-        """List who holds a role in the whole tenant, or in a business unit, page by page."""
-        query = {"business_unit": None if business_unit is None else str(business_unit), "cursor": cursor}
-        return await self._ask("GET", f"/v1/roles/{quote(role, safe='')}/holders", wire_groups.MemberPage, query=query)
-
-    async def change_holders(
-        self, role: str, *, business_unit: UUID | None = None, add: Sequence[str] = (), remove: Sequence[str] = ()
-    ) -> wire_groups.MembersChange:
-        """Give people a role and take it from others, up to a thousand each."""
-        where = "" if business_unit is None else f"?business_unit={business_unit}"
-        return await self._change(f"/v1/roles/{quote(role, safe='')}/holders{where}", add=add, remove=remove)
-
-    async def relations(
-        self, *, entity: str | None = None, person: str | None = None, cursor: str | None = None
-    ) -> wire_groups.RelationPage:
-        """List who is related to a thing (`TYPE:GUID`), or to what a person is related, page by page."""
-        query = {"entity": entity, "person": person, "cursor": cursor}
-        return await self._ask("GET", "/v1/relations", wire_groups.RelationPage, query=query)
-
-    async def change_relations(
-        self, *, add: Sequence[wire_groups.Relation] = (), remove: Sequence[wire_groups.Relation] = ()
-    ) -> wire_groups.MembersChange:
-        """Add relations of people to things and remove others, up to a thousand each."""
-        body = wire_groups.RelationsRequest(add=tuple(add), remove=tuple(remove))
-        return await self._ask("PATCH", "/v1/relations", wire_groups.MembersChange, body=body, again=True)
+    groups = belonging.groups
+    group = belonging.group
+    put_group = belonging.put_group
+    change_group = belonging.change_group
+    remove_group = belonging.remove_group
+    members = belonging.members
+    change_members = belonging.change_members
+    units = belonging.units
+    unit = belonging.unit
+    put_unit = belonging.put_unit
+    unit_members = belonging.unit_members
+    change_unit_members = belonging.change_unit_members
+    tenant = belonging.tenant
+    put_tenant = belonging.put_tenant
+    roles = belonging.roles
+    holders = belonging.holders
+    change_holders = belonging.change_holders
+    relations = belonging.relations
+    change_relations = belonging.change_relations
 
     async def uncertain(self, *, cursor: str | None = None) -> wire_support.UncertainPage:
         """List messages of which nobody knows whether they arrived, page by page."""
@@ -447,78 +311,6 @@ class Client:
         """Ask what runs, what is in trouble and what waits."""
         return await self._ask("GET", "/v1/status", wire_status.Status)
 
-    async def _change(self, path: str, *, add: Sequence[str], remove: Sequence[str]) -> wire_groups.MembersChange:
-        """Add people somewhere and take others out."""
-        body = wire_groups.MembersRequest(add=tuple(add), remove=tuple(remove))
-        return await self._ask("PATCH", path, wire_groups.MembersChange, body=body, again=True)
-
-    async def _ask(
-        self,
-        method: str,
-        path: str,
-        shape: type[S],
-        *,
-        body: msgspec.Struct | None = None,
-        query: Mapping[str, str | None] | None = None,
-        headers: Mapping[str, str] | None = None,
-        again: bool | None = None,
-    ) -> S:
-        """Make a request and read its answer; what only reads may be asked again."""
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        answer = await self._request(
-            method,
-            f"{path}?{urlencode(given)}" if given else path,
-            body=body,
-            headers=headers,
-            again=method == "GET" if again is None else again,
-        )
-        return msgspec.json.decode(answer, type=shape)
-
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: msgspec.Struct | None = None,
-        headers: Mapping[str, str] | None = None,
-        again: bool,
-    ) -> bytes:
-        """Make a request, again where that does no harm and may help."""
-        content = b"" if body is None else msgspec.json.encode(body)
-        for tried in range(1, TRIES + 1):
-            last = not again or tried == TRIES
-            pause = FIRST_PAUSE * 2 ** (tried - 1)
-            try:
-                status, answer, asked = await self._once(method, path, content, headers or {})
-            except PyreqwestError as error:
-                if last:
-                    raise Unreachable(f"no answer from {self._url}: {_fault(error)}") from error
-            else:
-                if status < 400:
-                    return answer
-                if last or status != 503:
-                    raise _error(status, answer)
-                pause = max(pause, asked)
-            await self._pause(min(pause, PAUSE_MAX))
-        raise AssertionError("the last try returns or raises")
-
-    async def _once(
-        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
-    ) -> tuple[int, bytes, float]:
-        """Make one request; return status, body, and how long the server asks to wait."""
-        task = asyncio.current_task()
-        canceled = task.cancelling() if task else 0
-        request = self._http.request(method, f"{self._url}{path}").headers(headers).body_bytes(content).build()
-        try:
-            response = await request.send()
-            answer = bytes(await response.bytes())
-        finally:
-            if task and task.cancelling() > canceled:
-                # pyreqwest can lose a cancellation that meets an answer; its caller's loop would then never end.
-                raise asyncio.CancelledError
-        asked = response.headers.get("retry-after", "")
-        return response.status, answer, float(asked) if asked.isdecimal() else 0.0
-
 
 def _setting(notification: str, business_unit: UUID | None) -> str:
     """Name the setting of a type, of the whole tenant or of a business unit."""
@@ -539,15 +331,6 @@ def _flag(value: bool) -> str | None:
     return "true" if value else None
 
 
-def _fault(error: PyreqwestError) -> str:
-    """Say why no answer came, in our words."""
-    if isinstance(error, TimeoutError):
-        return "it took too long"
-    if isinstance(error, ConnectError):
-        return "no connection could be made; see that the server runs and that the address is right"
-    return "the connection was lost"
-
-
 def _is_finite(value: object) -> bool:
     """Tell whether every number in it can be written: the encoder would make null of the others."""
     if isinstance(value, Mapping):
@@ -555,20 +338,3 @@ def _is_finite(value: object) -> bool:
     if isinstance(value, list | tuple | set | frozenset):
         return all(map(_is_finite, value))
     return not isinstance(value, float) or math.isfinite(value)
-
-
-def _error(status: int, answer: bytes) -> ApiError:
-    """Read a problem; an answer that is none came from something in between."""
-    try:
-        return ApiError(msgspec.json.decode(answer, type=wire.Problem))
-    except msgspec.DecodeError:
-        return ApiError(
-            wire.Problem(
-                type="about:blank",
-                title="Not an answer of Clarion",
-                status=status,
-                detail=f"something between this program and Clarion answered with {status}",
-                code="not-clarion",
-                correlation_id="",
-            )
-        )

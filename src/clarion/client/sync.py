@@ -13,7 +13,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from clarion.client.connection import TIMEOUT, Client
+from clarion.client.connection import Client
+from clarion.client.transport import TIMEOUT
 
 P = ParamSpec("P")
 T = TypeVar("T")

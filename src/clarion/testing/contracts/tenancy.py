@@ -22,15 +22,12 @@ from clarion.ports.store import Store
 from clarion.testing import factories as make
 from clarion.testing.contracts.harness import RECORDS, StoreHarness, by_key
 from clarion.testing.contracts.pump import BROADCAST
+from clarion.testing.contracts.tenant_methods import MAKES, READS, REFUSED, WRITES
 from clarion.testing.contracts.tenant_records import (
     BY,
     DIRECT,
     HASH,
     JOB,
-    MAKES,
-    READS,
-    REFUSED,
-    WRITES,
     Filled,
     event,
     event_by_message,
