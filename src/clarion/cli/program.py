@@ -74,7 +74,7 @@ class Program(LazyGroup):
             ),
             "tenants": Listed("catalog:tenants", "Tenants: whose notifications these are."),
             "people": Listed(
-                "people:people", "People: who they are, where they are reached, and what templates read of them."
+                "table:people", "People: who they are, where they are reached, and what templates read of them."
             ),
             "groups": Listed(
                 "table:groups", "Groups: people who are written to together. A group may hold other groups."

@@ -16,6 +16,7 @@ import typer
 from clarion.cli import option
 from clarion.cli.groups import GUID_HINT, groups
 from clarion.cli.output import print_json, progress, say
+from clarion.cli.people import people
 from clarion.cli.relations import relations
 from clarion.cli.session import guid as read_guid
 from clarion.cli.session import in_session
@@ -53,6 +54,7 @@ class _Import(Protocol):
         ...
 
 
+@people.command("import")
 def import_people(
     file: FileName,
     *,
@@ -82,6 +84,7 @@ def import_people(
     _import(work, file, errors=errors, tenant=tenant, store=store, as_json=as_json)
 
 
+@people.command("export")
 def export_people(file: OutName = None, tenant: option.Tenant = None, store: option.Store = None) -> None:
     """Write all people as CSV, with their addresses, to be imported again."""
     _export(lambda it: it.operations.tables.export_people(it.tenant_id), file, tenant=tenant, store=store)
@@ -157,18 +160,22 @@ def _import(
         print_json(done)
     else:
         would = "would be " if done.dry_run else ""
-        typer.echo(f"{done.rows} rows: {done.accepted} {would}stored, {done.refused} refused{_more(done)}")
+        typer.echo(f"{_rows(done.rows)}: {done.accepted} {would}stored, {done.refused} refused{_more(done)}")
         if done.dry_run:
             say("nothing was stored: this was a dry run")
     if done.refused:
         raise typer.Exit(REFUSED)
 
 
+def _rows(number: int) -> str:
+    return f"{number} row" if number == 1 else f"{number} rows"
+
+
 def _more(done: "Imported") -> str:
     if done.dry_run or done.added is None:
         return ""
     unknown = f", {done.unknown} of people who are not known yet" if done.unknown else ""
-    return f"; {done.added} were new{unknown}"
+    return f"; {done.added} new{unknown}"
 
 
 def _export(
@@ -191,7 +198,7 @@ def _export(
 
     rows = in_session(whole, store=store, tenant=tenant)
     if file is not None:
-        say(f"{rows} rows are in {file}")
+        say(f"{_rows(rows)} written to {file}")
 
 
 @contextmanager
