@@ -1,7 +1,6 @@
 """`--json` prints what the API answers to the same question, byte by byte: both doors on the same store."""
 
 import asyncio
-import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -9,34 +8,25 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
 import msgspec
 import pytest
 import typer
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
-from clarion.api.app import create_app
-from clarion.bootstrap import Platform, Settings, load_settings, open_platform, prepare
+from clarion.bootstrap import open_platform, prepare
 from clarion.cli.access import grant
 from clarion.cli.program import program
 from clarion.cli.session import open_session
 from clarion.domain.attempt import AttemptStatus
-from clarion.domain.call import CallOutcome
-from clarion.domain.claim import ClaimedMessage
-from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.pipeline.generate import Generate
-from clarion.pipeline.schedule import Schedule
 from clarion.ports.catalog import Role
-from clarion.workers.supervisor import Supervisor
-from clarion.workers.wake_up import WakeUp
+from tests.integration.both_doors import answered, invoked, printed, said, settings_of, work
 
 ROOT = Path(__file__).parents[2]
 CHILD = "6f1c2c7e-0000-4000-8000-000000000001"
 UNIT = "6f1c2c7e-0000-4000-8000-0000000000b1"
 GROUP, INNER = (f"6f1c2c7e-000{n}-4000-8000-000000000001" for n in (1, 2))
 SEND = "send welcome --data {data}"
-DATA = shlex.quote('{"name": "Sam"}')
 
 ASKED = (
     ("explain {job}", "/v1/messages/{job}/timeline"),
@@ -182,70 +172,6 @@ WITHOUT_TWIN = {
     "preview",  # in the shape of the API too: tests/integration/test_program_files.py
     *("types enable", "types disable"),  # the API answers them without a body
 }
-
-
-def said(home: Path, line: str, **ids: str) -> dict[str, Any]:
-    answer: dict[str, Any] = msgspec.json.decode(printed(home, line, **ids))
-    return answer
-
-
-def printed(home: Path, line: str, **ids: str) -> bytes:
-    """Run a command and return what it prints."""
-    done = invoked(home, line, **ids)
-    assert done.exit_code == 0, done
-    return done.stdout_bytes.removesuffix(b"\n")
-
-
-def invoked(home: Path, line: str, **ids: str) -> Result:
-    arguments = shlex.split(line.format(data=DATA, **ids))
-    return CliRunner().invoke(program, [*arguments, "--json"], env={"CLARION_HOME": str(home)})
-
-
-def answered(home: Path, method: str, path: str, **options: Any) -> bytes:
-    """Ask the API and return its body."""
-
-    async def ask() -> bytes:
-        async with open_platform(settings_of(home)) as platform:
-            app: Any = create_app(platform, wake=lambda _topic: None)
-            transport = httpx.ASGITransport(app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-                headers = {"authorization": f"Bearer {(home / 'key').read_text()}", **options.pop("headers", {})}
-                answer = await client.request(method, path, headers=headers, **options)
-                assert answer.status_code < 300, answer.text
-                return answer.content
-
-    return asyncio.run(ask())
-
-
-def settings_of(home: Path) -> Settings:
-    return load_settings({"CLARION_HOME": str(home)})
-
-
-async def work(platform: Platform, *, calls: int) -> None:
-    """Do what the workers do, until so many calls were made."""
-    store = platform.store
-    generate = Generate(
-        queue=store,
-        facts=store,
-        templates=platform.templates,
-        renderer=platform.renderer,
-        dispatcher=platform.dispatcher,
-        keyring=platform.keyring,
-        sets=platform.recipient_sets,
-        clock=platform.clock,
-    )
-    schedule = Schedule(queue=store, facts=store)
-    while await schedule.step() + await generate.step():
-        pass
-    made: list[CallOutcome] = []
-
-    def observe(_message: ClaimedMessage, outcome: CallOutcome, _seconds: float) -> None:
-        made.append(outcome)
-        if len(made) == calls:
-            supervisor.stop()
-
-    supervisor = Supervisor(platform, wake_up=WakeUp(), channels=(Channel.EMAIL,), slots=4, observe=observe)
-    await supervisor.run()
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.refusing import RefusalContract
+from clarion.testing.contracts.retiring import RetiringContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.settings import SettingContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
@@ -49,6 +50,7 @@ class PipelineContract(
     OrderContract,
     OptOutContract,
     RecordContract,
+    RetiringContract,
     LateReplyContract,
     RudeReplyContract,
     UncertainContract,
