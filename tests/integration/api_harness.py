@@ -73,7 +73,7 @@ class ApiHarness:
         self.memory: SqliteInMemory = store or SqliteInMemory(self.clock)
         self.failing = FailingStore(self.memory)
         delegating: Any = self.failing  # every method of the store
-        self.line = Line(delegating, self.clock, self.provider)
+        self.line = Line(delegating, self.clock, self.provider, public_url=public_url)
         self.metrics = Metrics()
         self.wake_ups: list[str] = []
         self.keys: dict[tuple[str, Role], str] = {}

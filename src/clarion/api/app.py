@@ -20,6 +20,7 @@ from litestar.types import Guard
 from clarion.api import (
     explain,
     groups,
+    hosted,
     inboxes,
     notifications,
     outbox,
@@ -176,7 +177,8 @@ def create_app(
                     await context.open_outbox.close()
 
     pages = [*([welcome.show_welcome] if "page" in shown else ()), *(PAGES if url is not None else ())]
-    return _door(context, [*routes, *pages], lifespan=[running])
+    hosted_pages = hosted.HOSTED if platform.settings.public_url is not None else ()
+    return _door(context, [*routes, *pages, *hosted_pages], lifespan=[running])
 
 
 def create_watch(platform: Platform, *, metrics: Metrics, described: bool = False) -> Door:
@@ -247,7 +249,9 @@ def _answering(
             log.warning("a request failed", code=error.code, error=str(error))
         elif said.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("a request failed by a defect", code=said.code, exc_info=error)
-        page = None if context.open_outbox is None else outbox.as_page(request, said, headers)
+        page = hosted.as_page(request, said, headers)
+        if page is None and context.open_outbox is not None:
+            page = outbox.as_page(request, said, headers)
         return page or Response(
             msgspec.json.encode(said), status_code=said.status, media_type=problem.MEDIA_TYPE, headers=headers
         )

@@ -88,7 +88,13 @@ def serve(
         else:
             typer.echo(f"serving {url}" + ("" if workers else ", without workers"))
             watched = (watch[0], watch_url) if watch and watch_url else None
-            print_doors(host, names, has_outbox=sandbox_url(settings.providers) is not None, watch=watched)
+            print_doors(
+                host,
+                names,
+                has_outbox=sandbox_url(settings.providers) is not None,
+                has_pages=settings.public_url is not None,
+                watch=watched,
+            )
 
     from clarion.cli.long_running import run_service
     from clarion.cli.process import listen
@@ -280,7 +286,14 @@ def read_open(text: str | None, *, moved: bool) -> tuple[str, ...]:
     return tuple(name for name in OPEN if name in names)
 
 
-def print_doors(host: str, names: tuple[str, ...], *, has_outbox: bool, watch: tuple[str, str] | None = None) -> None:
+def print_doors(
+    host: str,
+    names: tuple[str, ...],
+    *,
+    has_outbox: bool,
+    has_pages: bool = False,
+    watch: tuple[str, str] | None = None,
+) -> None:
     """Say what is open to whom; `watch` is the host and the URL for those who watch, where they have their own."""
     paths = ["/health", "/ready", *(path for name, path in OPEN.items() if name in names)]
     watched = [f"{watch[1]}{path}" for path in ("/metrics", "/openapi.json", "/health")] if watch else []
@@ -290,6 +303,7 @@ def print_doors(host: str, names: tuple[str, ...], *, has_outbox: bool, watch: t
             ("open to all of them", " ".join(paths)),
             ("with an API key", "/v1" + (", and by a key or a one-time link /sandbox/outbox" if has_outbox else "")),
             ("signed by providers", "/v1/receipts"),
+            ("by links in mail", "/u" if has_pages else None),
             ("for those who watch", " ".join(watched) or None),
             ("they are", who_reaches(watch[0]) if watch else None),
         ]

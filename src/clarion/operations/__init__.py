@@ -15,6 +15,7 @@ given, find out who asks, and word refusals for their callers.
 | `people` | people, as a whole and in part, and their attributes |
 | `preview` | what a send would come to; for the program only |
 | `publishing` | notification types as their authors see them: publishing, looking at one, trying one |
+| `by_link` | what a person does by a link from a mail, without a login |
 | `status` | what runs, what is in trouble and what waits |
 | `settings` | what tenants and business units say of notification types |
 | `support` | uncertain messages, support cases, the audit log |
@@ -30,6 +31,7 @@ given, find out who asks, and word refusals for their callers.
 """
 
 from clarion.bootstrap import Platform
+from clarion.operations.by_link import ByLink
 from clarion.operations.explain import Explain
 from clarion.operations.groups import Groups, Units
 from clarion.operations.inbox import Inboxes
@@ -59,6 +61,7 @@ class Operations:
         self.support = Support(platform.store, wake=wake)
         self.publishing = Publishing(platform)
         self.explain = Explain(platform)
+        self.by_link = ByLink(platform)
         self.types = Types(catalog=platform.store, settings=platform.store, facts=platform.store)
         self.settings = Settings(platform)
         self.groups = Groups(platform.store, platform.keyring)

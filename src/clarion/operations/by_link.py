@@ -1,0 +1,106 @@
+"""What a person does by a link from a mail, without a login: unsubscribe, and take it back.
+
+The link says which tenant's and whose it is. What it changes is audited with the actor `recipient`. A link that does
+not hold is refused in the same way, and after as much work, whatever is wrong with it.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from clarion.bootstrap import Platform
+from clarion.catalog.category import list_categories
+from clarion.domain import person_link, unsubscribe
+from clarion.domain.locale import choose
+from clarion.domain.seal import TenantKeys
+from clarion.domain.sealed_link import tenant_of
+from clarion.domain.suppression import RECIPIENT, Cause, Change
+from clarion.domain.unsubscribe import Unsubscription
+from clarion.errors import InvalidInput
+
+T = TypeVar("T")
+
+
+class Guest(msgspec.Struct, frozen=True, kw_only=True):
+    """Who came by a link, and the languages that they are known to read, theirs before their tenant's."""
+
+    keys: TenantKeys
+    recipient_id_hash: str
+    locales: tuple[str | None, ...] = ()
+
+    @property
+    def tenant_id(self) -> str:
+        """Whose recipient it is."""
+        return self.keys.tenant_id
+
+    def reads(self, asked: tuple[str, ...], have: tuple[str, ...]) -> str:
+        """Choose a language of those there are: the one they are known to read, what the browser asks for, or ours."""
+        person, tenant = self.locales
+        return choose([person, *asked, tenant], have)
+
+
+class Unsubscribing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a link unsubscribes from, and whether that is possible now: a category may have become a required one."""
+
+    guest: Guest
+    wanted: Unsubscription
+    required: bool
+
+
+class ByLink:
+    """What links can do."""
+
+    def __init__(self, platform: Platform) -> None:
+        """Work on this platform."""
+        self._store = platform.store
+        self._keyring = platform.keyring
+        self._clock = platform.clock
+
+    async def read_unsubscribing(self, token: str) -> Unsubscribing:
+        """Say who unsubscribes from what, or raise InvalidInput where the link does not hold."""
+        keys, wanted = await self._read(token, unsubscribe.read_token)
+        guest = await self._guest(keys, wanted.recipient_id_hash)
+        categories = await list_categories(self._store, guest.tenant_id)
+        required = any(one.required for one in categories if one.name == wanted.category)
+        return Unsubscribing(guest=guest, wanted=wanted, required=required)
+
+    async def unsubscribe(self, asked: Unsubscribing) -> str | None:
+        """Unsubscribe; return the token that takes it back, or None where it was so before."""
+        wanted = asked.wanted
+        change = Change(category=wanted.category, channel=wanted.channel, on=False)
+        done = await self._store.set_preferences(
+            asked.guest.tenant_id, wanted.recipient_id_hash, [change], cause=Cause.UNSUBSCRIBE, actor=RECIPIENT
+        )
+        return person_link.undo_token(asked.guest.keys, wanted, now=self._clock.now()) if done.put else None
+
+    async def undo(self, asked: Unsubscribing, token: str) -> None:
+        """Take back that somebody unsubscribed by this link; raise InvalidInput where the token is for another."""
+        undone = person_link.read_undo_token(asked.guest.keys, token, now=self._clock.now())
+        if undone != asked.wanted:
+            raise InvalidInput("it takes back something else", field="undo", hint="open the link from the mail again")
+        change = Change(category=undone.category, channel=undone.channel, on=True)
+        await self._store.set_preferences(asked.guest.tenant_id, undone.recipient_id_hash, [change], actor=RECIPIENT)
+
+    async def _guest(self, keys: TenantKeys, recipient_id_hash: str) -> Guest:
+        """Find out which languages somebody reads; of a bare address nothing is known."""
+        person = (await self._store.find_recipients(keys.tenant_id, [recipient_id_hash])).get(recipient_id_hash)
+        tenant = (await self._store.find_local_forms(keys.tenant_id, [])).get(None)
+        locales = (person.locale if person else None, tenant.locale if tenant else None)
+        return Guest(keys=keys, recipient_id_hash=recipient_id_hash, locales=locales)
+
+    async def _read(self, token: str, read: Callable[[TenantKeys, str], T]) -> tuple[TenantKeys, T]:
+        """Open a token with the keys of the tenant that it names.
+
+        Whoever tries names of tenants must not learn by the time it takes which there are. The keys of one that there
+        is not are looked for in the store, so those of one that there is are looked for once more.
+        """
+        tenant_id = tenant_of(token)
+        held = self._keyring.held(tenant_id)
+        try:
+            keys = await self._keyring.get(tenant_id)
+            return keys, read(keys, token)
+        except InvalidInput:
+            if held is not None:
+                await self._store.find_tenant_keys(tenant_id)
+            raise
