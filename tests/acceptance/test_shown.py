@@ -39,6 +39,8 @@ NOTIFICATIONS = (
     "docs/how-to/show-an-inbox.md",
     "docs/how-to/what-did-this-person-get.md",
     "docs/how-to/publish-over-the-api.md",
+    "docs/how-to/keep-people.md",
+    "docs/how-to/keep-push-tokens.md",
 )
 """Pages about notifications as files, which are followed while another demo runs."""
 

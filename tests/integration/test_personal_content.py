@@ -151,6 +151,34 @@ async def test_an_edit_of_the_person_between_two_attempts_sends_the_first_bytes_
     assert sorted(map(said, line.provider.calls)) == ["Dear Alex Other, lunch", "Hello Alex Other | Dear Alex Other"]
 
 
+@pytest.mark.parametrize("what", ["moves", "is removed"])
+async def test_a_person_who_moves_or_is_removed_between_two_attempts_gets_what_was_decided(
+    world: World, what: str
+) -> None:
+    """The first bytes go again to the first address; the next notification knows what has become of the person."""
+    await world.publish("greeting", FILES, Channel.EMAIL)
+    line = world.line
+    line.provider.answers = [Deferred(reason="busy")]
+    await line.send("greeting", Recipient(user="sam"), data={"what": "lunch"})
+    await line.drain()
+    elsewhere = ContactEntry(channel=Channel.EMAIL, destination="sam@elsewhere.example.com")
+    if what == "moves":
+        await world.put(msgspec.structs.replace(SAM, name="Alex Other", contacts=(elsewhere,)))
+    else:
+        people = People(catalog=line.store, dispatcher=line.dispatcher, keyring=line.keyring)
+        assert await people.remove(TENANT, [SAM.identity], actor="test") == [SAM.identity]
+    await world.later(world.restarted())
+    first, second = line.provider.calls
+    assert (second.destination, second.content) == (first.destination, first.content)
+    assert first.destination == "sam@example.com"
+    line.provider.calls.clear()
+    await line.send("greeting", Recipient(user="sam"), data={"what": "lunch"})
+    await line.drain()
+    assert [call.destination for call in line.provider.calls] == (
+        ["sam@elsewhere.example.com"] if what == "moves" else []
+    )
+
+
 async def test_the_recipients_of_one_notification_are_called_by_their_own_names(world: World) -> None:
     """And a bare address, of which nobody knows a name, by what the template says instead."""
     await world.publish("greeting", FILES, Channel.SMS)
