@@ -12,7 +12,7 @@ import msgspec
 from bench.stage import SET, TENANT, addresses, job, jobs, publish, sends
 from clarion.bootstrap import Platform
 from clarion.catalog.folder import read_folder
-from clarion.catalog.source import files_of
+from clarion.catalog.source import translate
 from clarion.domain.call import Accepted, Call, CallOutcome, Deferred, NotCalled, Replay
 from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel, Lane
@@ -160,8 +160,9 @@ async def drain_deferred(platform: Platform, *, key: str, count: int) -> float:
 async def drain_mail(platform: Platform, *, key: str, count: int) -> float:
     """Drain the demo's welcome mail, each of a job of its own, so that every one of them is merged."""
     source = read_folder(DEFINITIONS / "welcome")[0][0].source
-    required = source.definition.required
-    version = await publish(platform, "bench-mail", Channel.EMAIL, files_of(source), required=required)
+    required, usual = source.definition.required, source.definition.locales[0]
+    files = {name: one.text for name, one in translate(source, [])[usual].items()}
+    version = await publish(platform, "bench-mail", Channel.EMAIL, files, required=required)
     people = await addresses(platform, Channel.EMAIL, count=count)
     parents = await jobs(platform, "bench-mail", version, keys=[f"{key}-{place}" for place in range(count)])
     await enqueue(platform, sends(parents, people, lane=Lane.BULK))

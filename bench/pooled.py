@@ -9,11 +9,11 @@ way there and back; that other work goes on meanwhile, it does not show here.
 import time
 
 from bench.figure import Figure, Round, Run, figure, table
+from bench.merging import DATA, RECIPIENT, mail
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.pool import PoolRenderer
 from clarion.cli.long_running import run_service
 from clarion.domain.content import EmailContent
-from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.ports.renderer import Bundle, Merge, Renderer
 
@@ -22,30 +22,11 @@ ROUNDS = 9
 CONTEXTS = 400
 """Merged in each round by each."""
 
-FIELDS = 20
-ROWS = 10
-
-
-def realistic_mail() -> Bundle:
-    """Compile a mail with twenty variables and a loop of ten rows, in subject, HTML and text."""
-    said = "".join(f"<mj-text>Field {n}: {{{{ field{n} }}}}</mj-text>" for n in range(FIELDS))
-    row = "<tr><td>{{ row.name }}</td><td>{{ row.price }}</td></tr>"
-    table_of_rows = f"<mj-table>{{% for row in rows %}}{row}{{% endfor %}}</mj-table>"
-    column = f"<mj-column>{said}{table_of_rows}</mj-column>"
-    files = {
-        "email.subject.liquid": "{{ field0 }}: {{ rows | size }} rows",
-        "email.mjml.liquid": f"<mjml><mj-body><mj-section>{column}</mj-section></mj-body></mjml>",
-        "email.text.liquid": "".join(f"Field {n}: {{{{ field{n} }}}}\n" for n in range(FIELDS))
-        + "{% for row in rows %}{{ row.name }}: {{ row.price }}\n{% endfor %}",
-    }
-    return open_renderer().compile(Definition(key="mail", title="Mail", channels=(Channel.EMAIL,)), files)
-
 
 def contexts(count: int) -> list[Merge]:
     """Make contexts that differ."""
-    rows = [{"name": f"Item {n}", "price": f"{n}.50"} for n in range(ROWS)]
     return [
-        Merge({**{f"field{n}": f"value {n} of {place} <&>" for n in range(FIELDS)}, "rows": rows})
+        Merge({**DATA, "note": f"Please leave it with neighbour {place} <&>"}, recipient=dict(RECIPIENT))
         for place in range(count)
     ]
 
@@ -62,7 +43,8 @@ async def rate(renderer: Renderer, bundle: Bundle, *, size: int) -> float:
 
 async def figures(*, fsync_ms: float = 0.0) -> list[Figure]:
     """Measure every size; the pool and the process take turns."""
-    bundle, local, pool = realistic_mail(), open_renderer(), PoolRenderer(processes=1)
+    local, pool = open_renderer(), PoolRenderer(processes=1)
+    bundle = mail(local)
     made: list[Figure] = []
     try:
         for renderer in (local, pool):

@@ -31,6 +31,7 @@ NOTIFICATIONS = (
     "docs/how-to/translate-a-notification.md",
     "docs/how-to/share-a-layout.md",
     "docs/how-to/link-to-your-application.md",
+    "docs/how-to/describe-the-data.md",
     "docs/how-to/check-notifications-in-ci.md",
     "docs/how-to/choose-channels.md",
     "docs/how-to/decide-who-gets-a-notification.md",

@@ -240,11 +240,14 @@ async def test_a_quarantined_type_is_shown_as_such_and_its_preview_says_what_to_
         await author.post("/v1/types/outing/preview", json={})
         assert await api.memory.quarantine_template(TENANT, "outing", latest["content_hash"])
         shown = (await author.get("/v1/types/outing")).json()
+        listed = {one["type"]: one["quarantined"] for one in (await author.get("/v1/types")).json()["items"]}
         refused = [problem(await author.post("/v1/types/outing/preview", json=one)) for one in ({}, {"version": 2})]
         older = (await author.post("/v1/types/outing/preview", json={"version": 1})).json()
         absent = [await author.post("/v1/types/outing/preview", json={"version": 3}), await author.get("/v1/types/no")]
     assert (shown["version"], shown["definition"]["lane"], shown["variables"]) == (2, "high", ["place"])
     assert [one["quarantined_at"] is not None for one in shown["versions"]] == [True, False]
+    assert listed == {one: one == "outing" for one in listed}
+    assert len(listed) > 1
     for said in refused:
         assert (said["status"], said["field"]) == (422, "type")
         assert said["detail"].startswith("version 2 of the notification type 'outing' is quarantined")

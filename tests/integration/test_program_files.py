@@ -1,6 +1,9 @@
 """Notifications as files, from the shell: starting one, checking, comparing, publishing and seeing it."""
 
 import asyncio
+import os
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from typer.testing import CliRunner, Result
 from clarion.bootstrap import load_settings, open_platform
 from clarion.cli.program import program
 from clarion.errors import InvalidDefinition, InvalidInput
+from tests.integration.program_use import PROGRAM
 
 
 @pytest.fixture
@@ -191,6 +195,8 @@ def test_the_preview_of_a_quarantined_type_says_so_and_what_to_do() -> None:
             assert await platform.store.quarantine_template("school", "ball", version.content_hash)
 
     asyncio.run(hurt())
+    assert "  quarantined" in ran("types")
+    assert [one["quarantined"] for one in said("types")["items"]] == [True]
     assert str(refusal("preview", "ball")) == (
         "type: version 1 of the notification type 'ball' is quarantined, because merging it ended a process again and "
         "again: publish a corrected version, or resolve its support case (`clarion support list`)"
@@ -198,6 +204,48 @@ def test_the_preview_of_a_quarantined_type_says_so_and_what_to_do() -> None:
     (case,) = said("support", "list")["items"]
     ran("support", "resolve", case["case_id"], "--resolution", "it was the machine")
     assert ran("preview", "ball") == "sms text: Hello Maya, something happened.\n"
+    assert "  on" in ran("types")
+
+
+def in_a_terminal(place: Path, *arguments: str, browser: Path) -> str:
+    """Run the program with a terminal of its own, where a person sees what it prints, and give all of that."""
+    seen, terminal = os.openpty()
+    environ = {**os.environ, "BROWSER": f"{browser} %s"}
+    command = [str(PROGRAM), *arguments]
+    done = subprocess.run(command, stdout=terminal, stderr=terminal, cwd=place, env=environ, check=True)
+    os.close(terminal)
+    said = b""
+    with suppress(OSError):  # Linux says so where nobody writes any more
+        while piece := os.read(seen, 65536):
+            said += piece
+    os.close(seen)
+    assert done.returncode == 0
+    return said.decode()
+
+
+def test_the_preview_of_a_mail_is_opened_in_the_browser_of_whoever_sits_before_it(place: Path) -> None:
+    """What the browser is given is the file that the program names, with the mail's HTML in it."""
+    ran("new", "outing")
+    opened, browser = place / "opened", place / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> {opened}\n')
+    browser.chmod(0o755)
+    printed = in_a_terminal(place, "preview", "definitions/outing", browser=browser)
+    (named,) = [line.removeprefix("email html: ") for line in printed.splitlines() if line.startswith("email html: ")]
+    assert opened.read_text().splitlines() == [Path(named).as_uri()]
+    assert "Hello Maya" in Path(named).read_text()
+    assert Path(named).stat().st_mode & 0o077 == 0, "nobody else on this machine reads it"
+    Path(named).unlink()
+
+
+@pytest.mark.parametrize("options", ["--no-open", "--output mail.html", "--channel sms", "--json"])
+def test_a_browser_is_opened_for_nobody_who_did_not_ask(place: Path, options: str) -> None:
+    ran("new", "outing", "--channel", "email", "--channel", "sms")
+    opened, browser = place / "opened", place / "browser"
+    browser.write_text(f"#!/bin/sh\ntouch {opened}\n")
+    browser.chmod(0o755)
+    in_a_terminal(place, "preview", "definitions/outing", *options.split(), browser=browser)
+    ran("preview", "definitions/outing", "--channel", "email")  # not in a terminal
+    assert not opened.exists()
 
 
 @pytest.mark.usefixtures("place")

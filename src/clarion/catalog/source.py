@@ -18,7 +18,7 @@ from clarion.domain.expansion import NAME, Expanded, Pieces, Text, expand, layou
 from clarion.domain.identity import Channel
 from clarion.domain.locale import normal, parents
 from clarion.domain.strict_json import check_keys
-from clarion.errors import InvalidDefinition, InvalidInput
+from clarion.errors import InvalidInput
 from clarion.ports.renderer import (
     DEFINITION,
     FILES_OF,
@@ -136,15 +136,6 @@ def translate(source: Source, mistakes: list[InvalidInput]) -> Translated:
             for name, place in pieces.missing.items()
         ]
     return translated
-
-
-def files_of(source: Source) -> dict[str, str]:
-    """Give a notification's files in its usual language, or raise InvalidDefinition where something is missing."""
-    mistakes: list[InvalidInput] = []
-    files = translate(source, mistakes)[source.definition.locales[0]]
-    if mistakes:
-        raise InvalidDefinition(mistakes)
-    return {name: one.text for name, one in files.items()}
 
 
 def read_schema(text: str) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ from clarion.domain.identity import require_tenant
 from clarion.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from clarion.client.wire_types import NotificationType
     from clarion.domain.person import LocalForm
 
 types = typer.Typer()
@@ -38,12 +39,16 @@ def list_types(tenant: option.Tenant = None, store: option.Store = None, as_json
         return
     print_table(
         ("type", "title", "version", "channels", "lane", "state"),
-        [
-            (one.type, one.title, one.version, one.channels, one.lane, "on" if one.enabled else "off")
-            for one in found.items
-        ],
+        [(one.type, one.title, one.version, one.channels, one.lane, _state(one)) for one in found.items],
         empty="nothing is published yet; `clarion publish FOLDER` adds a type",
     )
+
+
+def _state(one: "NotificationType") -> str:
+    """Say in one word whether it is sent."""
+    if one.quarantined:
+        return "quarantined"
+    return "on" if one.enabled else "off"
 
 
 @types.command()

@@ -30,6 +30,9 @@ class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
     lane: Lane
     enabled: bool
     variables: Annotated[tuple[str, ...], msgspec.Meta(description="what `data` must have")]
+    quarantined: Annotated[
+        bool, msgspec.Meta(description="whether it was found to hurt others: then sends of it are refused")
+    ] = False
 
 
 class TypeList(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,6 +37,7 @@ class Types:
                     lane=definition.lane,
                     enabled=settings[tenant_id, row.template_key, None].enabled,
                     variables=variables_of(bundle),
+                    quarantined=row.quarantined,
                 )
             )
         return wire_types.TypeList(items=tuple(items))
