@@ -9,26 +9,32 @@ server's share included, and by the clock.
 """
 
 import asyncio
+import inspect
 import json
 import os
 import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 
 from bench.measure import bulk
-from bench.stage import SET, TENANT, open_stage, store_urls
+from bench.stage import SET, TENANT, TRACE, addresses, open_stage, publish, store_urls
 from clarion.bootstrap import Platform
+from clarion.dispatch.request import Direct, JobRequest
 from clarion.domain.claim import FlowQuota, LowMark
+from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.inbox import UserMessage
+from clarion.domain.recipient import Target
+from clarion.pipeline.generate import Generate
+from clarion.pipeline.schedule import Schedule
 from clarion.testing import factories
 
 MESSAGES = 10_000
@@ -36,6 +42,14 @@ MESSAGES = 10_000
 
 READERS = 5000
 """Inboxes, so that each gets lines round after round, as those of people do."""
+
+GROUP = UUID("6f1c2c7e-0000-4000-8000-0000000000ee")
+MEMBERS = 1000
+"""The largest set that stands in a job's row, before and now."""
+
+GROUP_JOBS = 10
+DIRECT_JOBS = 2000
+"""Of which rows are made in one round, from their claim to their end."""
 
 BATCH = 200
 LEASE = timedelta(minutes=5)
@@ -63,7 +77,8 @@ def _processor() -> float:
 
 async def _claim_all(platform: Platform) -> int:
     """Claim every message that is due, as a worker does that has the slots."""
-    (head,) = (await platform.store.discover_flows(routes=["sms"], lows={})).heads
+    found = await platform.store.discover_flows(routes=["sms"], lows={})
+    (head,) = [one for one in found.heads if one.lane is Lane.BULK]  # of the others only the making is measured
     claimed, low = 0, None
     while True:
         quota = FlowQuota(flow_id=head.flow_id, quota=BATCH, account="null", low=low)
@@ -87,12 +102,81 @@ async def _round(platform: Platform, number: int) -> dict[str, float]:
     claimed = await _claim_all(platform)
     assert claimed == MESSAGES, claimed
     answer |= {"claim, processor": _processor() - processor, "claim, clock": time.perf_counter() - clock}
+    for name, make, messages in (
+        ("group", _to_groups, GROUP_JOBS * MEMBERS),
+        ("direct", _to_addresses, DIRECT_JOBS),
+    ):
+        began: list[tuple[float, float]] = []
+        await make(platform, f"{name}-{number}", lambda began=began: began.append((_processor(), time.perf_counter())))
+        ((processor, clock),) = began
+        share = MESSAGES / messages
+        answer[f"generate {name}, processor"] = (_processor() - processor) * share
+        answer[f"generate {name}, clock"] = (time.perf_counter() - clock) * share
     lines = [_line(number, n) for n in range(MESSAGES)]
     processor, clock = _processor(), time.perf_counter()
     for start in range(0, len(lines), SET):
         await platform.store.ensure_user_messages(TENANT, lines[start : start + SET])
     answer |= {"inbox, processor": _processor() - processor, "inbox, clock": time.perf_counter() - clock}
     return {name: seconds / MESSAGES * 1e6 for name, seconds in answer.items()}
+
+
+async def _gather(platform: Platform) -> None:
+    """Make people with an address each, all in one group."""
+    await publish(platform, "bench-sms", Channel.SMS, {"sms.liquid": "x" * 120})
+    known = await addresses(platform, Channel.SMS, count=MEMBERS)
+    people = [factories.person(n, one, recipient_id_hash=one.recipient_id_hash) for n, one in enumerate(known)]
+    await platform.store.put_people(TENANT, people)
+    members = [one.recipient_id_hash for one in known]
+    await platform.store.put_group(TENANT, guid=GROUP, name="all", members=members)
+
+
+async def _to_groups(platform: Platform, key: str, timed: Callable[[], None]) -> None:
+    """Make the rows of jobs for a group."""
+    target = Target(identity=Identity.group(GROUP))
+    await _make(platform, key, [target] * GROUP_JOBS, timed)
+
+
+async def _to_addresses(platform: Platform, key: str, timed: Callable[[], None]) -> None:
+    """Make the rows of jobs for an address each."""
+    targets = [
+        Target(identity=Identity.address(f"+4477009{n % MEMBERS:05d}"), channel=Channel.SMS) for n in range(DIRECT_JOBS)
+    ]
+    await _make(platform, key, targets, timed)
+
+
+async def _make(platform: Platform, key: str, targets: Sequence[Target], timed: Callable[[], None]) -> None:
+    """Accept and schedule jobs, and then have their rows made; `timed` is called when that begins."""
+    requests = [
+        JobRequest(
+            origin=Direct(operation="bench", idempotency_key=f"{key}-{place}"),
+            event_type="bench-sms",
+            source_at=datetime.now(UTC),
+            to=(target,),
+            data={},
+            trace=TRACE,
+        )
+        for place, target in enumerate(targets)
+    ]
+    for start in range(0, len(requests), SET):
+        await platform.dispatcher.ensure_notification_job(TENANT, requests[start : start + SET])
+    schedule = Schedule(queue=platform.store, facts=platform.store)
+    while await schedule.step():
+        pass
+    given = {
+        "queue": platform.store,
+        "facts": platform.store,
+        "templates": platform.templates,
+        "renderer": platform.renderer,
+        "dispatcher": platform.dispatcher,
+        "keyring": platform.keyring,
+        "sets": getattr(platform, "recipient_sets", None),
+        "clock": platform.clock,
+    }
+    taken = inspect.signature(Generate.__init__).parameters
+    generate = Generate(**{name: value for name, value in given.items() if name in taken})
+    timed()
+    while await generate.step():
+        pass
 
 
 def _line(number: int, n: int) -> UserMessage:
@@ -129,6 +213,7 @@ async def _serve(url: str, folder: Path, suppressed: int) -> None:
     """Answer each line of the input with one round."""
     async with open_stage(url, vault=folder / "vault", provider="null://") as platform:
         await _suppress(url, suppressed)
+        await _gather(platform)
         await _round(platform, 0)
         print("ready", flush=True)
         number = 0

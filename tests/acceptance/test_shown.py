@@ -38,6 +38,7 @@ NOTIFICATIONS = (
     "docs/how-to/see-what-would-be-sent.md",
     "docs/how-to/send-one-time-codes.md",
     "docs/how-to/show-an-inbox.md",
+    "docs/how-to/send-to-many.md",
     "docs/how-to/what-did-this-person-get.md",
     "docs/how-to/publish-over-the-api.md",
     "docs/how-to/keep-people.md",
