@@ -21,6 +21,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -107,7 +108,11 @@ async def _round(platform: Platform, number: int) -> dict[str, float]:
         ("direct", _to_addresses, DIRECT_JOBS),
     ):
         began: list[tuple[float, float]] = []
-        await make(platform, f"{name}-{number}", lambda began=began: began.append((_processor(), time.perf_counter())))
+
+        def begin(began: list[tuple[float, float]] = began) -> None:
+            began.append((_processor(), time.perf_counter()))
+
+        await make(platform, f"{name}-{number}", begin)
         ((processor, clock),) = began
         share = MESSAGES / messages
         answer[f"generate {name}, processor"] = (_processor() - processor) * share
@@ -162,7 +167,7 @@ async def _make(platform: Platform, key: str, targets: Sequence[Target], timed: 
     schedule = Schedule(queue=platform.store, facts=platform.store)
     while await schedule.step():
         pass
-    given = {
+    given: dict[str, Any] = {  # which has the type of each argument
         "queue": platform.store,
         "facts": platform.store,
         "templates": platform.templates,

@@ -20,7 +20,7 @@ from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from clarion.workers.janitor import Janitor
 from tests.integration.sqlite_look import connection_of
-from tests.unit.crowd import Killed, Mortal, gather, hash_of, join, leave
+from tests.unit.crowd import Killed, Mortal, gather, hash_of, join, leave, rows_of
 from tests.unit.large_set import (
     INLINE,
     PAGE,
@@ -222,6 +222,21 @@ async def test_what_becomes_of_a_group_while_its_set_is_written_is_seen_behind_t
     await generated(line)
     assert [row[0] for row in made(line)["jobs"]] == expected
     assert len(made(line)["inbox"]) == PEOPLE
+
+
+async def test_a_page_that_a_lost_worker_has_stored_counts_whatever_became_of_the_group() -> None:
+    """It was stored, and nobody noted that: the next worker reads it, though it would find nobody any more."""
+    line = await open_line()
+    gather(line.store, range(PEOPLE))
+    sent = await accepted(line)
+    await line.generate().step()
+    (cursor,) = rows_of(line.store, "SELECT cursor FROM notification_scheduler")[0]
+    await line.generate().step()
+    connection_of(line.store).execute("UPDATE notification_scheduler SET cursor = ?", (cursor,))
+    leave(line.store, range(PEOPLE))
+    await generated(line)
+    assert [one.recipient_id_hash for one in await frozen_of(line, sent)] == sorted(map(hash_of, range(PEOPLE)))[:PAGE]
+    assert len(made(line)["inbox"]) == PAGE
 
 
 async def test_a_set_that_was_large_once_lies_in_pages_whatever_becomes_of_its_group() -> None:
