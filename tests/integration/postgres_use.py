@@ -269,7 +269,6 @@ async def use_catalog(store: PostgresStore) -> None:
         groups=(LARGE,), roles=(("teacher", ""),), units=(LARGE,), relations=(("class", LARGE, "guardian"),)
     )
     assert len(await store.find_audience(TENANT, large, after="8", limit=100)) in (0, 100)
-    # And one that hardly anybody of the many is in.
     small = Audience(groups=(group,), roles=(("head", ""),), units=(group,), relations=(("class", LARGE, "doctor"),))
     assert list(await store.find_audience(TENANT, small, limit=100)) == [one]
     await use_groups(store, group, unit.guid, one)

@@ -99,15 +99,6 @@ async def test_a_job_whose_keys_a_newer_program_made_is_left_to_it_and_the_other
     assert "keys of version 99 are unknown" in (timeline.scheduler.reason or "")
 
 
-async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_so(line: Line) -> None:
-    sent = await line.send(to=Recipient(user="nobody"))
-    await line.drain()
-    timeline = await line.timeline(sent)
-    assert (timeline.inbox, timeline.outgoing) == ((), ())
-    assert timeline.scheduler is not None
-    assert timeline.scheduler.reason == "1 recipient, 0 messages, 2 skipped"
-
-
 @pytest.mark.parametrize("ahead", [None, timedelta(seconds=-60), timedelta(hours=1)])
 async def test_a_life_begins_when_the_message_may_go_out(line: Line, ahead: timedelta | None) -> None:
     """A code that lives five minutes and is put off by an hour lives five minutes from then on."""

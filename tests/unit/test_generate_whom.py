@@ -94,3 +94,13 @@ async def test_a_group_without_anybody_is_skipped_with_the_rule() -> None:
     assert scheduler is not None
     assert (scheduler.status, scheduler.rule) == (NotificationStatus.SKIPPED, SkipRule.NOBODY)
     assert "no group that it names has members" in (scheduler.reason or "")
+
+
+async def test_somebody_who_is_not_known_gets_no_inbox_row_and_the_reason_says_so() -> None:
+    line = await open_line()
+    sent = await line.send(to=Recipient(user="nobody"))
+    await line.drain()
+    timeline = await line.timeline(sent)
+    assert (timeline.inbox, timeline.outgoing) == ((), ())
+    assert timeline.scheduler is not None
+    assert timeline.scheduler.reason == "1 recipient, 0 messages, 2 skipped"
