@@ -6,6 +6,7 @@ import httpx
 
 from clarion.client.wire import Recipient
 from clarion.domain.identity import Channel, Identity
+from clarion.domain.person_link import preferences_token
 from clarion.domain.seal import TenantKeys
 from clarion.domain.suppression import Cause
 from clarion.domain.unsubscribe import Unsubscription, make_token
@@ -86,3 +87,9 @@ async def acts(api: ApiHarness) -> list[tuple[str, str]]:
     """Give who did what, of what recipients did by links."""
     entries = await api.memory.list_audit(TENANT, limit=100)
     return [(one.actor, one.act) for one in entries if one.actor == "recipient"]
+
+
+async def preferences_link(api: ApiHarness, recipient_id_hash: str | None = None) -> str:
+    """Make a link to the preferences of Sam or of somebody else; the path alone."""
+    token = preferences_token(await keys_of(api), recipient_id_hash or await sam(api), now=api.clock.now())
+    return f"/p/{token}"

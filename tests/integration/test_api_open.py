@@ -132,7 +132,7 @@ def test_the_start_says_what_is_open_to_whom(capsys: pytest.CaptureFixture[str],
 
 def test_the_start_says_that_pages_are_open_to_whoever_has_a_link(capsys: pytest.CaptureFixture[str]) -> None:
     print_doors("127.0.0.1", (), has_outbox=False, has_pages=True)
-    assert re.search(r"^by links in mail +/u$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^by links in mail +/u /p$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_the_page_about_workers_shows_what_the_start_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ from clarion.api.reading import AnyRequest, read_bytes
 FORM_BYTES_MAX: Final = 64 * 1024
 """A thousand fields of sixty characters; a one-click post has 26 bytes, and some hundred as multipart."""
 
-FIELDS_MAX: Final = 2000
-"""More than a page of preferences has: a field for each category on each channel, twice."""
+FIELDS_MAX: Final = 2100
+"""More than a page of preferences has: two for each of a thousand boxes."""
 
 _URLENCODED: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"

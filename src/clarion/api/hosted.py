@@ -1,4 +1,4 @@
-"""Pages for recipients, who come by a link from a mail and have no login: unsubscribing with one click (RFC 8058).
+"""Pages for recipients, who come by a link from a mail and have no login: unsubscribing (RFC 8058) and preferences.
 
 The token in the link is the only authority: no cookie is set or read, so no other site can act for anybody. GET and
 HEAD change nothing, however often a scanner of links asks. Every link that does not hold gets the same answer.
@@ -14,14 +14,14 @@ import msgspec
 from litestar import HttpMethod, MediaType, Response, post, route
 from litestar.params import FromPath
 
-from clarion.api import hosted_page
+from clarion.api import hosted_page, preference_form
 from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.form import FORM_BYTES_MAX, Form, read_form
 from clarion.api.hosted_words import DEFAULT, WORDS, Words
 from clarion.api.reading import AnyRequest
 from clarion.client.wire import Problem
-from clarion.domain import unsubscribe
+from clarion.domain import person_link, unsubscribe
 from clarion.domain.locale import choose
 from clarion.errors import InvalidInput
 from clarion.operations.by_link import Guest, Unsubscribing
@@ -67,6 +67,43 @@ async def unsubscribe_now(token: FromPath[str], request: AnyRequest, context: In
     return await _act(request, context, asked, await read_form(request))
 
 
+@route(f"{person_link.PATH}{{token:str}}", http_method=_SEEN, opt=_ASKED, media_type=MediaType.HTML)
+async def show_preferences(token: FromPath[str], request: AnyRequest, context: InjectedContext) -> Response[str]:
+    """Show what somebody gets, on which channels."""
+    try:
+        preferences = await context.operations.by_link.read_preferences(token)
+    except InvalidInput:
+        return _bad_link(request)
+    return _html(hosted_page.preferences_page(_words(request, preferences.guest), preferences))
+
+
+@post(
+    f"{person_link.PATH}{{token:str}}",
+    status_code=HTTPStatus.OK,
+    request_max_body_size=preference_form.FORM_BYTES_MAX,
+    opt=_GIVEN,
+    media_type=MediaType.HTML,
+)
+async def save_preferences(token: FromPath[str], request: AnyRequest, context: InjectedContext) -> Response[str]:
+    """Save what somebody changed on the page."""
+    by_link = context.operations.by_link
+    try:
+        before = await by_link.read_preferences(token)
+    except InvalidInput:
+        return _bad_link(request)
+    words = _words(request, before.guest)
+    wanted = preference_form.read(await read_form(request))
+    if wanted is None:
+        return _html(hosted_page.plain_page(words, words.unread, words.unread_says), status=HTTPStatus.BAD_REQUEST)
+    try:
+        now = await by_link.choose(before, wanted)
+    except InvalidInput:
+        shown = hosted_page.preferences_page(words, before, note=hosted_page.refused_note(words))
+        return _html(shown, status=HTTPStatus.CONFLICT)
+    note = hosted_page.saved_note(words, before=before, now=now)
+    return _html(hosted_page.preferences_page(words, now, note=note, said=words.saved))
+
+
 async def _act(request: AnyRequest, context: InjectedContext, asked: Unsubscribing, form: Form) -> Response[str]:
     """Do what a form says about a link that holds."""
     words, wanted = _words(request, asked.guest), asked.wanted
@@ -88,7 +125,7 @@ async def _act(request: AnyRequest, context: InjectedContext, asked: Unsubscribi
 
 def as_page(request: AnyRequest, said: Problem, headers: dict[str, str]) -> Response[str] | None:
     """Give an error as a page where a browser asks for one of these."""
-    asked = request.scope["path"].startswith(unsubscribe.PATH)
+    asked = request.scope["path"].startswith((unsubscribe.PATH, person_link.PATH))
     if not asked or MediaType.HTML not in request.headers.get("accept", ""):
         return None
     words = WORDS[choose(_asked(request), LANGUAGES)]
@@ -120,5 +157,5 @@ def _html(html: str, *, status: HTTPStatus = HTTPStatus.OK) -> Response[str]:
     return Response(html, status_code=status, media_type=MediaType.HTML, headers=headers)
 
 
-HOSTED: Final = (ask_unsubscribe, unsubscribe_now)
+HOSTED: Final = (ask_unsubscribe, unsubscribe_now, show_preferences, save_preferences)
 """Every route of these pages."""

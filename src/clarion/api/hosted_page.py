@@ -9,9 +9,11 @@ from hashlib import sha256
 from html import escape
 from typing import Final
 
+from clarion.api import preference_form
 from clarion.api.hosted_words import Words
 from clarion.domain import unsubscribe
 from clarion.domain.identity import Channel
+from clarion.operations.by_link import Preferences
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ink: #16302a; --soft: #4b5c56; --line: #c9d3ce; --paper: #fff; --ground: #f1f4f2;
@@ -36,6 +38,16 @@ button { font: inherit; font-weight: 600; padding: .7rem 1.5rem; border: 2px sol
 button.plain { background: transparent; color: var(--accent); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
 form { margin: 0 0 1rem; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+fieldset { border: 1px solid var(--line); border-radius: .6rem; background: var(--paper); margin: 0 0 1rem;
+  padding: .9rem 1.25rem .75rem; min-width: 0; }
+legend { float: left; width: 100%; padding: 0; font-weight: 600; overflow-wrap: anywhere; }
+legend + * { clear: both; }
+fieldset p { margin: 0 0 .25rem; font-size: .9rem; }
+label { display: flex; align-items: center; gap: .75rem; min-height: 2.75rem; cursor: pointer; }
+input[type=checkbox] { width: 1.35rem; height: 1.35rem; margin: 0; accent-color: var(--accent); flex: none; }
+.off { background: transparent; color: var(--soft); }
+.off label { cursor: default; }
 """
 
 CSP: Final = (
@@ -82,6 +94,33 @@ def required_page(words: Words, *, category: str, channel: Channel) -> str:
     return _page(words, words.required, f"<p>{_say(words, words.required_says, category, channel)}</p>")
 
 
+def preferences_page(words: Words, preferences: Preferences, *, note: str = "", said: str = "") -> str:
+    """Show what somebody gets, to be changed; `note` is HTML that stands above it, `said` what of it is in the title.
+
+    A screen reader says the title first.
+    """
+    nothing = f"<p><strong>{escape(words.nothing_at_all)}</strong></p>" if preferences.gets_nothing else ""
+    return _frame(
+        words,
+        words.preferences,
+        note
+        + f"<p>{escape(words.preferences_say)}</p>{nothing}{preference_form.write(words, preferences)}"
+        + preference_form.write_required(words, preferences.categories),
+        said=said,
+    )
+
+
+def saved_note(words: Words, *, before: Preferences, now: Preferences) -> str:
+    """Say what was saved."""
+    said = preference_form.write_changes(words, before.on, now.on)
+    return f'<div class="note" role="status">{said}</div>'
+
+
+def refused_note(words: Words) -> str:
+    """Say that nothing was saved, because what can be chosen is not what it was."""
+    return f'<div class="note" role="alert"><p>{escape(words.changed_meanwhile)}</p></div>'
+
+
 def plain_page(words: Words, title: str, says: str) -> str:
     """Write a page that says one thing."""
     return _page(words, title, f"<p>{escape(says)}</p>")
@@ -101,9 +140,14 @@ def _form(fields: str, button: str, *, plain: bool = False) -> str:
 
 
 def _page(words: Words, title: str, body: str) -> str:
+    return _frame(words, title, f'<div class="card">{body}</div>')
+
+
+def _frame(words: Words, heading: str, body: str, *, said: str = "") -> str:
+    title = f"{said}: {heading}" if said else heading
     return (
         f'<!doctype html>\n<html lang="{words.language}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="robots" content="noindex"><title>{escape(title)}</title><style>{STYLE}</style></head>'
-        f'<body><main><h1>{escape(title)}</h1><div class="card">{body}</div></main></body></html>\n'
+        f"<body><main><h1>{escape(heading)}</h1>{body}</main></body></html>\n"
     )

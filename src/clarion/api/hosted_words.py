@@ -14,7 +14,10 @@ DEFAULT: Final = "en"
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True):
-    """All texts of the pages in one language; `{what}` is a category and `{channel}` how it comes."""
+    """All texts of the pages in one language.
+
+    `{what}` is a category, `{channel}` how it comes, `{titles}` what types it has, `{cells}` several of both.
+    """
 
     language: str
     channels: Mapping[Channel, str]
@@ -38,6 +41,20 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
     failed_says: str
     unread: str
     unread_says: str
+
+    preferences: str
+    preferences_say: str
+    such_as: str
+    always: str
+    always_says: str
+    nothing_at_all: str
+    nothing_to_choose: str
+    save: str
+    saved: str
+    now_on: str
+    now_off: str
+    nothing_changed: str
+    changed_meanwhile: str
 
 
 WORDS: Final[Mapping[str, Words]] = {
@@ -80,6 +97,20 @@ WORDS: Final[Mapping[str, Words]] = {
             unread="That could not be read",
             unread_says="Nothing has been changed. Please open the link from the message again and use the button "
             "there.",
+            preferences="What you get",
+            preferences_say="Choose which messages you get, and how. What you have not ticked is not sent to you.",
+            such_as="Such as: {titles}",
+            always="Always sent",
+            always_says="These are required: everybody gets them whom they concern.",
+            nothing_at_all="At present nothing at all is sent to you, whatever is chosen here.",
+            nothing_to_choose="There is nothing to choose here at present.",
+            save="Save",
+            saved="Saved",
+            now_on="You get from now on: {cells}",
+            now_off="You no longer get: {cells}",
+            nothing_changed="Nothing has been changed.",
+            changed_meanwhile="Nothing has been changed, because the choice is no longer the same. Here is what you "
+            "can choose now.",
         ),
         Words(
             language="de",
@@ -119,6 +150,21 @@ WORDS: Final[Mapping[str, Words]] = {
             unread="Das konnte nicht gelesen werden",
             unread_says="Es wurde nichts geändert. Bitte öffnen Sie den Link aus der Nachricht noch einmal und "
             "benutzen Sie den Knopf dort.",
+            preferences="Was Sie erhalten",
+            preferences_say="Wählen Sie, welche Nachrichten Sie erhalten und auf welchem Weg. Was nicht angekreuzt "
+            "ist, wird Ihnen nicht gesendet.",
+            such_as="Zum Beispiel: {titles}",
+            always="Wird immer gesendet",
+            always_says="Diese Nachrichten sind notwendig: Alle erhalten sie, die sie betreffen.",
+            nothing_at_all="Zurzeit wird Ihnen gar nichts gesendet, was auch immer hier gewählt ist.",
+            nothing_to_choose="Zurzeit gibt es hier nichts zu wählen.",
+            save="Speichern",
+            saved="Gespeichert",
+            now_on="Sie erhalten ab jetzt: {cells}",
+            now_off="Sie erhalten nicht mehr: {cells}",
+            nothing_changed="Es wurde nichts geändert.",
+            changed_meanwhile="Es wurde nichts geändert, weil die Auswahl nicht mehr dieselbe ist. Hier steht, was Sie "
+            "jetzt wählen können.",
         ),
     )
 }

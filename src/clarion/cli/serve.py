@@ -303,7 +303,7 @@ def print_doors(
             ("open to all of them", " ".join(paths)),
             ("with an API key", "/v1" + (", and by a key or a one-time link /sandbox/outbox" if has_outbox else "")),
             ("signed by providers", "/v1/receipts"),
-            ("by links in mail", "/u" if has_pages else None),
+            ("by links in mail", "/u /p" if has_pages else None),
             ("for those who watch", " ".join(watched) or None),
             ("they are", who_reaches(watch[0]) if watch else None),
         ]

@@ -1,23 +1,29 @@
-"""What a person does by a link from a mail, without a login: unsubscribe, and take it back.
+"""What a person does by a link from a mail, without a login: unsubscribe, take it back, and choose what they get.
 
 The link says which tenant's and whose it is. What it changes is audited with the actor `recipient`. A link that does
 not hold is refused in the same way, and after as much work, whatever is wrong with it.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Final, TypeVar
 
 import msgspec
 
 from clarion.bootstrap import Platform
-from clarion.catalog.category import list_categories
+from clarion.catalog.category import Category, list_categories
 from clarion.domain import person_link, unsubscribe
+from clarion.domain.identity import Channel
 from clarion.domain.locale import choose
 from clarion.domain.seal import TenantKeys
 from clarion.domain.sealed_link import tenant_of
-from clarion.domain.suppression import RECIPIENT, Cause, Change
+from clarion.domain.suppression import EVERYTHING, RECIPIENT, Cause, Change, is_off
 from clarion.domain.unsubscribe import Unsubscription
 from clarion.errors import InvalidInput
+
+CELLS_MAX: Final = 1000
+"""On one page, and so in one change: more than anybody reads. What comes behind them, by name, is not on the page."""
 
 T = TypeVar("T")
 
@@ -46,6 +52,35 @@ class Unsubscribing(msgspec.Struct, frozen=True, kw_only=True):
     guest: Guest
     wanted: Unsubscription
     required: bool
+
+
+Cell = tuple[str, Channel]
+"""A category on a channel: what somebody chooses."""
+
+
+class Preferences(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody may choose from and what they cannot refuse, and the scopes under which they get nothing."""
+
+    guest: Guest
+    categories: Sequence[Category]
+    suppressed: frozenset[str]
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Everything that they choose, as many as one page has."""
+        optional = (one for one in self.categories if not one.required)
+        every = ((one.name, channel) for one in optional for channel in one.channels)
+        return tuple(islice(every, CELLS_MAX))
+
+    @property
+    def on(self) -> frozenset[Cell]:
+        """What of it they get."""
+        return frozenset(cell for cell in self.cells if not is_off(self.suppressed, *cell))
+
+    @property
+    def gets_nothing(self) -> bool:
+        """Whether nothing goes to them at all, such as after a complaint; they cannot change that here."""
+        return EVERYTHING in self.suppressed
 
 
 class ByLink:
@@ -81,6 +116,35 @@ class ByLink:
             raise InvalidInput("it takes back something else", field="undo", hint="open the link from the mail again")
         change = Change(category=undone.category, channel=undone.channel, on=True)
         await self._store.set_preferences(asked.guest.tenant_id, undone.recipient_id_hash, [change], actor=RECIPIENT)
+
+    async def read_preferences(self, token: str) -> Preferences:
+        """Give somebody's preferences, or raise InvalidInput where the link does not hold, or no more."""
+        now = self._clock.now()
+        keys, recipient = await self._read(token, partial(person_link.read_preferences_token, now=now))
+        guest = await self._guest(keys, recipient)
+        categories = await list_categories(self._store, guest.tenant_id)
+        return await self._preferences(guest, categories)
+
+    async def choose(self, seen: Preferences, wanted: Mapping[Cell, bool]) -> Preferences:
+        """Switch cells on and off, all of them or none; return how the preferences are then.
+
+        A cell that nobody may choose (any more) raises InvalidInput, and then nothing is changed.
+        """
+        may = frozenset(seen.cells)
+        for category, channel in wanted.keys() - may:
+            raise InvalidInput(
+                f"{category!r} on {channel} cannot be chosen", field="cell", hint="load the page again: it has changed"
+            )
+        changes = [Change(category=category, channel=channel, on=on) for (category, channel), on in wanted.items()]
+        if changes:
+            guest = seen.guest
+            await self._store.set_preferences(guest.tenant_id, guest.recipient_id_hash, changes, actor=RECIPIENT)
+        return await self._preferences(seen.guest, seen.categories)
+
+    async def _preferences(self, guest: Guest, categories: Sequence[Category]) -> Preferences:
+        found = await self._store.find_suppressions(guest.tenant_id, [guest.recipient_id_hash])
+        suppressed = frozenset(found.get(guest.recipient_id_hash, {}))
+        return Preferences(guest=guest, categories=categories, suppressed=suppressed)
 
     async def _guest(self, keys: TenantKeys, recipient_id_hash: str) -> Guest:
         """Find out which languages somebody reads; of a bare address nothing is known."""
