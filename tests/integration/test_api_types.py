@@ -56,7 +56,7 @@ async def test_a_type_is_published_in_versions_and_shown(api: ApiHarness) -> Non
         again = (await author.put("/v1/types/outing", json=OUTING)).json()
         second = (await author.put("/v1/types/outing", json=changed(definition={"lane": "high"}))).json()
         shown = (await author.get("/v1/types/outing")).json()
-    assert first == {"type": "outing", "version": 1, "created": True, "fields": [], "parts": []}
+    assert first == {"type": "outing", "version": 1, "created": True, "fields": [], "parts": [], "others": []}
     assert again == first | {"created": False}
     assert second == {
         "type": "outing",
@@ -64,6 +64,7 @@ async def test_a_type_is_published_in_versions_and_shown(api: ApiHarness) -> Non
         "created": True,
         "fields": [{"field": "lane", "before": "normal", "after": "high"}],
         "parts": [],
+        "others": [],
     }
     assert (shown["version"], shown["enabled"], shown["definition"]["lane"]) == (2, True, "high")
     assert shown["variables"] == ["place"]
@@ -165,6 +166,36 @@ async def test_a_type_of_another_tenant_is_not_shown_and_a_category_is_compared_
         said = problem(await author.put("/v1/types/news", json=news))
         assert said["field"] == "definition.may_unsubscribe"
         assert "and may not from" in said["detail"]
+
+
+async def test_what_people_may_leave_is_changed_for_a_whole_category_at_once(api: ApiHarness) -> None:
+    """Two types that must say the same could each not be the first; with their category both change together."""
+    optional = {"definition": {"may_unsubscribe": True}}
+    async with api.client(Role.AUTHOR) as author:
+        for key in ("outing", "second"):
+            await author.put(f"/v1/types/{key}", json=changed(definition={"key": key}))
+        await author.put("/v1/types/apart", json=changed(definition={"key": "apart", "category": "apart"}))
+        refused = problem(await author.put("/v1/types/outing", json=changed(**optional)))
+        asked = changed(**optional, with_category=True)
+        compared = (await author.put("/v1/types/outing", json=asked | {"dry_run": True})).json()
+        before = (await author.get("/v1/types/second")).json()
+        answered = (await author.put("/v1/types/outing", json=asked)).json()
+        again = (await author.put("/v1/types/outing", json=asked)).json()
+        shown = {key: (await author.get(f"/v1/types/{key}")).json() for key in ("outing", "second", "apart")}
+    assert refused["field"] == "definition.may_unsubscribe"
+    assert (before["version"], before["definition"]["may_unsubscribe"]) == (1, False)
+    assert compared == answered
+    change = {"field": "may_unsubscribe", "before": False, "after": True}
+    others = [one for one in answered["others"] if one["type"] == "second"]
+    assert others == [{"type": "second", "version": 2, "created": True, "fields": [change], "parts": [], "others": []}]
+    assert (again["created"], again["others"]) == (False, [])
+    assert {key: one["definition"]["may_unsubscribe"] for key, one in shown.items()} == {
+        "outing": True,
+        "second": True,
+        "apart": False,
+    }
+    audit = [entry.subject for entry in await api.memory.list_audit(TENANT, limit=100)]
+    assert audit.count("template second") == 2
 
 
 # How it reads.

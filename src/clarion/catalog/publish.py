@@ -6,7 +6,7 @@ transaction, so that one mistake keeps the whole set from being published. All m
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidDefinition, InvalidInput
 from clarion.ports.catalog import CatalogStore, NewTemplate
-from clarion.ports.renderer import DEFINITION, Bundle, FieldMistake, Renderer
+from clarion.ports.renderer import DEFINITION, Bundle, FieldMistake, Renderer, hashed
 
 Progress = Callable[[str], None]
 """Hears the key of each notification before it is compiled."""
@@ -103,12 +103,21 @@ class Publisher:
         written: Sequence[Written],
         *,
         mistakes: Sequence[InvalidInput] = (),
+        with_category: bool = False,
         progress: Progress = _silent,
     ) -> list[Change]:
-        """Do the same for notifications that were read already, with the mistakes that were found then."""
+        """Do the same for notifications that were read already, with the mistakes that were found then.
+
+        Other published types of their categories say otherwise whether people may unsubscribe: that is a mistake or,
+        `with_category`, those become like them.
+        """
         rows = await self._catalog.list_templates(tenant_id)
         stored = {row.template_key: (row.version, msgspec.json.decode(row.bundle, type=Bundle)) for row in rows}
-        published = [bundle.definition for _, bundle in stored.values()]
+        beside = [bundle for _, bundle in stored.values()]
+        definitions = [one.source.definition for one in written]
+        following = list(_following(definitions, beside)) if with_category else []
+        keys = {one.definition.key for one in following}
+        published = [one.definition for one in beside if one.definition.key not in keys]
         compiling = partial(
             compile_written, written, self._renderer, mistakes=mistakes, published=published, progress=progress
         )
@@ -116,7 +125,7 @@ class Publisher:
             bundles = compiling()
         else:
             bundles = await asyncio.get_running_loop().run_in_executor(self._thread, compiling)
-        return [Change.of(stored.get(one.definition.key), one) for one in bundles]
+        return [Change.of(stored.get(one.definition.key), one) for one in [*bundles, *following]]
 
     async def store(self, tenant_id: str, changes: Sequence[Change], *, actor: str) -> list[Published]:
         """Store what is new, all of it or nothing, and say what stands."""
@@ -140,6 +149,16 @@ class Publisher:
             )
             for bundle, answer in zip(bundles, answers, strict=True)
         ]
+
+
+def _following(definitions: Sequence[Definition], beside: Sequence[Bundle]) -> Iterator[Bundle]:
+    """Give those of other bundles that have to change with definitions, changed so that they say the same."""
+    own = {one.key for one in definitions}
+    for bundle in beside:
+        other = unlike_in_category(bundle.definition, definitions)
+        if other is not None and bundle.definition.key not in own:
+            definition = msgspec.structs.replace(bundle.definition, may_unsubscribe=other.may_unsubscribe)
+            yield hashed(msgspec.structs.replace(bundle, definition=definition))
 
 
 def _unlike(definition: Definition, other: Definition) -> InvalidInput:

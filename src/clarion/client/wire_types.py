@@ -68,6 +68,13 @@ class TypeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     schema: (
         Annotated[dict[str, object], msgspec.Meta(description="JSON Schema (2020-12) that the data has to fit")] | None
     ) = None
+    with_category: Annotated[
+        bool,
+        msgspec.Meta(
+            description="where other types of its category say otherwise of `may_unsubscribe`, publish new versions of "
+            "them that say the same; without it that is a mistake"
+        ),
+    ] = False
     dry_run: Annotated[bool, msgspec.Meta(description="store nothing, and say what would change")] = False
 
 
@@ -96,6 +103,9 @@ class TypeChange(msgspec.Struct, frozen=True, kw_only=True):
     created: Annotated[bool, msgspec.Meta(description="whether this version is new; the same content is the same one")]
     fields: tuple[FieldChange, ...] = ()
     parts: tuple[PartChange, ...] = ()
+    others: Annotated[
+        tuple["TypeChange", ...], msgspec.Meta(description="types of its category that change `with_category`")
+    ] = ()
 
 
 class TypeVersion(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,15 +61,22 @@ class Publishing:
         self._waiting += 1
         try:
             async with self._turn:
-                (change,) = await self._publisher.compare_written(
-                    tenant_id, [source], mistakes=[*complaints, *_wrong_names(asked)]
+                changes = await self._publisher.compare_written(
+                    tenant_id,
+                    [source],
+                    mistakes=[*complaints, *_wrong_names(asked)],
+                    with_category=asked.with_category,
                 )
                 if not asked.dry_run:
-                    (stored,) = await self._publisher.store(tenant_id, [change], actor=actor)
-                    change = msgspec.structs.replace(change, version=stored.version, is_new=stored.is_new)
+                    stored = await self._publisher.store(tenant_id, changes, actor=actor)
+                    changes = [
+                        msgspec.structs.replace(change, version=one.version, is_new=one.is_new)
+                        for change, one in zip(changes, stored, strict=True)
+                    ]
         finally:
             self._waiting -= 1
-        return change_shape(change)
+        asked_for, *others = map(change_shape, changes)
+        return msgspec.structs.replace(asked_for, others=tuple(others))
 
     async def find(self, tenant_id: str, key: str) -> wire.TypeDetails | None:
         """Show a type as it is published now, quarantined or not, with its versions; None where it is not published."""

@@ -11,7 +11,8 @@ from typing import Final, Protocol
 import msgspec
 
 from clarion.domain.content import Content
-from clarion.domain.definition import Definition
+from clarion.domain.definition import Definition, hashed_form
+from clarion.domain.hashing import digest
 from clarion.domain.identity import Channel
 from clarion.domain.misfit import written
 from clarion.errors import BadConfiguration, Ending, InvalidInput, RenderFailed
@@ -64,6 +65,16 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     def lacks_url(self, channel: Channel, public_url: str | None) -> bool:
         """Tell whether a channel's parts have links to this installation, whose URL is not set."""
         return not public_url and "public_url" in self.reads.get(channel, ())
+
+
+def hashed(bundle: Bundle) -> Bundle:
+    """Give a bundle the hash of its content."""
+    content: dict[str, object] = {"definition": hashed_form(bundle.definition), "parts": bundle.parts}
+    # Only where there are any: what did not change keeps its version when the program is upgraded.
+    content |= {"locales": bundle.locales} if bundle.locales else {}
+    content |= {"reads": bundle.reads} if bundle.reads else {}
+    content |= {"schema": msgspec.json.encode(bundle.schema).decode()} if bundle.schema is not None else {}
+    return msgspec.structs.replace(bundle, content_hash=digest(content))
 
 
 class TemplateMistake(InvalidInput):

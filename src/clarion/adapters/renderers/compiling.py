@@ -10,7 +10,6 @@ from html import escape
 from itertools import zip_longest
 from typing import Final
 
-import msgspec
 from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.given import needed_of, read_besides
@@ -20,11 +19,10 @@ from clarion.adapters.renderers.markup import compile_mjml
 from clarion.adapters.renderers.mistakes import mistakes_in
 from clarion.adapters.renderers.schema import mistakes_in as mistakes_of_schema
 from clarion.adapters.renderers.variables import LIQUID, needs_of
-from clarion.domain.definition import Definition, hashed_form
-from clarion.domain.hashing import digest
+from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, Bundle, TemplateMistake, wrong_files
+from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, Bundle, TemplateMistake, hashed, wrong_files
 
 Sources = dict[Channel, dict[str, str]]
 """The Liquid of each part of each channel."""
@@ -82,19 +80,16 @@ def compile_files(
     parts = sources.pop("")
     reads = {channel: tuple(sorted(read_besides(definition, names[channel]))) for channel in definition.channels}
     reads = {channel: read for channel, read in reads.items() if read}
-    content: dict[str, object] = {"definition": hashed_form(definition), "parts": parts}
-    # Only where there are any: what did not change keeps its version when the program is upgraded.
-    content |= {"locales": sources} if sources else {}
-    content |= {"reads": reads} if reads else {}
-    content |= {"schema": msgspec.json.encode(schema).decode()} if schema is not None else {}
-    return Bundle(
-        definition=definition,
-        parts=parts,
-        locales=sources,
-        variables={channel: tuple(sorted(paths)) for channel, paths in needed.items()},
-        reads=reads,
-        schema=None if schema is None else dict(schema),
-        content_hash=digest(content),
+    return hashed(
+        Bundle(
+            definition=definition,
+            parts=parts,
+            locales=sources,
+            variables={channel: tuple(sorted(paths)) for channel, paths in needed.items()},
+            reads=reads,
+            schema=None if schema is None else dict(schema),
+            content_hash="",
+        )
     )
 
 
