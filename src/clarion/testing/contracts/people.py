@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from clarion.domain.attribute import Attribute, Kind
+from clarion.domain.audience import Audience
+from clarion.domain.group import Relation
 from clarion.domain.identity import Channel
-from clarion.domain.person import StoredPerson
+from clarion.domain.person import BusinessUnit, StoredPerson
 from clarion.errors import InvalidInput
 from clarion.testing.contracts.catalog import acts, make_person
 from clarion.testing.contracts.harness import StoreHarness, everything
@@ -120,8 +122,23 @@ class PeopleContract:
         one, two = await make_person(harness, 1), await make_person(harness, 2)
         hashes = sorted([one.recipient_id_hash, two.recipient_id_hash])
         await store.put_people(tenant_id, [one, two], attributes={each: {"grade": "7"} for each in hashes})
-        group = guid(1, "group")
+        group, unit, child = guid(1, "group"), guid(1, "unit"), guid(1, "child")
         await store.put_group(tenant_id, guid=group, name="all", members=hashes)
+        await store.put_business_unit(tenant_id, BusinessUnit(guid=unit, name="North"))
+        await store.change_unit_members(tenant_id, unit, add=hashes, remove=[])
+        await store.change_holders(tenant_id, "teacher", unit=unit, add=hashes, remove=[])
+        related = [
+            Relation(entity_type="child", entity_guid=child, relation="guardian", recipient_id_hash=one)
+            for one in hashes
+        ]
+        await store.change_relations(tenant_id, add=related, remove=[])
+        parts = (
+            Audience(groups=(group,)),
+            Audience(units=(unit,)),
+            Audience(roles=(("teacher", str(unit)),)),
+            Audience(relations=(("child", child, "guardian"),)),
+        )
+        assert [list(await store.find_audience(tenant_id, part, limit=9)) for part in parts] == [hashes] * 4
         before = await everything(harness)
         assert await store.remove_people(tenant_id, [one.recipient_id_hash, "0" * 32], actor="sam") == [
             one.recipient_id_hash
@@ -129,7 +146,8 @@ class PeopleContract:
         assert await store.remove_people(tenant_id, [one.recipient_id_hash], actor="sam") == []
         assert await everything(harness) == before
         assert list(await store.find_people(tenant_id, hashes)) == [two.recipient_id_hash]
-        assert await store.find_members(tenant_id, [group]) == {group: (two.recipient_id_hash,)}
+        left = [list(await store.find_audience(tenant_id, part, limit=9)) for part in parts]
+        assert left == [[two.recipient_id_hash]] * 4
         assert await acts(harness) == [("sam", f"person {one.recipient_id_hash}")]
         await store.put_people(tenant_id, [msgspec.structs.replace(one, contacts=())])
         (again,) = (await store.find_people(tenant_id, [one.recipient_id_hash])).values()
