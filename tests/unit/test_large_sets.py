@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from clarion.adapters.stores.shared.queue import cancel
 from clarion.client.wire import Recipient, SendAnswer
 from clarion.domain import recipient
 from clarion.domain.notification import RESCUES_MAX, STAGE_LEASE, NotificationStatus
@@ -275,6 +276,37 @@ async def test_no_row_is_made_after_a_cancel(steps: int) -> None:
     await generated(line)
     assert made(line) == before
     assert status_of(line)[0] == "Canceled"
+
+
+async def test_a_cancel_of_many_rows_takes_several_transactions_and_is_one_act(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever is lost in the middle cancels again, and that is an act of its own."""
+    monkeypatch.setattr(cancel, "ROWS_MAX", 4)
+    line = await open_line()
+    gather(line.store, range(PEOPLE))
+    sent = await accepted(line)
+    await generated(line)
+    copy, store = await mortal_copy(line)
+    store.die_at(None)
+    assert await store.cancel_job(TENANT, sent.job_id, actor="sam")
+    canceled = rows_of(
+        store, "SELECT status, count(*), min(cancel_at) IS NOT NULL FROM outgoing_message GROUP BY status"
+    )
+    assert canceled == [("Canceled", len(made(copy)["outgoing"]), 1)]
+    assert [entry.act for entry in await store.list_audit(TENANT)][-1] == "cancel"
+    acts, moments = len(await store.list_audit(TENANT)), store.asked
+    assert not await store.cancel_job(TENANT, sent.job_id, actor="sam")
+    assert len(await store.list_audit(TENANT)) == acts
+    again, store = await mortal_copy(line)
+    store.die_at(moments // 2)
+    with pytest.raises(Killed):
+        await store.cancel_job(TENANT, sent.job_id, actor="sam")
+    store.die_at(None)
+    (left,) = rows_of(store, "SELECT count(*) FROM outgoing_message WHERE status <> 'Canceled'")
+    assert 0 < left[0] < len(made(again)["outgoing"])
+    assert await store.cancel_job(TENANT, sent.job_id, actor="sam")
+    assert rows_of(store, "SELECT DISTINCT status FROM outgoing_message") == [("Canceled",)]
 
 
 @pytest.mark.parametrize("asked", ["freeze_recipients", "note_recipients", "ensure_user_messages"])

@@ -134,6 +134,9 @@ class QueueStore(Protocol):
 
         Audited, and the actor stands on the transition lines too; False where there is nothing left to cancel. A row
         that is with its provider, or uncertain, is left to cancel as long as nobody has called it off.
+
+        Thousands of rows take several transactions. The first stops the making of more, and if the caller is lost over
+        them, canceling again goes on.
         """
         ...
 

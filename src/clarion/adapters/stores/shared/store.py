@@ -6,7 +6,9 @@ A store says in `run` how it runs a work: this module knows neither connections 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from uuid import UUID
 
 from clarion.adapters.stores.shared import (
     audience,
@@ -216,7 +218,15 @@ class SharedStore(ABC):
     set_gate = _writes(Urgency.OUTCOME, cancel.set_gate)
     sweep_canceled = _writes(Urgency.LATER, cancel.sweep_canceled)
     erase_codes = _writes(Urgency.LATER, one_time_code.erase_codes)
-    cancel_job = _writes(Urgency.OUTCOME, cancel.cancel_job)
+
+    async def cancel_job(self, tenant_id: str, job_guid: UUID, *, actor: str) -> bool:
+        """Cancel a direct job; one with very many rows in several transactions, the first of which stops its work."""
+        so_far = cancel.Canceling()
+        while so_far.after is not None:
+            part = partial(cancel.cancel_part, tenant_id=tenant_id, job_guid=job_guid, actor=actor, so_far=so_far)
+            so_far = await self.run(part, Urgency.OUTCOME)
+        return so_far.is_done
+
     note_heartbeat = _writes(Urgency.SOON, worker.note_heartbeat)
     end_worker = _writes(Urgency.SOON, worker.end_worker)
 

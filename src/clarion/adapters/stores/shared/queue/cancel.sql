@@ -45,9 +45,16 @@ WHERE
   AND artifact_rk = :row_key AND status IN {statuses: text};
 
 -- name: find_rows_of_job
--- All that are not final and not called off yet.
-SELECT o.bucket, o.id
-FROM outgoing_key AS k
-JOIN outgoing_message AS o
-  ON o.bucket = k.bucket AND o.id = k.outgoing_id AND o.cancel_at IS NULL AND o.status NOT IN {final: text}
-WHERE k.tenant_id = :tenant_id AND k.bucket = :bucket AND k.pk = :row_key;
+-- So many of its rows, in the order of their keys. Of those that are final, or called off before, only the key is told,
+-- by which the next set goes on.
+SELECT found.rk, o.bucket, o.id
+FROM (
+  SELECT w.rk, w.bucket, w.outgoing_id
+  FROM outgoing_key AS w
+  WHERE w.tenant_id = :tenant_id AND w.bucket = :bucket AND w.pk = :row_key AND w.rk > :after
+  ORDER BY w.rk
+  LIMIT :limit
+) AS found
+LEFT JOIN outgoing_message AS o
+  ON o.bucket = found.bucket AND o.id = found.outgoing_id AND o.cancel_at IS NULL AND o.status NOT IN {final: text}
+ORDER BY found.rk;
