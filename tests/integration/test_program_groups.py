@@ -32,7 +32,7 @@ def test_groups_are_made_filled_and_removed(home: Path) -> None:
     assert shown.split() == ["guid", A, "name", "Parents", "group", "inside", B, "members", "0"]
     changed = clarion("groups", "change", A, "--add", "user:1", "--add", "user:2", "--remove", "user:3", home=home)
     assert changed.stdout == "2 added, 0 removed, 1 unchanged\n"
-    assert changed.stderr == "2 of them are not known: they get messages once `clarion people` knows them\n"
+    assert changed.stderr == "not known yet: 2; they get messages as soon as `clarion people` knows them\n"
     assert said(home, "groups", "members", A).split() == ["person", *["(not", "known)"] * 2]
     assert said(home, "groups", "members", B) == "the group has no members\n"
     assert B not in said(home, "groups", "set", A, "--group", "")

@@ -24,7 +24,7 @@ CHILD = UUID(int=103)
 TRACE = Trace(correlation_id="import")
 
 
-class Desk:
+class Office:
     """Somebody who imports and exports."""
 
     def __init__(self, api: ApiHarness) -> None:
@@ -68,27 +68,27 @@ class Desk:
 
 
 @pytest.fixture
-async def desk() -> Desk:
+async def office() -> Office:
     api = ApiHarness()
     await api.line.dispatcher.ensure_tenant(TENANT)
-    desk = Desk(api)
-    await desk.people.declare(TENANT, "class", Kind.TEXT, actor="sam")
-    await desk.people.declare(TENANT, "fees", Kind.NUMBER, actor="sam")
-    return desk
+    office = Office(api)
+    await office.people.declare(TENANT, "class", Kind.TEXT, actor="sam")
+    await office.people.declare(TENANT, "fees", Kind.NUMBER, actor="sam")
+    return office
 
 
 def imported(rows: int, refused: int = 0, **more: Any) -> Imported:
     return Imported(**({"dry_run": False} | more), rows=rows, accepted=rows - refused, refused=refused)
 
 
-async def test_people_are_stored_with_all_that_a_row_says(desk: Desk) -> None:
+async def test_people_are_stored_with_all_that_a_row_says(office: Office) -> None:
     text = (
         "person,name,locale,zone,email,sms,push,unverified email,profile,profile.title,attribute.class,attribute.fees\n"
         'user:1,Sam,de-at,Europe/Vienna,Sam@Example.com,0660 123 45 67,"token-1\ntoken-2",'
         'new@example.com,"{""age"": 9}",Dr.,3b,12.50\n'
     )
-    assert await desk.import_people(text, region="AT") == imported(1)
-    (cells,) = [line for line in rows_of(await desk.exported()) if line["person"] == "user:1"]
+    assert await office.import_people(text, region="AT") == imported(1)
+    (cells,) = [line for line in rows_of(await office.exported()) if line["person"] == "user:1"]
     assert cells == {
         "person": "user:1",
         "name": "Sam",
@@ -115,14 +115,14 @@ def rows_of(text: str) -> Iterator[dict[str, str]]:
     return cast("Iterator[dict[str, str]]", csv.DictReader(io.StringIO(text, newline="")))
 
 
-async def test_what_a_file_has_no_column_for_stays_and_an_empty_cell_takes_away(desk: Desk) -> None:
-    await desk.import_people("person,name,email,sms,attribute.class\nuser:1,Sam,a@example.com,+43660123456,3b\n")
-    await desk.import_people("person,email,attribute.class\nuser:1,,\n")
-    (cells,) = rows_of(await desk.exported())
+async def test_what_a_file_has_no_column_for_stays_and_an_empty_cell_takes_away(office: Office) -> None:
+    await office.import_people("person,name,email,sms,attribute.class\nuser:1,Sam,a@example.com,+43660123456,3b\n")
+    await office.import_people("person,email,attribute.class\nuser:1,,\n")
+    (cells,) = rows_of(await office.exported())
     assert (cells["name"], cells["sms"], cells["email"], cells["attribute.class"]) == ("Sam", "'+43660123456", "", "")
 
 
-async def test_every_wrong_row_is_told_with_its_column_and_all_others_are_stored(desk: Desk) -> None:
+async def test_every_wrong_row_is_told_with_its_column_and_all_others_are_stored(office: Office) -> None:
     text = (
         "person,name,locale,zone,email,unverified email,sms,profile,attribute.fees\n"
         "user:1,Good,,,,,,,\n"  # 2
@@ -143,59 +143,61 @@ async def test_every_wrong_row_is_told_with_its_column_and_all_others_are_stored
         *((3, "person"), (4, "name"), (5, "locale"), (6, "zone"), (7, "email"), (8, "unverified email"), (9, "sms")),
         *((10, "profile"), (11, "attribute.fees"), (12, ""), (13, "profile")),
     ]
-    assert await desk.import_people(text, dry_run=True) == imported(13, 11, dry_run=True)
-    assert desk.where == wrong
-    assert list(rows_of(await desk.exported())) == [], "a dry run stores nothing"
-    dry = list(desk.bad)
-    assert await desk.import_people(text) == imported(13, 11)
-    assert desk.bad == dry, "and finds the same"
+    assert await office.import_people(text, dry_run=True) == imported(13, 11, dry_run=True)
+    assert office.where == wrong
+    assert list(rows_of(await office.exported())) == [], "a dry run stores nothing"
+    dry = list(office.bad)
+    assert await office.import_people(text) == imported(13, 11)
+    assert office.bad == dry, "and finds the same"
     assert all(one.reason and one.remedy for one in dry)
-    assert sorted(row["person"] for row in rows_of(await desk.exported())) == ["user:1", "user:14"]
+    assert sorted(row["person"] for row in rows_of(await office.exported())) == ["user:1", "user:14"]
     assert not [one for one in dry if "a@example.com" in f"{one.reason}{one.remedy}" or "0660" in one.reason], (
         "an error repeats no address"
     )
 
 
-async def test_a_dry_run_merges_with_what_is_stored(desk: Desk) -> None:
+async def test_a_dry_run_merges_with_what_is_stored(office: Office) -> None:
     """A profile that fits by itself may be too much beside what is there."""
     half = json.dumps({"a": "x" * 3000}).replace('"', '""')
-    await desk.import_people(f'person,profile\nuser:1,"{half}"\n')
+    await office.import_people(f'person,profile\nuser:1,"{half}"\n')
     other = f"person,profile.b\nuser:1,{'y' * 3000}\nuser:2,{'y' * 3000}\n"
-    assert (await desk.import_people(other, dry_run=True)).refused == 1
-    dry = list(desk.bad)
-    assert (await desk.import_people(other)).refused == 1
-    assert desk.bad == dry
-    assert desk.where == [(2, "profile")]
+    assert (await office.import_people(other, dry_run=True)).refused == 1
+    dry = list(office.bad)
+    assert (await office.import_people(other)).refused == 1
+    assert office.bad == dry
+    assert office.where == [(2, "profile")]
 
 
-async def test_importing_again_changes_nothing(desk: Desk) -> None:
+async def test_importing_again_changes_nothing(office: Office) -> None:
     text = "person,name,email\n" + "".join(f"user:{n},N{n},u{n}@example.com\n" for n in range(50))
-    await desk.import_people(text)
-    before = (await desk.exported(), len(await desk.store.list_audit(TENANT)))
-    assert await desk.import_people(text) == imported(50)
-    assert (await desk.exported(), len(await desk.store.list_audit(TENANT))) == before
+    await office.import_people(text)
+    before = (await office.exported(), len(await office.store.list_audit(TENANT)))
+    assert await office.import_people(text) == imported(50)
+    assert (await office.exported(), len(await office.store.list_audit(TENANT))) == before
 
 
-async def test_of_somebody_who_comes_twice_the_later_row_stands(desk: Desk) -> None:
-    assert await desk.import_people("person,name\nuser:1,First\nuser:2,Other\nuser:1,Last\n") == imported(3)
-    assert {row["person"]: row["name"] for row in rows_of(await desk.exported())} == {
+async def test_of_somebody_who_comes_twice_the_later_row_stands(office: Office) -> None:
+    assert await office.import_people("person,name\nuser:1,First\nuser:2,Other\nuser:1,Last\n") == imported(3)
+    assert {row["person"]: row["name"] for row in rows_of(await office.exported())} == {
         "user:1": "Last",
         "user:2": "Other",
     }
 
 
-async def test_what_stands_before_text_that_is_no_table_is_stored(desk: Desk) -> None:
+async def test_what_stands_before_text_that_is_no_table_is_stored(office: Office) -> None:
     with pytest.raises(InvalidInput, match="row 4: it is not UTF-8"):
-        await desk.import_people(b"person,name\nuser:1,Sam\nuser:2,Kim\nuser:3,\xff\nuser:4,Robin\n")
-    assert sorted(row["person"] for row in rows_of(await desk.exported())) == ["user:1", "user:2"]
+        await office.import_people(b"person,name\nuser:1,Sam\nuser:2,Kim\nuser:3,\xff\nuser:4,Robin\n")
+    assert sorted(row["person"] for row in rows_of(await office.exported())) == ["user:1", "user:2"]
 
 
-async def test_an_undeclared_attribute_and_an_unknown_region_are_refused_before_anything_is_stored(desk: Desk) -> None:
+async def test_an_undeclared_attribute_and_an_unknown_region_are_refused_before_anything_is_stored(
+    office: Office,
+) -> None:
     with pytest.raises(InvalidInput, match="there is no attribute 'size'"):
-        await desk.import_people("person,attribute.size\nuser:1,7\n")
+        await office.import_people("person,attribute.size\nuser:1,7\n")
     with pytest.raises(InvalidInput, match="no region"):
-        await desk.import_people("person\nuser:1\n", region="XX")
-    assert list(rows_of(await desk.exported())) == []
+        await office.import_people("person\nuser:1\n", region="XX")
+    assert list(rows_of(await office.exported())) == []
 
 
 NASTY = (
@@ -217,7 +219,7 @@ NASTY = (
 )
 
 
-async def test_an_export_is_imported_as_the_same_people(desk: Desk) -> None:
+async def test_an_export_is_imported_as_the_same_people(office: Office) -> None:
     """Names and ids that look like formulas, quotes and commas among them; into another tenant, and over themselves."""
     entries = [
         PersonEntry(
@@ -236,42 +238,42 @@ async def test_an_export_is_imported_as_the_same_people(desk: Desk) -> None:
         )
         for place, name in enumerate(NASTY)
     ]
-    await desk.people.put(TENANT, entries, trace=TRACE)
-    first = await desk.exported()
+    await office.people.put(TENANT, entries, trace=TRACE)
+    first = await office.exported()
     assert len(list(rows_of(first))) == len(NASTY)
     assert not [cell for row in rows_of(first) for cell in row.values() if cell and cell[0] in "=+-@\t\r\uff1d\u2212"]
-    other = Desk(ApiHarness())
+    other = Office(ApiHarness())
     await other.api.line.dispatcher.ensure_tenant(TENANT)
     for name, kind in (("class", Kind.TEXT), ("fees", Kind.NUMBER)):
         await other.people.declare(TENANT, name, kind, actor="sam")
     assert await other.import_people(first) == imported(len(NASTY))
     assert sorted(rows_of(await other.exported()), key=str) == sorted(rows_of(first), key=str)
-    await desk.import_people(first)
-    assert await desk.exported() == first
+    await office.import_people(first)
+    assert await office.exported() == first
 
 
-async def test_members_are_added_to_groups_by_a_table(desk: Desk) -> None:
-    await desk.import_people("person\nuser:1\n")
-    await desk.store.put_group(TENANT, guid=A, name="a")
+async def test_members_are_added_to_groups_by_a_table(office: Office) -> None:
+    await office.import_people("person\nuser:1\n")
+    await office.store.put_group(TENANT, guid=A, name="a")
     text = f"group,person\n{A},user:1\n{A},user:2\n{B},user:1\nx,user:1\n{A},nobody\n{A},user:1\n"
-    assert await desk.import_members(text, dry_run=True) == imported(6, 3, dry_run=True, added=0, unknown=0)
-    assert desk.where == [(4, "group"), (5, "group"), (6, "person")]
-    assert await desk.store.list_members(TENANT, A) == []
-    assert await desk.import_members(text) == imported(6, 3, added=2, unknown=1)
-    assert desk.where == [(4, "group"), (5, "group"), (6, "person")]
-    assert await desk.import_members(text) == imported(6, 3, added=0, unknown=1)
-    table = "".join([text async for _, text in desk.tables.export_members(TENANT)])
+    assert await office.import_members(text, dry_run=True) == imported(6, 3, dry_run=True, added=0, unknown=0)
+    assert office.where == [(4, "group"), (5, "group"), (6, "person")]
+    assert await office.store.list_members(TENANT, A) == []
+    assert await office.import_members(text) == imported(6, 3, added=2, unknown=1)
+    assert office.where == [(4, "group"), (5, "group"), (6, "person")]
+    assert await office.import_members(text) == imported(6, 3, added=0, unknown=1)
+    table = "".join([text async for _, text in office.tables.export_members(TENANT)])
     assert [tuple(row.values()) for row in rows_of(table)] == [(str(A), "user:1")]
 
 
-async def test_relations_are_added_by_a_table(desk: Desk) -> None:
+async def test_relations_are_added_by_a_table(office: Office) -> None:
     text = f"entity,relation,person\nchild:{CHILD},guardian,user:1\nchild,guardian,user:1\nchild:{CHILD},a:b,user:1\n"
-    done = await desk.tables.import_relations(
-        TENANT, io.BytesIO(text.encode()).readline, actor="sam", note=desk.bad.append, progress=desk.told.append
+    done = await office.tables.import_relations(
+        TENANT, io.BytesIO(text.encode()).readline, actor="sam", note=office.bad.append, progress=office.told.append
     )
     assert done == imported(3, 2, added=1, unknown=1)
-    assert desk.where == [(3, "entity"), (4, "relation")]
-    assert len(await desk.store.list_relations(TENANT, ("child", CHILD))) == 1
+    assert office.where == [(3, "entity"), (4, "relation")]
+    assert len(await office.store.list_relations(TENANT, ("child", CHILD))) == 1
 
 
 class Rows:
@@ -289,17 +291,17 @@ class Rows:
         return f"user:{self.next},Name {self.next},token-{self.next}\n".encode()
 
 
-async def peak(desk: Desk, rows: int) -> int:
+async def peak(office: Office, rows: int) -> int:
     """Read a table without storing it, and give the most memory that took."""
     tracemalloc.start()
     try:
-        done = await desk.tables.import_people(
+        done = await office.tables.import_people(
             TENANT,
             Rows(rows).readline,
             actor="sam",
             trace=TRACE,
-            note=desk.bad.append,
-            progress=desk.told.append,
+            note=office.bad.append,
+            progress=office.told.append,
             dry_run=True,
         )
         assert done == imported(rows, dry_run=True)
@@ -308,10 +310,10 @@ async def peak(desk: Desk, rows: int) -> int:
         tracemalloc.stop()
 
 
-async def test_memory_does_not_grow_with_the_number_of_rows(desk: Desk) -> None:
+async def test_memory_does_not_grow_with_the_number_of_rows(office: Office) -> None:
     """Six times the rows, and the same chunk of a thousand in memory."""
-    await peak(desk, 2000)
-    few, many = await peak(desk, 2000), await peak(desk, 12_000)
+    await peak(office, 2000)
+    few, many = await peak(office, 2000), await peak(office, 12_000)
     assert many < few * 1.2, (few, many)
-    assert desk.told[-1] == 12_000
-    assert len(desk.told) >= 12
+    assert office.told[-1] == 12_000
+    assert len(office.told) >= 12

@@ -296,7 +296,7 @@ def show_change(change: "MembersChange", *, as_json: bool) -> None:
     """Print what came of a change, and how many are not known."""
     print_line(f"{change.added} added, {change.removed} removed, {change.unchanged} unchanged", change, as_json=as_json)
     if change.unknown and not as_json:
-        say(f"{change.unknown} of them are not known: they get messages once `clarion people` knows them")
+        say(f"not known yet: {change.unknown}; they get messages as soon as `clarion people` knows them")
 
 
 def _show_group(group: "Group", *, as_json: bool) -> None:
