@@ -18,6 +18,7 @@ from clarion.domain.notification import NotificationScheduler, NotificationStatu
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.pipeline.generate import pages, whom
 from clarion.pipeline.generate.plan import NOT_MERGED_FOR
+from clarion.pipeline.schedule import Schedule
 from clarion.ports.catalog import NewTemplate
 from clarion.ports.renderer import LATE, Bundle, Merge, Merged, NotMerged
 from clarion.testing.clock import ManualClock
@@ -92,6 +93,10 @@ async def test_the_rows_of_the_first_recipients_are_kept_and_the_rest_is_made_in
         monkeypatch.setattr(pages, "PAGE_SIZE", 4)
         monkeypatch.setattr(pages, "STEP_SIZE", 5)
     await line.send("note", Recipient(group=UUID(int=1)), data={"x": 1})
+    while not asked(line):
+        await Schedule(queue=line.store, facts=line.store).step()
+        await line.generate().step()
+    assert len(await line.store.rows(TENANT, OutgoingMessage)) == Few.most, "those whose lines are made, and no others"
     await line.queue()
     assert await status(line) == (NotificationStatus.DONE, "10 recipients, 20 messages, 1 inbox line not made: " + WHY)
     lines = await line.store.rows(TENANT, UserMessage)
