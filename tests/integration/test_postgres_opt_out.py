@@ -118,3 +118,29 @@ async def test_a_preference_changed_twice_at_once_is_one_of_the_two_in_each_cell
         await race.meet(TENANT, setting(on, subject), setting(off, subject), stop_before=n)
         (stored,) = (await race.second.find_suppressions(TENANT, [subject])).values()
         assert set(stored) in ({scope_of(NEWS, Channel.EMAIL)}, {scope_of(NEWS, Channel.SMS)})
+
+
+async def test_a_category_that_is_switched_on_stays_on_though_one_of_its_channels_is_at_the_same_time(
+    race: Race,
+) -> None:
+    """What the other leaves behind for the channels that it does not name is not left behind in the end."""
+
+    def switching_on(channel: Channel | None, subject: str):  # type: ignore[no-untyped-def]  # a call on either store
+        async def call(store: PostgresStore) -> object:
+            return await store.set_preferences(
+                TENANT, subject, [Change(category=NEWS, channel=channel, on=True)], actor="recipient"
+            )
+
+        return call
+
+    async def begin(subject: str) -> None:
+        await race.second.set_preferences(TENANT, subject, [Change(category=NEWS, on=False)], actor="recipient")
+
+    alone = make.address_version(100).recipient_id_hash
+    await begin(alone)
+    count = await race.statements(switching_on(Channel.EMAIL, alone))
+    for n in range(1, count + 1):
+        subject = make.address_version(n).recipient_id_hash
+        await begin(subject)
+        await race.meet(TENANT, switching_on(Channel.EMAIL, subject), switching_on(None, subject), stop_before=n)
+        assert await race.second.find_suppressions(TENANT, [subject]) == {}

@@ -44,3 +44,25 @@ async def test_whom_a_setting_or_a_preference_leaves_out_is_skipped_in_the_froze
     assert decided[news.job_id] == [(Channel.EMAIL, SkipRule.PREFERENCE)]
     assert decided[welcome.job_id] == [(Channel.EMAIL, None), (Channel.INBOX, SkipRule.SETTING)]
     assert [call.channel for call in line.provider.calls] == [Channel.EMAIL]
+
+
+@pytest.mark.parametrize(
+    "scope, cause, rule",
+    [("*", Cause.BOUNCE, SkipRule.SUPPRESSION), ("news", Cause.UNSUBSCRIBE, SkipRule.PREFERENCE)],
+)
+async def test_a_bare_address_that_is_suppressed_is_skipped_in_the_frozen_set_already(
+    line: Line, scope: str, cause: Cause, rule: SkipRule
+) -> None:
+    """By what it said itself, as who opts out by the link in a mail that was sent to nobody but an address."""
+    keys = await line.keyring.get(TENANT)
+    itself = keys.hash_of(Identity.address("sam@example.com"))
+    await line.store.put_suppressions(TENANT, [Suppression(subject=itself, scope=scope, cause=cause)], actor="sam")
+    data = {"edition": "May", "intro": "Hello.", "stories": []}
+    sent = [await line.send("newsletter", to, data=data) for to in ("sam@example.com", "kim@example.com")]
+    await line.drain()
+    decided = []
+    for one in sent:
+        (frozen,) = recipient.decode((await line.timeline(one)).job.recipients or "")
+        decided.append([(at.channel, at.rule) for at in frozen.decisions])
+    assert decided == [[(Channel.EMAIL, rule)], [(Channel.EMAIL, None)]]
+    assert [call.destination for call in line.provider.calls] == ["kim@example.com"]

@@ -77,8 +77,9 @@ class OptOutContract:
         messages = {n: await pump.message(n, **NEWS) for n in (1, 2, 3, 4)}
         await self.suppress(harness, 2, "news")
         await self.suppress(harness, 3, "*", by="destination")
-        theirs = on_subject(address_version(1).destination_index, "*")
-        await harness.store.put_suppressions(f"{harness.tenant_id}-2", [theirs], actor="sam")
+        same = address_version(1)
+        theirs = [on_subject(subject, "*") for subject in (same.destination_index, same.recipient_id_hash)]
+        await harness.store.put_suppressions(f"{harness.tenant_id}-2", theirs, actor="sam")
         assert {one.id for one in await pump.claim()} == {messages[1].id, messages[4].id}
         assert [await pump.status(messages[n]) for n in (2, 3)] == [OutgoingStatus.SUPPRESSED] * 2
 
