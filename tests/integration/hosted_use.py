@@ -91,5 +91,5 @@ async def acts(api: ApiHarness) -> list[tuple[str, str]]:
 
 async def preferences_link(api: ApiHarness, recipient_id_hash: str | None = None) -> str:
     """Make a link to the preferences of Sam or of somebody else; the path alone."""
-    token = preferences_token(await keys_of(api), recipient_id_hash or await sam(api), now=api.clock.now())
+    token = preferences_token(await keys_of(api), recipient_id_hash or await sam(api), made_at=api.clock.now())
     return f"/p/{token}"

@@ -240,9 +240,9 @@ async def test_a_large_form_is_read_and_one_over_the_limit_is_refused(still: Api
 
 async def test_links_that_do_not_hold_get_one_answer(api: ApiHarness) -> None:
     path, keys = await preferences_link(api), await keys_of(api)
-    theirs = preferences_token(await keys_of(api, OTHER), await sam(api), now=api.clock.now())
+    theirs = preferences_token(await keys_of(api, OTHER), await sam(api), made_at=api.clock.now())
     links = [path[:-2], f"{path}AA", f"/p/{'A' * 501}", "/p/a", (await link(api)).replace("/u/", "/p/")]
-    links.append(f"/p/{preferences_token(keys, await sam(api), now=api.clock.now() - timedelta(days=91))}")
+    links.append(f"/p/{preferences_token(keys, await sam(api), made_at=api.clock.now() - timedelta(days=91))}")
     answers = set()
     async with api.client(None) as client:
         body = filled_in(Page(await client.get(path)), email_news=False)

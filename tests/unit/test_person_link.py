@@ -20,7 +20,7 @@ DAY = timedelta(days=1)
 
 @given(made_at=st.datetimes(datetime(2026, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001  strategies take them so
 def test_a_link_to_preferences_lasts_90_days_at_least_and_91_at_most(made_at: datetime) -> None:
-    token = preferences_token(KEYS, SAM, now=made_at)
+    token = preferences_token(KEYS, SAM, made_at=made_at)
     assert tenant_of(token) == "school"
     assert read_preferences_token(KEYS, token, now=made_at + 90 * DAY) == SAM
     with pytest.raises(InvalidInput, match="this is no link of ours, or it was cut off"):
@@ -29,8 +29,8 @@ def test_a_link_to_preferences_lasts_90_days_at_least_and_91_at_most(made_at: da
 
 def test_the_links_of_one_day_are_the_same_and_those_of_two_are_not() -> None:
     morning, evening = NOW.replace(hour=0, minute=0), NOW.replace(hour=23, minute=59)
-    assert preferences_token(KEYS, SAM, now=morning) == preferences_token(KEYS, SAM, now=evening)
-    assert preferences_token(KEYS, SAM, now=morning) != preferences_token(KEYS, SAM, now=morning + DAY)
+    assert preferences_token(KEYS, SAM, made_at=morning) == preferences_token(KEYS, SAM, made_at=evening)
+    assert preferences_token(KEYS, SAM, made_at=morning) != preferences_token(KEYS, SAM, made_at=morning + DAY)
 
 
 def test_taking_back_lasts_an_hour() -> None:
@@ -41,7 +41,7 @@ def test_taking_back_lasts_an_hour() -> None:
 
 
 def test_a_link_for_one_thing_opens_as_nothing_else() -> None:
-    made = [make_token(KEYS, NEWS), preferences_token(KEYS, SAM, now=NOW), undo_token(KEYS, NEWS, now=NOW)]
+    made = [make_token(KEYS, NEWS), preferences_token(KEYS, SAM, made_at=NOW), undo_token(KEYS, NEWS, now=NOW)]
     reads: list[Callable[[str], object]] = [
         lambda token: read_token(KEYS, token),
         lambda token: read_preferences_token(KEYS, token, now=NOW),
@@ -57,7 +57,7 @@ def test_a_link_for_one_thing_opens_as_nothing_else() -> None:
 
 
 def test_a_link_of_one_tenant_opens_for_no_other() -> None:
-    for keys, token in ((OTHERS, preferences_token(KEYS, SAM, now=NOW)), (KEYS, undo_token(OTHERS, NEWS, now=NOW))):
+    for keys, token in ((OTHERS, preferences_token(KEYS, SAM, made_at=NOW)), (KEYS, undo_token(OTHERS, NEWS, now=NOW))):
         with pytest.raises(InvalidInput):
             read_preferences_token(keys, token, now=NOW)
         with pytest.raises(InvalidInput):

@@ -170,6 +170,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     person_version_id: int | None
     profile_hash: str | None
     profile: bytes | None
+    created_at: datetime
     claim_token: UUID
 
 

@@ -41,10 +41,10 @@ class _Written(msgspec.Struct, frozen=True, array_like=True):
     channel: str = ""
 
 
-def preferences_token(keys: TenantKeys, recipient_id_hash: str, *, now: datetime) -> str:
-    """Write the token of a link to a person's preferences."""
-    ends = (now + PREFERENCES_LAST + timedelta(days=1)).astimezone(UTC).replace(hour=0, minute=0, second=0)
-    return _make(keys, Use.PREFERENCES, recipient_id_hash, _Written(int(ends.timestamp())))
+def preferences_token(keys: TenantKeys, recipient_id_hash: str, *, made_at: datetime, serial: int | None = None) -> str:
+    """Write the token of a link to a person's preferences, made then, with the current data key or that of a serial."""
+    ends = (made_at + PREFERENCES_LAST + timedelta(days=1)).astimezone(UTC).replace(hour=0, minute=0, second=0)
+    return _make(keys, Use.PREFERENCES, recipient_id_hash, _Written(int(ends.timestamp())), serial)
 
 
 def read_preferences_token(keys: TenantKeys, token: str, *, now: datetime) -> str:
@@ -64,8 +64,9 @@ def read_undo_token(keys: TenantKeys, token: str, *, now: datetime) -> Unsubscri
     return Unsubscription(recipient_id_hash=recipient, category=written.category, channel=Channel(written.channel))
 
 
-def _make(keys: TenantKeys, use: Use, recipient_id_hash: str, written: _Written) -> str:
-    return sealed_link.make_token(keys, use, bytes.fromhex(recipient_id_hash) + msgspec.msgpack.encode(written))
+def _make(keys: TenantKeys, use: Use, recipient_id_hash: str, written: _Written, serial: int | None = None) -> str:
+    plain = bytes.fromhex(recipient_id_hash) + msgspec.msgpack.encode(written)
+    return sealed_link.make_token(keys, use, plain, serial=serial)
 
 
 def _read(keys: TenantKeys, use: Use, token: str, *, now: datetime) -> tuple[str, _Written]:

@@ -24,12 +24,12 @@ HASH_BYTES: Final = 16
 """Of a recipient's hash, with which every text begins."""
 
 
-def make_token(keys: TenantKeys, use: str, plain: bytes) -> str:
-    """Write the token of a link for one use."""
+def make_token(keys: TenantKeys, use: str, plain: bytes, *, serial: int | None = None) -> str:
+    """Write the token of a link for one use, under the current data key or the one with that serial."""
     # A nonce must not be used for two texts under one key: this one derives from the text, under a key of its own use.
     framed = canonical_json([use, keys.tenant_id, plain.hex()])
     nonce = hmac.digest(keys.identity_key, framed, "sha256")[:NONCE_BYTES]
-    serial = keys.current_serial
+    serial = serial or keys.current_serial
     sealed = seal(keys.data_key(serial), serial, nonce, plain, **_place(keys.tenant_id, use))
     tenant = keys.tenant_id.encode()
     return urlsafe_b64encode(bytes([len(tenant)]) + tenant + sealed).decode().rstrip("=")

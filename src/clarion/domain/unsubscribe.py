@@ -46,10 +46,10 @@ def unsubscribe_headers(keys: TenantKeys, wanted: Unsubscription, *, public_url:
     }
 
 
-def make_token(keys: TenantKeys, wanted: Unsubscription) -> str:
-    """Write the token of a link."""
+def make_token(keys: TenantKeys, wanted: Unsubscription, *, serial: int | None = None) -> str:
+    """Write the token of a link, under the current data key or the one with that serial."""
     plain = bytes.fromhex(wanted.recipient_id_hash) + f"{wanted.category}:{wanted.channel}".encode()
-    return sealed_link.make_token(keys, _USE, plain)
+    return sealed_link.make_token(keys, _USE, plain, serial=serial)
 
 
 def read_token(keys: TenantKeys, token: str) -> Unsubscription:

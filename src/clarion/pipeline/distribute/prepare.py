@@ -28,9 +28,10 @@ from clarion.domain.identity import Channel
 from clarion.domain.one_time_code import erased
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import TenantKeys
-from clarion.domain.unsubscribe import Unsubscription, unsubscribe_headers
+from clarion.domain.unsubscribe import unsubscribe_headers
 from clarion.errors import BrokenInvariant, ClarionError, RenderFailed, SealBroken
 from clarion.pipeline.distribute.accounts import Accounts
+from clarion.pipeline.distribute.own_links import has_own_links, unsubscription_of, with_own_links
 from clarion.ports.clock import Clock
 from clarion.ports.renderer import LATE, QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
@@ -100,6 +101,7 @@ class _Held(msgspec.Struct, frozen=True):
     content: Content
     content_hash: str
     hints: Hints | None
+    has_own_links: bool
 
 
 class _Batch(msgspec.Struct, frozen=True):
@@ -269,7 +271,7 @@ class Preparation:
                     answers |= {opened.position: waits for opened in waiting}
                 case _:
                     content_hash = keyed_digest(waiting[0].keys.identity_key, msgspec.to_builtins(one))
-                    held = _Held(one, content_hash, batch.hints[place])
+                    held = _Held(one, content_hash, batch.hints[place], has_own_links(one, self._public_url))
                     if waiting[0].is_held:
                         self._hold(place, held)
                     for opened in waiting:
@@ -300,17 +302,21 @@ class Preparation:
                 reason="not repeated: an earlier call may have arrived, and a second one would not be harmless now",
                 leads_to=OutgoingStatus.UNCERTAIN,
             )
-        return _call(opened, held, headers=self._headers(opened)), held.content_hash
+        content = self._with_own_links(opened, held.content) if held.has_own_links else held.content
+        return _call(opened, content, held.hints, headers=self._headers(opened)), held.content_hash
 
     def _headers(self, opened: _Opened) -> Mapping[str, str]:
         """Offer to unsubscribe in the head of a mail whose type lets people do so, if there is a place to do it."""
         message, definition = opened.message, opened.bundle.definition
         if message.channel is not Channel.EMAIL or not definition.may_unsubscribe or self._public_url is None:
             return {}
-        wanted = Unsubscription(
-            recipient_id_hash=message.recipient_id_hash, category=definition.category, channel=message.channel
-        )
+        wanted = unsubscription_of(message, definition)
         return unsubscribe_headers(opened.keys, wanted, public_url=self._public_url)
+
+    def _with_own_links(self, opened: _Opened, content: Content) -> Content:
+        """Write the links that are the recipient's own into a content."""
+        url = self._public_url or ""
+        return with_own_links(content, opened.keys, opened.message, opened.bundle.definition, public_url=url)
 
     def _may_call(self, message: ClaimedMessage, asked_at: float) -> bool:
         """Tell whether no earlier call may have arrived, or whether a second one would do no harm."""
@@ -359,7 +365,7 @@ def _profile(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:
     return open_profile(keys, message.profile, **names)
 
 
-def _call(opened: _Opened, held: _Held, *, headers: Mapping[str, str]) -> Call:
+def _call(opened: _Opened, content: Content, hints: Hints | None, *, headers: Mapping[str, str]) -> Call:
     """Open the destination and put the call together."""
     keys, message = opened.keys, opened.message
     destination = open_destination(
@@ -381,9 +387,9 @@ def _call(opened: _Opened, held: _Held, *, headers: Mapping[str, str]) -> Call:
         tenant_id=message.tenant_id,
         channel=message.channel,
         destination=destination,
-        content=held.content,
+        content=content,
         headers=headers,
-        hints=held.hints,
+        hints=hints,
         attempt=message.attempts,
         correlation_id=message.correlation_id,
         traceparent=message.traceparent,

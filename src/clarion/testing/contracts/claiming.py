@@ -94,12 +94,14 @@ class ClaimContract:
             person_version_id=version.record.id,
             profile_hash=version.record.profile_hash,
             profile=version.record.profile,
+            created_at=claimed.created_at,
             content_hash=None,
             replay_authorised=False,
             unknown_for=None,
             correlation_id=job.correlation_id,
             traceparent="00-trace",
         )
+        assert near(claimed.created_at, await harness.now())
 
     async def test_a_campaigns_row_carries_what_its_messaging_job_says(self, harness: StoreHarness) -> None:
         """Its content lies in a blob, so there is no payload."""

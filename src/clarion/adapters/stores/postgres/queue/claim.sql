@@ -79,7 +79,7 @@ WITH wanted_flows AS MATERIALIZED (
       found.attempts, found.not_called, found.due_at, found.content_hash, found.replay_authorised,
       found.first_unknown_at, found.correlation_id, found.traceparent, found.address_id, found.pk, found.cancel_at,
       found.expires_at, found.order_key, found.version, found.status, found.reason_class, found.attempts_max,
-      found.locale, found.tz_id, found.person_version_id, found.category
+      found.locale, found.tz_id, found.person_version_id, found.category, found.created_at
     FROM outgoing_message AS found
     WHERE found.flow_id = r.flow_id AND found.due_at <= now() AND (found.due_at, found.id) > (r.low_at, r.low_id)
     ORDER BY found.due_at, found.id
@@ -114,7 +114,7 @@ SELECT
   now() - p.first_unknown_at AS unknown_for, p.correlation_id, p.traceparent,
   p.recipient_id_hash, p.key_hash, p.address_serial, p.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, p.attempts_max, p.locale, p.tz_id,
-  p.person_version_id, v.profile_hash, v.profile, p.version, p.is_plain
+  p.person_version_id, v.profile_hash, v.profile, p.created_at, p.version, p.is_plain
 FROM pick AS p
 LEFT JOIN person_version AS v ON v.id = p.person_version_id
 CROSS JOIN LATERAL (
@@ -138,7 +138,7 @@ SELECT
   o.correlation_id, o.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
   j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, o.attempts_max, o.locale, o.tz_id,
-  o.person_version_id, v.profile_hash, v.profile, o.version, true AS is_plain
+  o.person_version_id, v.profile_hash, v.profile, o.created_at, o.version, true AS is_plain
 FROM (
   SELECT found.*
   FROM outgoing_message AS found
