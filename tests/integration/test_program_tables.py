@@ -105,7 +105,29 @@ def test_files_that_cannot_be_used_are_named(empty: Path, tmp_path: Path) -> Non
         (("people", "import", str(tmp_path)), "cannot be read (Is a directory)"),
         (("people", "import", people, "--errors", nowhere), f"--errors: the file {nowhere} cannot be written"),
         (("people", "export", nowhere), f"FILE: the file {nowhere}.part cannot be written"),
+        (("people", "export", str(tmp_path)), f"FILE: {tmp_path} is a folder: name a file in it"),
+        (("people", "export", "/"), "FILE: / is a folder"),
         (("people", "import", people, "--region", "XX"), "region: it is no region that has phone numbers"),
         (("groups", "export", "--group", "x"), "--group: 'x' is no id"),
     ):
         assert says in refused(clarion(*arguments, home=empty), code=2)
+    assert not tmp_path.with_name(f"{tmp_path.name}.part").exists()
+
+
+def test_refused_rows_are_not_reported_into_the_file_that_is_read(empty: Path, tmp_path: Path) -> None:
+    people = table(tmp_path, "person\nnobody\n")
+    (tmp_path / "other.csv").hardlink_to(people)
+    for name in (people, str(tmp_path / "other.csv")):
+        says = refused(clarion("people", "import", people, "--errors", name, home=empty), code=2)
+        assert says == "clarion: --errors: it is the file that is read: name another\n"
+    assert Path(people).read_text() == "person\nnobody\n"
+
+
+def test_files_with_addresses_are_for_nobody_else_whoever_made_them_before(home: Path, tmp_path: Path) -> None:
+    wrong, out, part, elsewhere = (tmp_path / name for name in ("wrong", "out", "out.part", "elsewhere"))
+    wrong.touch(mode=0o666)
+    part.symlink_to(elsewhere)
+    clarion("people", "import", table(tmp_path, "person\nnobody\n"), "--errors", str(wrong), home=home)
+    assert clarion("people", "export", str(out), home=home).returncode == 0
+    assert [stat.S_IMODE(file.lstat().st_mode) for file in (wrong, out)] == [0o600, 0o600]
+    assert not elsewhere.exists(), "nothing is written where a link leads to that somebody has laid"

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, Protocol, TextIO
 
 import typer
@@ -149,6 +150,7 @@ def _import(
     """Run an import, tell what is left out while it goes on, and what came of it."""
     with ExitStack() as closing:
         source = closing.enter_context(_reading(file))
+        _require_another(source, errors)
         note = closing.enter_context(_noting(errors))
 
         async def whole(session: "Session") -> "Imported":
@@ -225,16 +227,37 @@ def _writing(file: Path | None) -> "Iterator[TextIO]":
         yield sys.stdout
         sys.stdout.flush()
         return
+    if file.is_dir():
+        raise InvalidInput(f"{file} is a folder", field="FILE", hint="name a file in it")
     part = file.with_name(f"{file.name}.part")
-    with _private(part, field="FILE") as opened:
-        yield opened
+    with _private(part, field="FILE", is_new=True) as opened:
+        try:
+            yield opened
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
     part.replace(file)
 
 
-def _private(file: Path, *, field: str) -> "TextIO":
-    """Open a file for nobody else's eyes."""
+def _require_another(source: BinaryIO, errors: Path | None) -> None:
+    """Refuse to report into the file that is read, by whatever name: it would be empty before its first row is read."""
     try:
-        return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="")
+        read, reported = os.fstat(source.fileno()), None if errors is None else errors.stat()
+    except OSError:  # there is none yet, or standard input is no file
+        return
+    if reported is not None and S_ISREG(read.st_mode) and os.path.samestat(read, reported):
+        raise InvalidInput("it is the file that is read", field="--errors", hint="name another")
+
+
+def _private(file: Path, *, field: str, is_new: bool = False) -> "TextIO":
+    """Open a file for nobody else's eyes; where it has to be new, what lies there is taken away."""
+    try:
+        if is_new:
+            file.unlink(missing_ok=True)
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_EXCL if is_new else os.O_TRUNC), 0o600)
+        if S_ISREG(os.fstat(opened).st_mode):
+            os.fchmod(opened, 0o600)
+        return os.fdopen(opened, "w", encoding="utf-8", newline="")
     except OSError as error:
         raise InvalidInput(
             f"the file {file} cannot be written ({error.strerror})", field=field, hint="name another"
