@@ -83,6 +83,8 @@ def test_every_field_is_read() -> None:
         (MINIMAL + "ttl_seconds = 0", r"the field ttl_seconds cannot be used: use 1 to 2592000"),
         (MINIMAL.replace('"a"', '"A b"'), r"the field key cannot be used: use 1 to 63 of a-z"),
         (MINIMAL.replace('"A"', '" "'), r"the field title cannot be used"),
+        (MINIMAL + f'category = "{"学" * 60}"', r"the field category cannot be used: shorten it"),
+        (MINIMAL + 'category = "e\u0301cole"', r"the field category cannot be used: write its letters composed"),
         (MINIMAL.replace('["sms"]', "[]"), r"the field channels cannot be used: list at least one"),
         (MINIMAL.replace('["sms"]', '["sms", "sms"]'), r"the field channels cannot be used: list each once"),
         (MINIMAL + 'required = ["a b"]', r"the field required cannot be used"),

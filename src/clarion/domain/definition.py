@@ -10,12 +10,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Final
+from unicodedata import is_normalized
 
 import msgspec
 
 from clarion.domain.identity import Channel, Lane
+from clarion.domain.key import suppression_scope
 from clarion.domain.locale import normal
 from clarion.domain.outgoing import UncertainPolicy
+from clarion.errors import InvalidKey
 
 TTL_SECONDS_MAX: Final = 30 * 24 * 3600
 """A month: nobody wants a notification that is older."""
@@ -227,6 +230,18 @@ def _basic(definition: Definition) -> Iterator[Complaint]:
         yield Complaint("one_time_code", "take inbox out of channels: a line in an inbox stays there")
     if not 1 <= len(definition.category) <= CATEGORY_CHARS_MAX or not definition.category.isprintable():
         yield Complaint("category", f"use one line of 1 to {CATEGORY_CHARS_MAX} characters")
+    elif not is_normalized("NFC", definition.category):
+        yield Complaint("category", "write its letters composed (NFC): an accent is no character of its own")
+    elif not all(_is_scope(definition.category, channel) for channel in Channel):
+        yield Complaint("category", "shorten it: with a channel behind it, it is no key of what people refuse")
+
+
+def _is_scope(category: str, channel: Channel) -> bool:
+    """Tell whether people can refuse a category on a channel: a key has bytes, and a letter may take nine of them."""
+    try:
+        return bool(suppression_scope(category=category, channel=channel))
+    except InvalidKey:
+        return False
 
 
 def _channels(definition: Definition) -> Iterator[Complaint]:
