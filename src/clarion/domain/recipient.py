@@ -183,9 +183,15 @@ def totals_of(recipients: Sequence[FrozenRecipient]) -> Totals:
     addressed = outgoing = inbox = 0
     skipped: Counter[SkipRule] = Counter()
     for one in recipients:
-        out, into = sum(each.goes_out for each in one.decisions), sum(each.goes_in for each in one.decisions)
-        outgoing, inbox, addressed = outgoing + out, inbox + into, addressed + bool(out or into)
-        skipped.update(each.rule or SkipRule.OTHER for each in one.decisions if each.skipped is not None)
+        before = outgoing + inbox
+        for each in one.decisions:
+            if each.skipped is not None:
+                skipped[each.rule or SkipRule.OTHER] += 1
+            elif each.goes_in:
+                inbox += 1
+            elif each.goes_out:
+                outgoing += 1
+        addressed += outgoing + inbox > before
     return Totals(
         recipients=len(recipients),
         addressed=addressed,

@@ -294,10 +294,12 @@ class Generate:
         """Freeze sets, in transactions of a bounded number of recipients; return those that stand."""
         stored: dict[int, str] = {}
         batch: list[FrozenSet] = []
+        size = 0
         for circle, recipients in zip(circles, decided, strict=True):
-            if sum(len(one.recipients) for one in batch) + len(recipients) > ITEMS_MAX:
+            if size + len(recipients) > ITEMS_MAX:
                 stored |= await self._queue.freeze_recipients(tenant_id, batch)
-                batch = []
+                batch, size = [], 0
+            size += len(recipients)
             frozen = FrozenSet(
                 job_id=circle.plan.job_id,
                 job_key=job_key(circle.plan),
