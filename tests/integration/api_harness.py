@@ -188,6 +188,7 @@ NOBODY = {
     "guid": str(UUID(int=1)),
     "role": "no-such-role",
     "person": "user:nobody",
+    "suppression": "AAECAwQFBgcICQoLDA0ODyo?reason=r",
     "name": "level",
 }
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
@@ -222,6 +223,9 @@ async def things(api: ApiHarness) -> dict[str, str]:
             assert (await client.patch(f"{path}/members", json={"add": ["user:1"]})).status_code == 200
         assert (await client.patch("/v1/roles/teacher/holders", json={"add": ["user:1"]})).status_code == 200
         assert (await client.put("/v1/attributes/grade", json={"kind": "number"})).status_code == 200
+        nobody = {"items": [{"recipient": "stop@example.com"}], "reason": "asked"}
+        assert (await client.post("/v1/suppressions", json=nobody)).status_code == 200
+        (suppressed,) = (await client.get("/v1/suppressions")).json()["items"]
     return {
         "job_id": sent["job_id"],
         "id": sent["message_id"],
@@ -236,6 +240,7 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "guid": str(GROUP),
         "role": "teacher",
         "person": "user:2",
+        "suppression": f"{suppressed['id']}?reason=r",
         "name": "grade",
     }
 

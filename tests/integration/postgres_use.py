@@ -25,7 +25,7 @@ from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import SettingChange
 from clarion.domain.support import SupportStatus
-from clarion.domain.suppression import Cause, Change, Signal, Suppression
+from clarion.domain.suppression import Signal
 from clarion.domain.trouble import quarantined_template
 from clarion.domain.worker import Heartbeat
 from clarion.errors import Gone, InvalidInput
@@ -33,6 +33,7 @@ from clarion.ports.catalog import ApiKey, NewTemplate, Role, Used
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from tests.integration.postgres_fill import TENANT
+from tests.integration.postgres_suppressing import use_suppressions
 from tests.integration.postgres_use_groups import use_groups
 from tests.integration.watched_connection import Connection
 
@@ -273,7 +274,7 @@ async def use_catalog(store: PostgresStore) -> None:
     assert list(await store.find_audience(TENANT, small, limit=100)) == [one]
     await use_groups(store, group, unit.guid, one)
     await store.set_type_enabled(TENANT, "welcome", enabled=False, actor="sam")
-    await _suppress(store, one)
+    await use_suppressions(store, TENANT, one)
     assert (await store.now()).tzinfo
     for change in (SettingChange(enabled=False), SettingChange(enabled=None)):
         await store.put_setting(TENANT, "welcome", unit.guid, change, actor="sam")
@@ -335,20 +336,6 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     await store.note_heartbeat(heartbeat)
     assert await store.list_workers()
     await store.end_worker(heartbeat.worker_id)
-
-
-async def _suppress(store: PostgresStore, subject: str) -> None:
-    """Suppress somebody for a weak cause and for a stronger one, ask who is, and lift it."""
-    for cause in (Cause.STOP, Cause.MANUAL):
-        row = Suppression(subject=subject, scope="news", cause=cause)
-        assert await store.put_suppressions(TENANT, [row], actor="sam") == [row.key]
-    assert await store.find_suppressions(TENANT, [subject])
-    assert await store.list_suppressions(TENANT)
-    assert await store.list_suppressions(TENANT, subjects=[subject])
-    for on in (False, True):
-        done = await store.set_preferences(TENANT, subject, [Change(category="offers", on=on)], actor="sam")
-        assert done.lifted if on else done.put
-    assert await store.lift_suppressions(TENANT, [(subject, "news")], actor="sam")
 
 
 async def use_inboxes(store: PostgresStore, connection: Connection, n: int) -> None:

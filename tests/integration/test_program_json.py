@@ -72,6 +72,9 @@ ASKED = (
     ("roles holders teacher --business-unit {unit}", "/v1/roles/teacher/holders?business_unit={unit}"),
     ("relations list child:{child}", "/v1/relations?entity=child:{child}"),
     ("relations list user:1", "/v1/relations?person=user:1"),
+    ("suppress list", "/v1/suppressions"),
+    ("suppress list user:1 --cause manual", "/v1/suppressions?recipient=user:1&cause=manual"),
+    ("suppress preferences user:1", "/v1/people/user:1/preferences"),
     ("uncertain list", "/v1/uncertain"),
     ("uncertain list --limit 1", "/v1/uncertain?limit=1"),
     ("support list", "/v1/support-cases"),
@@ -144,6 +147,15 @@ CHANGED = (
     Change(
         "groups put {group} --name Two --group {inner}", "PUT", "/v1/groups/{group}", {"name": "Two", "groups": [INNER]}
     ),
+    Change(
+        "suppress add user:1 sam@example.com --category news --reason r",
+        "POST",
+        "/v1/suppressions",
+        {
+            "items": [{"recipient": one, "category": "news"} for one in ("user:1", "sam@example.com")],
+            "reason": "r",
+        },
+    ),
     Change("groups set {group} --name Three", "PATCH", "/v1/groups/{group}", {"name": "Three"}),
     Change("groups set {group} --group ''", "PATCH", "/v1/groups/{group}", {"groups": []}),
     Change(
@@ -165,6 +177,7 @@ CHANGED = (
 """Changes of who belongs together: command, method, path, body."""
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
+    "suppress lift",  # the API answers it without a body
     *("people import", "groups import", "relations import"),  # files, which the API does not take
     *("tenants set", "groups remove", "people remove"),
     *("clock show", "clock set", "audit verify"),

@@ -48,6 +48,7 @@ class Grant(StrEnum):
     CONFIGURE = "configure"  # say who gets a notification type and by which channels
     PUBLISH = "publish"  # new versions of notification types
     PEOPLE = "people"  # change people, groups, business units, roles and relations
+    SUPPRESS = "suppress"  # say who gets nothing, lift that, and set what people want
     MEND = "mend"  # retry messages, resolve support cases
     AUDIT = "audit"  # read who did what
     WATCH = "watch"  # what runs and what waits, of the whole installation
@@ -61,7 +62,9 @@ GRANTS: Final[Mapping[Role, frozenset[Grant]]] = {
     Role.SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.CANCEL}),
     Role.URGENT_SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.RAISE, Grant.CANCEL}),
     Role.INBOX: frozenset({Grant.VIEW, Grant.INBOX}),
-    Role.SUPPORT: frozenset({Grant.VIEW, Grant.CANCEL, Grant.MEND, Grant.AUDIT, Grant.WATCH, Grant.REVEAL}),
+    Role.SUPPORT: frozenset(
+        {Grant.VIEW, Grant.CANCEL, Grant.SUPPRESS, Grant.MEND, Grant.AUDIT, Grant.WATCH, Grant.REVEAL}
+    ),
     Role.ADMIN: frozenset(Grant),
 }
 

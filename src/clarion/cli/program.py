@@ -89,6 +89,7 @@ class Program(LazyGroup):
             "relations": Listed(
                 "table:relations", "Relations: what people are to a thing, such as the guardian of a child."
             ),
+            "suppress": Listed("suppress:suppress", "Suppressions and preferences: who gets nothing of what."),
             "keys": Listed("access:keys", "API keys: who may use the API, and as what."),
             "quota": Listed("quota:quota", "Quotas: how much a tenant and its API keys may use in a day."),
         },

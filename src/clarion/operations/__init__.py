@@ -19,6 +19,7 @@ given, find out who asks, and word refusals for their callers.
 | `status` | what runs, what is in trouble and what waits |
 | `settings` | what tenants and business units say of notification types |
 | `support` | uncertain messages, support cases, the audit log |
+| `suppression` | who gets nothing, and what people want |
 | `types` | notification types: which there are, switching them on and off |
 | `groups` | groups and business units with their members, and how a tenant's people read |
 | `tables` | people, members of groups and relations as CSV; for the program only |
@@ -42,6 +43,7 @@ from clarion.operations.relations import Relations, Roles
 from clarion.operations.settings import Settings
 from clarion.operations.status import Status
 from clarion.operations.support import Support
+from clarion.operations.suppression import Suppressions
 from clarion.operations.tables import Tables
 from clarion.operations.types import Types
 from clarion.operations.wake import Wake
@@ -58,6 +60,7 @@ class Operations:
         self.notifications = Notifications(platform, wake=wake, status=self.status)
         self.inboxes = Inboxes(platform)
         self.people = People(platform)
+        self.suppressions = Suppressions(platform)
         self.support = Support(platform.store, wake=wake)
         self.publishing = Publishing(platform)
         self.explain = Explain(platform)

@@ -50,9 +50,9 @@ def read(name: str, cursor: str | None, *, start: T) -> T:
         plain = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         written, place = msgspec.json.decode(plain, type=tuple[str, Place])
     except (UnicodeEncodeError, ValueError, msgspec.DecodeError):  # no base64 is a ValueError
-        raise _refused() from None
+        raise refused() from None
     if written != name or not isinstance(place, type(start)):
-        raise _refused()
+        raise refused()
     return place
 
 
@@ -62,7 +62,7 @@ def read_guid(name: str, cursor: str | None) -> UUID | None:
     try:
         return UUID(hex=place) if place else None
     except ValueError:
-        raise _refused() from None
+        raise refused() from None
 
 
 @contextmanager
@@ -71,10 +71,11 @@ def taken_apart() -> Iterator[None]:
     try:
         yield
     except ValueError:
-        raise _refused() from None
+        raise refused() from None
 
 
-def _refused() -> InvalidInput:
+def refused() -> InvalidInput:
+    """Make the error for what is no cursor of the list."""
     return InvalidInput(
         "it is no cursor of this list", field="cursor", hint="pass next_cursor of the page before, or leave it out"
     )

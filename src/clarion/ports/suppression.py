@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from clarion.domain.address import AddressVersion
 from clarion.domain.suppression import Cause, Change, Suppression, SuppressionKey
 
 
@@ -44,10 +45,15 @@ class SuppressionStore(Protocol):
         tenant_id: str,
         *,
         subjects: Collection[str] | None = None,
+        cause: Cause | None = None,
         before: SuppressionPlace | None = None,
         limit: int = 50,
     ) -> Sequence[Suppression]:
-        """Return suppressions, the newest first, of these subjects where any are named, from behind `before` on."""
+        """Return suppressions, the newest first, from behind `before` on: of these subjects, and of this cause."""
+        ...
+
+    async def find_suppressed_addresses(self, tenant_id: str, subjects: Collection[str]) -> dict[str, AddressVersion]:
+        """Return the newest address version of each destination index; what is none, or is nobody's, is left out."""
         ...
 
     async def set_preferences(

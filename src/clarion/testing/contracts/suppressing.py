@@ -110,6 +110,32 @@ class SuppressionContract:
             assert len(seen) == len({one.key for one in seen}) == number
             assert [one.created_at for one in seen] == sorted((one.created_at for one in seen), reverse=True)  # type: ignore[type-var]  # all are stored
 
+    async def test_one_cause_is_listed_by_itself(self, harness: StoreHarness) -> None:
+        """Page by page, and of one subject too."""
+        store, tenant_id = harness.store, harness.tenant_id
+        rows = [bounce(subject, scope=scope) for subject in (SUBJECT, OTHER) for scope in ("a", "b", "c")]
+        await store.put_suppressions(tenant_id, rows, actor="sam")
+        await store.put_suppressions(tenant_id, [bounce(cause=Cause.STOP)], actor="sam")
+        (stop,) = await store.list_suppressions(tenant_id, cause=Cause.STOP)
+        assert (stop.scope, stop.cause) == ("*", Cause.STOP)
+        seen: list[Suppression] = []
+        place: SuppressionPlace | None = None
+        while page := await store.list_suppressions(tenant_id, cause=Cause.BOUNCE, before=place, limit=PAGE):
+            seen += page
+            assert page[-1].created_at is not None
+            place = SuppressionPlace(created_at=page[-1].created_at, subject=page[-1].subject, scope=page[-1].scope)
+        assert len(seen) == len({one.key for one in seen}) == 6
+        assert len(await store.list_suppressions(tenant_id, subjects=[OTHER], cause=Cause.BOUNCE)) == 3
+
+    async def test_the_addresses_behind_indexes_are_found(self, harness: StoreHarness) -> None:
+        """The newest version of each; an index that nobody has is left out."""
+        store, tenant_id = harness.store, harness.tenant_id
+        versions = [address_version(1), address_version(2)]
+        stored = [one.record for one in await store.ensure_address_versions(tenant_id, versions)]
+        asked = [*(one.destination_index for one in stored), address_version(3).destination_index]
+        found = await store.find_suppressed_addresses(tenant_id, asked)
+        assert found == {one.destination_index: one for one in stored}
+
     async def test_preferences_are_rows_of_the_same_table(self, harness: StoreHarness) -> None:
         """Off is a row, on is none; one entry in the log for each category that changed."""
         store, tenant_id = harness.store, harness.tenant_id

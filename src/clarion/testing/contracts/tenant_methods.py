@@ -19,7 +19,7 @@ from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportStatus
-from clarion.domain.suppression import Change
+from clarion.domain.suppression import Cause, Change
 from clarion.ports.catalog import NewTemplate
 from clarion.ports.store import Store
 from clarion.testing import factories as make
@@ -87,6 +87,10 @@ READS: Final[dict[str, Ask]] = {
     "find_suppressions": lambda store, tenant, _: store.find_suppressions(tenant, {HASH}),
     "list_suppressions": lambda store, tenant, _: store.list_suppressions(tenant),
     "list_suppressions of a subject": lambda store, tenant, _: store.list_suppressions(tenant, subjects=[HASH]),
+    "find_suppressed_addresses": lambda store, tenant, _: store.find_suppressed_addresses(
+        tenant, {make.address_version(1).destination_index}
+    ),
+    "list_suppressions of a cause": lambda store, tenant, _: store.list_suppressions(tenant, cause=Cause.MANUAL),
     "find_support_case": lambda store, tenant, _: store.find_support_case(tenant, CASE.case_id),
     "find_tenant_keys": lambda store, tenant, _: store.find_tenant_keys(tenant),
     "list_inbox": lambda store, tenant, _: store.list_inbox(tenant, LINE.recipient_id_hash),

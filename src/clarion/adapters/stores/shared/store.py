@@ -148,6 +148,7 @@ class SharedStore(ABC):
     put_suppressions = _writes(Urgency.OUTCOME, suppression.put_suppressions)
     lift_suppressions = _writes(Urgency.SOON, suppression.lift_suppressions)
     list_suppressions = _reads(suppression.list_suppressions)
+    find_suppressed_addresses = _reads(suppression.find_suppressed_addresses)
     set_preferences = _writes(Urgency.OUTCOME, suppression.set_preferences)
     change_group = _writes(Urgency.LATER, group.change_group)
     find_group = _reads(group.find_group)

@@ -15,6 +15,7 @@ from clarion.adapters.stores.shared.audit import append_audits
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Overtaken, Row, Transaction
 from clarion.domain import act
+from clarion.domain.address import AddressVersion
 from clarion.domain.suppression import Cause, Change, Suppression, SuppressionKey, category_of, stored_after
 from clarion.ports.ensure import bounded
 from clarion.ports.insights import PAGE_MAX
@@ -161,15 +162,30 @@ async def list_suppressions(
     tenant_id: str,
     *,
     subjects: Collection[str] | None = None,
+    cause: Cause | None = None,
     before: SuppressionPlace | None = None,
     limit: int = 50,
 ) -> list[Suppression]:
-    """Return suppressions, the newest first, of these subjects where any are named, from behind `before` on."""
+    """Return suppressions, the newest first, from behind `before` on: of these subjects, and of this cause."""
     place = msgspec.structs.asdict(before or _BEHIND_ALL)
     page = {"tenant_id": tenant_id, "limit": min(limit, PAGE_MAX), **place}
-    if subjects is None:
-        return await transaction.fetch(Suppression, _SQL["list_suppressions"], **page)
-    return await transaction.fetch(Suppression, _SQL["list_suppressions_of"], subjects=sorted(set(subjects)), **page)
+    if subjects is not None:
+        wanted = sorted(set(subjects))
+        return await transaction.fetch(Suppression, _SQL["list_suppressions_of"], subjects=wanted, cause=cause, **page)
+    if cause is not None:
+        return await transaction.fetch(Suppression, _SQL["list_suppressions_by_cause"], cause=cause, **page)
+    return await transaction.fetch(Suppression, _SQL["list_suppressions"], **page)
+
+
+async def find_suppressed_addresses(
+    transaction: Transaction, tenant_id: str, subjects: Collection[str]
+) -> dict[str, AddressVersion]:
+    """Return the newest address version of each destination index; what is none, or is nobody's, is left out."""
+    wanted = sorted(set(subjects))
+    found = await transaction.fetch(
+        AddressVersion, _SQL["find_suppressed_addresses"], tenant_id=tenant_id, subjects=wanted
+    )
+    return {one.destination_index: one for one in found}
 
 
 async def find_suppressions(

@@ -45,12 +45,24 @@ WHERE s.tenant_id = :tenant_id AND (s.created_at, s.subject, s.scope) < (:create
 ORDER BY s.created_at DESC, s.subject DESC, s.scope DESC
 LIMIT :limit;
 
+-- name: list_suppressions_by_cause
+-- By the index of causes, from its end; those that came at one moment are put in order. The cause is compared and
+-- ordered by too, so that no other index will do: that of the newest would be walked to its end for a rare cause.
+SELECT s.subject, s.scope, s.cause, s.note, s.created_by, s.created_at
+FROM suppression AS s
+WHERE
+  s.tenant_id = :tenant_id AND s.cause >= :cause AND (s.cause, s.created_at) <= (:cause, :created_at)
+  AND (s.created_at, s.subject, s.scope) < (:created_at, :subject, :scope)
+ORDER BY s.cause DESC, s.created_at DESC, s.subject DESC, s.scope DESC
+LIMIT :limit;
+
 -- name: list_suppressions_of
 -- A subject has few: at most one for everything and one for each category and channel.
 SELECT s.subject, s.scope, s.cause, s.note, s.created_by, s.created_at
 FROM suppression AS s
 WHERE
   s.tenant_id = :tenant_id AND s.subject IN {subjects: text}
+  AND (CAST(:cause AS text) IS NULL OR s.cause = CAST(:cause AS text))
   AND (s.created_at, s.subject, s.scope) < (:created_at, :subject, :scope)
 ORDER BY s.created_at DESC, s.subject DESC, s.scope DESC
 LIMIT :limit;
@@ -60,3 +72,14 @@ LIMIT :limit;
 SELECT s.subject, s.scope, s.cause
 FROM {subjects: subject text} AS g
 JOIN suppression AS s ON s.tenant_id = :tenant_id AND s.subject = g.subject;
+
+-- name: find_suppressed_addresses
+-- Of the versions with one index any would do: all hold the same address. The newest opens with the newest key.
+SELECT a.*
+FROM {subjects: subject text} AS g
+JOIN address_version AS a
+  ON
+    a.tenant_id = :tenant_id AND a.destination_index = g.subject
+    AND a.id = (
+      SELECT max(l.id) FROM address_version AS l WHERE l.tenant_id = :tenant_id AND l.destination_index = g.subject
+    );
