@@ -153,10 +153,10 @@ async def test_expired_rows_and_those_in_line_take_a_few_statements_more_however
     clock.advance(timedelta(seconds=1))
     with counted(store) as statements:
         assert await claim(store, quota=CLAIM) == [], "all wait for the first of their key, which has expired"
-    assert len(statements.methods) - 2 == 9
+    assert len(statements.methods) - 2 == 10
     with counted(store) as statements:
         assert len(await claim(store, quota=CLAIM)) == CLAIM // 4, "the second of each key"
-    assert len(statements.methods) - 2 == 6
+    assert len(statements.methods) - 2 == 7
 
 
 OUTCOMES: dict[str, tuple[CallOutcome, int]] = {
