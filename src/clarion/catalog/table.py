@@ -1,4 +1,4 @@
-"""CSV: rows read one by one from a file of any size, and cells written so that no spreadsheet takes one for a formula.
+"""CSV (X-26): rows read one by one from a file of any size, and cells written so that none is taken for a formula.
 
 A table begins with the names of its columns. It is UTF-8, with commas and double quotes (RFC 4180); a cell may hold
 line breaks. What is held in memory is one row, whatever the file holds: a line without an end is refused when it is
