@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from clarion.client.wire import SendRequest
+from clarion.client.wire import Recipient, SendRequest
 from clarion.dispatch.request import Trace
 from clarion.domain.notification import NotificationJob
 from clarion.domain.person import BusinessUnit
@@ -107,6 +107,17 @@ async def test_the_setting_of_its_business_unit_counts(api: ApiHarness) -> None:
 
 async def test_who_is_named_needs_no_setting(api: ApiHarness) -> None:
     assert about_whom(await send(api, to=[{"user": "1"}])) == []
+
+
+async def test_a_group_that_there_is_not_is_told_in_the_answer_and_in_a_dry_run(api: ApiHarness) -> None:
+    """Each once, though the group there is says nothing; it may still be put, so nothing is refused."""
+    other = f"{'0' * 8}-0000-4000-8000-{'0' * 12}"
+    to = [{"group": str(STAFF)}, {"group": other}, {"group": other}]
+    warned = f"the tenant has no group {other}: as things stand nobody gets it there"
+    assert [one for one in (await send(api, to=to))["warnings"] if "group" in one] == [warned]
+    asked = SendRequest(type="welcome", data={"name": "Sam"}, to=(Recipient(group=STAFF), Recipient(group=UUID(other))))
+    found = await preview(api.platform, TENANT, asked, key=None, actor="test", trace=Trace(correlation_id="c"))
+    assert [one for one in found.warnings if "group" in one] == [warned]
 
 
 async def test_channels_that_nobody_serves_are_those_of_the_setting(api: ApiHarness) -> None:

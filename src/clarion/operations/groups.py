@@ -18,6 +18,7 @@ from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
 from clarion.operations import page
 from clarion.operations.shape import as_wire
+from clarion.ports.group import GroupStore
 from clarion.ports.store import Store
 from clarion.sealing.keyring import Keyring
 
@@ -177,3 +178,10 @@ def as_change(change: MemberChange | None) -> wire_groups.MembersChange | None:
 
 def _unit(unit: BusinessUnit) -> wire_groups.Unit:
     return as_wire(unit, wire_groups.Unit, zone=unit.tz_id)
+
+
+async def is_group(groups: GroupStore, tenant_id: str, guid: UUID) -> bool:
+    """Tell whether there is a group, without counting its members."""
+    behind = None if guid.int == 0 else UUID(int=guid.int - 1)
+    first = await groups.list_groups(tenant_id, after=behind, limit=1)
+    return bool(first) and first[0].guid == guid

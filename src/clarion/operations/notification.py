@@ -17,7 +17,7 @@ from clarion.dispatch.request import Direct, JobRequest, Trace
 from clarion.domain.audience import audience_of
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.hint import Hints
-from clarion.domain.identity import Channel, Identity
+from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.key import event_job_pk, manual_job_pk
 from clarion.domain.locale import normal
 from clarion.domain.notification import NotificationJob
@@ -28,6 +28,7 @@ from clarion.domain.skip import rule_of
 from clarion.domain.timeline import JobTimeline, is_canceled, timeline_lines
 from clarion.errors import Conflict, InvalidInput
 from clarion.operations import page
+from clarion.operations.groups import is_group
 from clarion.operations.history import personal_history
 from clarion.operations.latest import latest, lines_of
 from clarion.operations.part import Part, find_part, part_of
@@ -35,6 +36,7 @@ from clarion.operations.shape import as_wire
 from clarion.operations.status import Status
 from clarion.operations.wake import Wake
 from clarion.operations.whom import Whom, find_whom
+from clarion.ports.group import GroupStore
 from clarion.ports.templates import Published
 from clarion.producers.direct import OPERATION, origin_of, target_of
 
@@ -78,7 +80,8 @@ class Notifications:
         setting = None if request.to else await self._setting(tenant_id, request)
         channels = tuple(dict.fromkeys(_channels(request, published, setting)))
         unnamed = () if setting is None else about_nobody(request, setting)
-        warnings = (*unnamed, *await self._status.warnings(channels), *self._without_url(channels, published))
+        missing = await about_groups(self._store, tenant_id, request)
+        warnings = (*unnamed, *missing, *await self._status.warnings(channels), *self._without_url(channels, published))
         return msgspec.structs.replace(answer, warnings=warnings) if warnings else answer
 
     async def is_known(self, tenant_id: str, key: str | None) -> bool:
@@ -277,6 +280,13 @@ def about_nobody(request: JobRequest, setting: EffectiveSetting) -> tuple[str, .
         named = ", ".join(map(str, setting.recipients))
         why = f"its setting names {named}, who can be nobody in a send without {' and '.join(lacks)}"
     return (f"it names nobody, and {why}: as things stand it is skipped",)
+
+
+async def about_groups(groups: GroupStore, tenant_id: str, request: JobRequest) -> tuple[str, ...]:
+    """Say it of each group that a send names and that there is not; it may be put before the message is made."""
+    named = [UUID(one.identity.id) for one in request.to if one.identity.domain is IdentityDomain.GROUP]
+    missing = [one for one in dict.fromkeys(named) if not await is_group(groups, tenant_id, one)]
+    return tuple(f"the tenant has no group {one}: as things stand nobody gets it there" for one in missing)
 
 
 def _channels(request: JobRequest, published: Published, setting: EffectiveSetting | None) -> Iterator[Channel]:

@@ -25,7 +25,7 @@ from clarion.domain.recipient import NAMED_MAX, FrozenRecipient
 from clarion.domain.seal import TenantKeys
 from clarion.domain.setting import EffectiveSetting, Place, switched_off
 from clarion.errors import Conflict
-from clarion.operations.notification import about_nobody, read_request
+from clarion.operations.notification import about_groups, about_nobody, read_request
 from clarion.operations.status import Status
 from clarion.operations.whom import name_of, opened_destination
 from clarion.pipeline.generate.facts import load_known
@@ -98,6 +98,7 @@ async def preview(
         repeated=False,
         warnings=(
             *about_nobody(request, setting),
+            *await about_groups(platform.store, tenant_id, request),
             *await Status(platform.store, clock=platform.clock).warnings(used),
         ),
         messages=tuple(messages),

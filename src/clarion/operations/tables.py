@@ -29,7 +29,7 @@ from clarion.domain.identity import Identity, read_person
 from clarion.domain.person import StoredPerson
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
-from clarion.operations.groups import named
+from clarion.operations.groups import is_group, named
 from clarion.operations.whom import opened_destination
 from clarion.ports.ensure import ITEMS_MAX, in_sets
 
@@ -183,8 +183,7 @@ class Tables:
         if guid not in known:
             if len(known) >= GROUPS_KNOWN_MAX:
                 known.clear()
-            first = await self._store.list_groups(tenant_id, after=_before(guid), limit=1)
-            known[guid] = bool(first) and first[0].guid == guid
+            known[guid] = await is_group(self._store, tenant_id, guid)
         return known[guid]
 
     async def export_members(self, tenant_id: str, guid: UUID | None = None) -> AsyncIterator[tuple[int, str]]:
@@ -327,8 +326,3 @@ def _no_group(number: int, guid: UUID) -> BadRow:
     return BadRow(
         row=number, column="group", reason=f"there is no group {guid}", remedy="put it first: clarion groups put"
     )
-
-
-def _before(guid: UUID) -> UUID | None:
-    """Give the guid before this one, behind which a list begins that has this one first."""
-    return None if guid.int == 0 else UUID(int=guid.int - 1)
