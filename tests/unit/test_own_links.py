@@ -76,6 +76,8 @@ def own(content: Content, keys: TenantKeys = KEYS) -> Content:
         SmsContent(text=f"See {URL}/p/mine"),
         ChatContent(text=f"{URL}/p/mine?from=chat"),
         PushContent(title="t", body=f"{URL}/p/mine\n"),
+        EmailContent(subject="s", html=f"<a href='{URL}/p/mine'>x</a><p>{URL}/p/mine</p>", text=f"<{URL}/p/mine>"),
+        ChatContent(text=f"[Choose:]({URL}/p/mine)"),
     ],
 )
 def test_a_link_leads_to_the_recipients_own_preferences(content: Content) -> None:
@@ -102,6 +104,18 @@ def test_a_retry_has_the_same_bytes_after_the_tenant_got_a_new_key() -> None:
 @pytest.mark.parametrize("text", ["https://other.example/p/mine", f"{URL}/pages/mine", f"{URL}/p/miner", f"{URL}/p/"])
 def test_what_is_another_link_stays_as_it_is(text: str) -> None:
     assert own(SmsContent(text=text)) == SmsContent(text=text)
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["https://evil.example/?u=", "evil.example/", "evil.example?", "https://evil.example#(", "//evil.example\\"],
+)
+def test_a_token_does_not_go_into_a_link_that_leads_elsewhere(before: str) -> None:
+    """What senders pass on as data may be anybody's words."""
+    text = f"Sam wrote: {before}{URL}/p/mine and {before}{URL}/u/mine"
+    html = f'<p>{text}</p><a href="{before}{URL}/p/mine">x</a>'
+    content = EmailContent(subject="s", html=html, text=text)
+    assert own(content) == content
 
 
 def test_a_content_without_such_links_is_not_touched() -> None:

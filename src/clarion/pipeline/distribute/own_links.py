@@ -65,8 +65,12 @@ def with_own_links(
         ),
         leave: unsubscribe.make_token(keys, wanted, serial=serial),
     }
-    # What goes on behind `mine`, as in `mine-shaft`, is a path of somebody else.
-    link = re.compile(rf"({re.escape(public_url)})({re.escape(preferences)}|{re.escape(leave)})(?![A-Za-z0-9_~-])")
+    # What goes on behind `mine`, as in `mine-shaft`, is a path of somebody else. A link in another one may have come
+    # with data: the token would go to wherever that other one leads, and whoever has it acts for the person.
+    link = re.compile(
+        r"""(?<![^\s"'<>])([^\s"'<>/?#\\]*"""
+        rf"{re.escape(public_url)})({re.escape(preferences)}|{re.escape(leave)})(?![A-Za-z0-9_~-])"
+    )
 
     def own(found: re.Match[str]) -> str:
         return f"{found[1]}{found[2].removesuffix(MINE)}{tokens[found[2]]}"
