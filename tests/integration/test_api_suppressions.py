@@ -178,6 +178,9 @@ async def test_without_a_reason_nothing_is_suppressed_or_lifted(api: ApiHarness)
             answer = await client.delete(f"/v1/suppressions/{wrong}?reason=r")
             assert (answer.status_code, problem(answer)["field"]) == (422, "id"), answer.text
         for cursor in (
+            page.write("suppressions", "2026-11-19T06:00:00 aa *"),
+            page.write("suppressions", "0001-01-01T00:00:00+23:59 aa *"),
+            page.write("suppressions", "9999-12-31T23:59:59-23:59 aa *"),
             "x",
             page.write("people", "1"),
             page.write("suppressions", "1 2 3"),

@@ -6,7 +6,7 @@ tenant, for one answer; whoever may not see messages as their recipients do gets
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote
 
@@ -209,6 +209,9 @@ def _read(cursor: str | None) -> SuppressionPlace | None:
         return None
     try:
         at, subject, scope = place.split(" ")
-        return SuppressionPlace(created_at=datetime.fromisoformat(at), subject=subject, scope=scope)
-    except ValueError:
+        created_at = datetime.fromisoformat(at)
+        if created_at.tzinfo is None:
+            raise page.refused()
+        return SuppressionPlace(created_at=created_at.astimezone(UTC), subject=subject, scope=scope)
+    except (ValueError, OverflowError):  # no time, or one that lies outside all calendars in UTC
         raise page.refused() from None
