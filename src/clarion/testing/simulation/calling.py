@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from clarion.domain.call import Call
 from clarion.domain.outgoing import UncertainPolicy
 from clarion.testing.simulation import excuse, ordering
-from clarion.testing.simulation.ledger import LedgerCall, RowName
+from clarion.testing.simulation.ledger import LedgerCall
 from clarion.testing.simulation.loop import Process
 from clarion.testing.simulation.scene import Claim, OutgoingRow
 from clarion.testing.simulation.verdict import Evidence, Violation
@@ -20,7 +20,7 @@ def begins(
     process: Process | None, call: Call, claim: Claim | None, *, now: float, evidence: Evidence
 ) -> Iterator[Violation]:
     """I-08, I-14, I-15: a call has a claim of its own process, follows it at once, and carries the row's own key."""
-    row = evidence.scene.row_named(RowName(call.message_id, call.channel))
+    row = evidence.scene.row_of(call)
     if row is None:
         yield Violation("I-08", f"{process} calls for a message that has no row")
         return
@@ -91,23 +91,24 @@ def _is_right(row: OutgoingRow, call: LedgerCall, claim: Claim, evidence: Eviden
     if plan is None:
         return
     claim.call = call
-    if wrong := truth.destination(plan, call):
+    window = evidence.window_of(row)
+    if wrong := truth.destination(plan, call, window):
         yield Violation("destination", f"row {row.id}: {wrong}")
     if wrong := truth.content(plan, call):
         yield Violation("content", f"row {row.id}: {wrong}")
-    addressee = truth.addressee(plan, call)
+    addressee = truth.addressee(plan, call, window)
     job = evidence.scene.job_of(row)
     for other in [] if job is None else evidence.scene.rows_of(job):
         calls = evidence.ledger.of(other.name) if other.channel == row.channel and other.id != row.id else []
-        if addressee is not None and calls and truth.addressee(plan, calls[0]) == addressee:
-            yield Violation("destination", f"rows {row.id} and {other.id} of one notification go to one recipient")
+        if calls and calls[0].destination == call.destination:
+            yield Violation("destination", f"rows {row.id} and {other.id} of one notification go to one destination")
     claim.order = ordering.place(plan, addressee, call)
     yield from ordering.in_flight(row, claim, evidence)
 
 
 def claim_for(process: Process | None, call: Call, evidence: Evidence) -> Claim | None:
     """Find the claim that a call belongs to: this process's own, handed to it, without a call so far."""
-    row = evidence.scene.row_named(RowName(call.message_id, call.channel))
+    row = evidence.scene.row_of(call)
     if row is None:
         return None
     for claim in reversed(evidence.scene.claims.values()):

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.client.wire import Recipient, SendAnswer, SendRequest
+from clarion.client.wire import Entity, Recipient, SendAnswer, SendRequest
 from clarion.dispatch.request import Trace
 from clarion.errors import CallerError, ClarionError, Conflict
 from clarion.operations import Operations
-from clarion.testing.simulation import content
+from clarion.testing.simulation import content, society
 from clarion.testing.simulation.node import Node
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.verdict import Violation
@@ -107,6 +107,8 @@ class Clients:
             type=plan.type,
             to=_recipients(plan),
             data={"text": content.text_of(plan, payload)},
+            entity=None if plan.about is None else Entity(type=society.THING, guid=society.THINGS[plan.about]),
+            business_unit=None if plan.unit is None else society.UNITS[plan.unit],
             not_before_at=None if delay is None else self._world.now() + timedelta(seconds=delay),
         )
 
@@ -120,9 +122,16 @@ async def _send(door: Node, plan: JobPlan, asked: SendRequest) -> SendAnswer:
 
 
 def _recipients(plan: JobPlan) -> tuple[Recipient, ...]:
-    """Name the recipients of a plan, as people, as bare addresses, or as the group that they all belong to."""
+    """Name the recipients of a plan, as people, as bare addresses, or as the group; one that has none names nobody."""
+    if plan.by_setting:
+        return ()
     if plan.by_group:
-        return (Recipient(group=content.GROUP), *(Recipient(user=f"u{number}") for number in plan.to))
+        return (Recipient(group=society.GROUP), *map(_person, plan.to))
     if plan.by_address:
         return tuple(Recipient(address=content.bare_address(plan.type, number)) for number in plan.to)
-    return tuple(Recipient(user=f"u{number}") for number in plan.to)
+    return tuple(map(_person, plan.to))
+
+
+def _person(number: int) -> Recipient:
+    guid = society.employee(number)
+    return Recipient(user=f"u{number}") if guid is None else Recipient(employee=guid)

@@ -1,33 +1,37 @@
-"""What is sent in a simulation: four notification types, each in two editions, and the people who get them.
+"""What is sent in a simulation: four notification types, each in two editions. Who gets them is in `society`.
+
+Two of them are of a category that people may refuse, one is of a category that is required.
 
 Compiled by the real renderer, once in a Python process. Edition 2 differs in every channel, so that a retry which took
 the newest template instead of the frozen one would send other bytes (I-15).
 """
 
-import re
 from functools import cache
 from html.parser import HTMLParser
 from typing import Final
-from uuid import UUID
 
 import msgspec
 
 from clarion.adapters.renderers import open_renderer
-from clarion.catalog.people import ContactEntry, GroupEntry, PersonEntry
 from clarion.domain.definition import Definition
-from clarion.domain.identity import Channel, Identity, Lane
+from clarion.domain.identity import Channel, Lane
 from clarion.domain.outgoing import UncertainPolicy
 from clarion.ports.facts import TemplateRow
 from clarion.ports.renderer import Renderer
+from clarion.testing.simulation import society
 from clarion.testing.simulation.option import JobPlan
 
 TENANT: Final = "school"
-PEOPLE: Final = 4
 BROADCAST: Final = "spring"
-GROUP: Final = UUID("6d9b1e34-52a7-4b1c-9a3e-0f6a5d6c7b81")
 
 DEFINITIONS: Final = (
-    Definition(key="notice", title="Notice", channels=(Channel.EMAIL, Channel.INBOX)),
+    Definition(
+        key="notice",
+        title="Notice",
+        category="news",
+        may_unsubscribe=True,
+        channels=(Channel.EMAIL, Channel.INBOX),
+    ),
     Definition(
         key="code",
         title="Code",
@@ -37,10 +41,18 @@ DEFINITIONS: Final = (
         ttl_seconds=240,  # longer than a lease and a replay, shorter than most runs
         one_time_code=True,
     ),
-    Definition(key="letter", title="Letter", channels=(Channel.EMAIL,), lane=Lane.BULK),
+    Definition(
+        key="letter",
+        title="Letter",
+        category="news",
+        may_unsubscribe=True,
+        channels=(Channel.EMAIL,),
+        lane=Lane.BULK,
+    ),
     Definition(
         key="flash",
         title="Flash",
+        category="alarm",
         channels=(Channel.EMAIL, Channel.SMS),
         lane=Lane.HIGH,
         ttl_seconds=90,  # a little longer than a lease, so that some expire
@@ -56,8 +68,6 @@ _TEXT: Final = "{{ text }} (%d)"
 _PERSONAL: Final = frozenset({"flash"})
 _NAME: Final = " for {{ recipient.name | default: 'nobody' }}"
 """What the templates of these types say besides. Names change with addresses, so the one tells of the other."""
-
-_WHO: Final = re.compile(r"u(\d+)\.(\d+)@example\.com|\+120255501(\d)([0-8])")
 
 
 @cache
@@ -102,25 +112,12 @@ def merged(plan: JobPlan, text: str, edition: int, *, channel: Channel, destinat
     """Say what a recipient sees of a text, by part: worked out by replacing words, not by the renderer."""
     seen = _TEXT.replace("{{ text }}", text).replace("%d", str(edition))
     if plan.type in _PERSONAL:
-        seen += f" for {_name_at(destination)}"
+        seen += f" for {society.name_at(destination) or 'nobody'}"
     match channel:
         case Channel.EMAIL:
             return {"subject": seen, "html": seen, "text": seen}
         case _:
             return {"text": seen}
-
-
-def _name_at(destination: str) -> str:
-    """Say what somebody is called who is reached there; a bare address is nobody's."""
-    found = _WHO.fullmatch(destination)
-    if found is None:
-        return "nobody"
-    number, edition = (part for part in found.groups() if part is not None)
-    return _name(int(number), int(edition))
-
-
-def _name(number: int, edition: int) -> str:
-    return f"Person {number}.{edition % 10}"
 
 
 def bare_channel(type_key: str) -> Channel:
@@ -131,25 +128,6 @@ def bare_channel(type_key: str) -> Channel:
 def bare_address(type_key: str, number: int) -> str:
     """Write a bare address that is nobody's contact."""
     return f"+120255501{number}9" if bare_channel(type_key) is Channel.SMS else f"r{number}@example.com"
-
-
-def person(number: int, *, edition: int = 1) -> PersonEntry:
-    """Describe a person; a later edition has moved to other addresses, and is called otherwise."""
-    return PersonEntry(
-        identity=Identity.user(f"u{number}"),
-        name=_name(number, edition),
-        contacts=(
-            ContactEntry(channel=Channel.EMAIL, destination=f"u{number}.{edition}@example.com"),
-            ContactEntry(channel=Channel.SMS, destination=f"+120255501{number}{edition % 10}"),
-        ),
-    )
-
-
-def group() -> GroupEntry:
-    """Describe the group: everybody."""
-    return GroupEntry(
-        guid=GROUP, name="Everybody", members=tuple(Identity.user(f"u{number}") for number in range(PEOPLE))
-    )
 
 
 def seen(encoded: bytes) -> dict[str, str]:

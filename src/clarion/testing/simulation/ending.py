@@ -4,7 +4,6 @@
 as uncertain where nobody can know. The audit log is judged in `audited`.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from uuid import UUID
@@ -18,11 +17,11 @@ from clarion.domain.notification import NotificationStatus
 from clarion.domain.outgoing import FINAL, OPEN, RANK, OutgoingStatus
 from clarion.testing.simulation import ordering
 from clarion.testing.simulation.client import Clients, Promise
+from clarion.testing.simulation.entitled import Window
 from clarion.testing.simulation.ledger import Fate
 from clarion.testing.simulation.scene import Books, JobRow, OutgoingRow, ReceiptRow, Scene
 from clarion.testing.simulation.stage_invariant import CODE, needs_data
-from clarion.testing.simulation.truth import messages
-from clarion.testing.simulation.truth_invariant import shown_wrongly
+from clarion.testing.simulation.truth_invariant import life_of, made_of, shown_wrongly
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 UNFINISHED = (NotificationStatus.READY, NotificationStatus.PROCESSING)
@@ -80,7 +79,6 @@ def judge(clients: Clients, evidence: Evidence, books: Books, *, calm: bool) -> 
     for row in scene.outgoing.values():
         yield from _row(row, evidence, calm=calm)
     for job in scene.jobs.values():
-        yield from _complete(job, evidence)
         if _keeps_code(job, evidence):
             yield Violation("X-23", f"the data of the one-time code {job.guid} is there after the bound")
     for promise in clients.promises.values():
@@ -120,7 +118,9 @@ def _settled(row: OutgoingRow, evidence: Evidence) -> Iterator[Violation]:
     plan, job = evidence.plan_of(row), scene.job_of(row)
     if row.state is not OutgoingStatus.UNCERTAIN or plan is None or job is None:
         return
-    left_at = scene.store_moved_at[row.id]
+    left_at, message = scene.store_moved_at[row.id], evidence.message_of(row)
+    if evidence.truth.suppressed(plan, message, life_of(row, evidence)) is None:
+        return
     if wrong := evidence.truth.left_uncertain(plan, UUID(job.guid), Channel(row.channel), claims, store_now=left_at):
         yield Violation("I-10", f"row {row.id} is left uncertain: {wrong}")
 
@@ -157,41 +157,29 @@ def _receipts(books: Books, evidence: Evidence) -> Iterator[Violation]:
 
 def _known_receipts(books: Books, evidence: Evidence) -> Iterator[tuple[ReceiptRow, OutgoingRow]]:
     """Pair receipts with their rows, by our id or by the provider's, where that is known."""
-    rows = {(row.message_id, row.channel): row for row in evidence.scene.outgoing.values()}
+    rows = {(row.message_id, row.channel, row.key_hash): row for row in evidence.scene.outgoing.values()}
     ids = {one.provider_message_id: one.outgoing_id for one in books.attempts if one.provider_message_id is not None}
     for receipt in books.receipts:
-        row = rows.get((receipt.message_id or "", receipt.account))  # an account is called after its channel
+        row = rows.get((receipt.message_id or "", receipt.account, receipt.recipient_key_hash or ""))
         if row is None and receipt.provider_message_id in ids:
             row = evidence.scene.outgoing[ids[receipt.provider_message_id]]
         if row is not None:
             yield receipt, row
 
 
-def _complete(job: JobRow, evidence: Evidence) -> Iterator[Violation]:
-    """I-25: a job that is done has a message for each of its recipients on every channel, and no other."""
-    scheduler, number = evidence.scene.scheduler_of(job), evidence.scene.number_of(job)
-    if number is None or scheduler is None or scheduler.state is not NotificationStatus.DONE:
-        return
-    made = Counter(Channel(row.channel) for row in evidence.scene.rows_of(job))
-    made[Channel.INBOX] = sum(row_key == job.row_key for _, row_key, _ in evidence.scene.inbox.elements())
-    wanted = Counter(messages(evidence.truth.plans[number]))
-    if made != wanted:
-        yield Violation("I-25", f"job {job.guid} has the messages {dict(made)}, and {dict(wanted)} were asked for")
-
-
 def _lost(promise: Promise, evidence: Evidence) -> int:
     """Count the messages of a promised job that are nowhere."""
-    job = _job(promise, evidence.scene)
+    job, plan = _job(promise, evidence.scene), promise.plan
     scheduler = None if job is None else evidence.scene.scheduler_of(job)
-    wanted = messages(promise.plan)
-    wanted.pop(Channel.INBOX, None)
     if job is None or scheduler is None or scheduler.state in UNFINISHED:
-        return sum(wanted.values())
-    rows = evidence.scene.rows_of(job)
-    if scheduler.state is NotificationStatus.SKIPPED and evidence.truth.skipped(promise.plan, now=float("inf")):
-        return sum(wanted.values())
-    missing = max(0, sum(wanted.values()) - len(rows)) if scheduler.state is NotificationStatus.DONE else 0
-    return missing + sum(not _accounted(row, evidence) for row in rows)
+        return 1
+    if scheduler.state is NotificationStatus.SKIPPED:
+        return int(evidence.truth.skipped(plan, scheduler.at_stage, Window(0.0, float("inf"))) is not None)
+    missing = 0
+    if scheduler.state is NotificationStatus.DONE:
+        expected = evidence.truth.entitled.expected(plan, Window(*evidence.scene.frozen[job.id]))
+        missing = len(expected.must - made_of(job, evidence).keys())
+    return missing + sum(not _accounted(row, evidence) for row in evidence.scene.rows_of(job))
 
 
 def _accounted(row: OutgoingRow, evidence: Evidence) -> bool:

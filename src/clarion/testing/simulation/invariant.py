@@ -16,13 +16,14 @@ from clarion.testing.simulation.verdict import TOLERANCE, Check, Evidence, Viola
 
 
 def one_row_for_a_recipient(change: Change, evidence: Evidence) -> Iterator[Violation]:
-    """I-06: a recipient has one row on a channel, and whom a row is for never changes."""
+    """I-06: a recipient has one row at each destination, and whom a row is for never changes."""
     for old, new in change.outgoing:
         if old is None:
             same = [
                 row.id
                 for row in evidence.scene.outgoing.values()
-                if (row.pk, row.recipient_id_hash, row.channel) == (new.pk, new.recipient_id_hash, new.channel)
+                if (row.pk, row.recipient_id_hash, row.channel, row.destination_index)
+                == (new.pk, new.recipient_id_hash, new.channel, new.destination_index)
             ]
             if len(same) > 1:
                 yield Violation("I-06", f"{change.deed} made a second row for one recipient: {same}")

@@ -1,7 +1,7 @@
 """The ledger: what providers were really asked and what they really did, whatever anybody heard of it.
 
-It is the truth that the database is judged by. A row is known here by its message and channel: a person has one address
-on a channel at a time, so no two rows of a message share one. Written by `outside`, read by the invariants.
+It is the truth that the database is judged by. A row is known here by its message, its channel and what stands for the
+address, since a person may be reached at several. Written by `outside`, read by the invariants.
 """
 
 from enum import StrEnum
@@ -11,6 +11,7 @@ from uuid import UUID
 from clarion.domain.call import CallOutcome, Unknown
 from clarion.domain.identity import Channel
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.testing.simulation.notes import Asked
 
 
 class RowName(NamedTuple):
@@ -18,6 +19,7 @@ class RowName(NamedTuple):
 
     message_id: UUID
     channel: Channel
+    key_hash: str
 
 
 class Fate(StrEnum):
@@ -39,7 +41,15 @@ class Receipt:
     """One report that a provider sent, and when a door took it."""
 
     def __init__(
-        self, *, row: RowName, event_id: str, status: OutgoingStatus, provider_message_id: str, names_ours: bool
+        self,
+        *,
+        row: RowName,
+        event_id: str,
+        status: OutgoingStatus,
+        provider_message_id: str,
+        names_ours: bool,
+        destination: str,
+        suppresses: bool,
     ) -> None:
         """Write a receipt down when it leaves."""
         self.row = row
@@ -47,7 +57,10 @@ class Receipt:
         self.status = status
         self.provider_message_id = provider_message_id
         self.names_ours = names_ours  # whether it names the message by our id
+        self.destination = destination
+        self.suppresses = suppresses  # whether nothing goes there any more after it
         self.offered_at: float | None = None  # when it was first brought to a door
+        self.suppression: Asked | None = None  # what it does to its destination, once it was offered
         self.taken_at: float | None = None  # when a door first said that it has it
 
 

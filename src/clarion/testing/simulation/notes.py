@@ -5,12 +5,17 @@ here comes from the database: an act that was answered is done, one that was not
 Times are virtual seconds; those whose name begins with `store_` are seconds by the store's clock, since 1970.
 """
 
-from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
+from clarion.testing.simulation import society
 from clarion.testing.simulation.option import JobPlan
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound=Hashable)
+
+FIELDS = ("enabled", "recipients", "channels")
+"""What a setting says."""
 
 
 class Asked:
@@ -61,6 +66,24 @@ class Setting(Generic[V]):
         return any(one.done_at is not None and one.done_at < since for one in later)
 
 
+class Settings(Generic[K, V]):
+    """Many values that people change, by what each is about; what nobody has spoken of is as it was first."""
+
+    def __init__(self, first: Mapping[K, V], *, otherwise: V) -> None:
+        """Start with the values of the installation's beginning."""
+        self._values = {key: Setting(value) for key, value in first.items()}
+        self._otherwise = otherwise
+
+    def change(self, key: K, act: Asked, value: V) -> None:
+        """Note that somebody asked for another value."""
+        self._values.setdefault(key, Setting(self._otherwise)).change(act, value)
+
+    def may_have_been(self, key: K, since: float, until: float) -> frozenset[V]:
+        """Return every value that it may have had at some time between the two."""
+        value = self._values.get(key)
+        return frozenset({self._otherwise} if value is None else value.may_have_been(since=since, until=until))
+
+
 class Send:
     """One try of a client to have a notification sent."""
 
@@ -84,14 +107,28 @@ class Send:
 class Notes:
     """Everything that was asked for in one run."""
 
-    def __init__(self, *, types: tuple[str, ...], people: int) -> None:
-        """Start with an installation that was just set up: first editions, all types on."""
+    def __init__(self, *, types: tuple[str, ...]) -> None:
+        """Start with an installation that was just set up: first editions, settings and circles of the beginning."""
         self.asked: list[Asked] = []
         self.sends: list[Send] = []
         self.set_back = 0.0  # seconds by which the store's clock was set back in all
         self.enabled = {key: Setting(True) for key in types}
         self.edition = {key: Setting(1) for key in types}
-        self.address = [Setting(1) for _ in range(people)]
+        self.address = [Setting(1) for _ in range(society.PEOPLE)]
+        self.said = Settings[object, Any](
+            {
+                (key, unit, field): getattr(setting, field)
+                for (key, unit), setting in society.SETTINGS.items()
+                for field in FIELDS
+            },
+            otherwise=None,
+        )  # by type, unit and field
+        self.belongs = Settings[object, bool](
+            {(circle, number): True for circle, people in society.CIRCLES.items() for number in people},
+            otherwise=False,
+        )  # by circle and person
+        self.refused = Settings[object, bool]({}, otherwise=False)  # by recipient, category and channel
+        self.stopped = Settings[object, bool]({}, otherwise=False)  # by recipient, or by destination
 
     def asks(self, kind: str, subject: str, *, at: float) -> Asked:
         """Note that a person asks for something."""

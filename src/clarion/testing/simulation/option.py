@@ -13,6 +13,7 @@ from typing import Final, Self
 import msgspec
 
 from clarion.domain.identity import Channel
+from clarion.testing.simulation.society import PEOPLE
 
 
 class Fault(StrEnum):
@@ -47,6 +48,10 @@ class Fault(StrEnum):
     PUBLISH = "template published anew"
     SWITCH_OFF = "notification type switched off"
     GATE = "broadcast paused, opened or canceled"
+    OPT_OUT = "person opts out of a category, or in again"
+    SUPPRESS = "person or address suppressed by hand, or no more"
+    SETTING = "setting changed"
+    MEMBER = "group, unit, role or relation changed"
 
 
 AT_PORTS: Final = (
@@ -109,6 +114,10 @@ BROADCAST: Final = 0.3
 """The share of jobs whose messages belong to a broadcast."""
 
 
+BY_SETTING: Final = 0.25
+"""The share of jobs that name nobody."""
+
+
 STORM: Final = 0.05
 """From this chance of a fault at a port call on, a run counts as a storm: a stage makes some ten such calls, so four
 stages in ten do not come to their end and are left to their lease."""
@@ -120,7 +129,7 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     at: float
     type: str
-    to: tuple[int, ...]  # people by number; see `world`
+    to: tuple[int, ...]  # people by number; see `society`
     by_address: bool
     by_group: bool
     keyed: bool
@@ -130,6 +139,9 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     later_by: float | None  # not before so many seconds from then
     poison: bool  # whether every worker dies of it
     broadcast: bool  # whether its messages stand behind the gate of a broadcast
+    by_setting: bool  # it names nobody: whom the settings of its type name
+    unit: int | None  # on whose behalf
+    about: int | None  # which thing it is about
 
     @property
     def correlation_id(self) -> str:
@@ -197,7 +209,7 @@ def _job(chance: Random, number: int, *, poison: bool) -> JobPlan:
         number=number,
         at=chance.uniform(0, 20),
         type=chance.choice(("notice", "notice", "code", "letter", "flash")),
-        to=tuple(chance.sample(range(4), chance.randint(1, 3))),
+        to=tuple(chance.sample(range(PEOPLE), chance.randint(1, 3))),
         by_address=chance.random() < 0.4,
         by_group=chance.random() < 0.15,
         keyed=chance.random() < 0.9,
@@ -207,4 +219,7 @@ def _job(chance: Random, number: int, *, poison: bool) -> JobPlan:
         later_by=chance.uniform(1, 30) if chance.random() < 0.15 else None,
         poison=chance.random() < POISONED and poison,
         broadcast=chance.random() < BROADCAST,
+        by_setting=chance.random() < BY_SETTING,
+        unit=chance.choice((None, None, 0, 1)),
+        about=chance.choice((None, 0, 0, 1)),
     )

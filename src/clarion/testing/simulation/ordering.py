@@ -10,11 +10,12 @@ from typing import Final
 
 from clarion.domain.call import Accepted, Deferred, Misconfigured, NotCalled
 from clarion.domain.identity import Lane
+from clarion.testing.simulation.directory import Addressee
 from clarion.testing.simulation.excuse import LEASE_SECONDS
 from clarion.testing.simulation.ledger import LedgerCall
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.scene import Claim, OutgoingRow
-from clarion.testing.simulation.truth import Addressee, lane_of, was_once_unknown
+from clarion.testing.simulation.truth import lane_of, was_once_unknown
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 SOON: Final = 60.0

@@ -47,9 +47,15 @@ _RECEIPTS: Final = (
     (OutgoingStatus.DELIVERED, 0.7),
     (OutgoingStatus.OPENED, 0.4),
     (OutgoingStatus.BOUNCED, 0.2),
-    (OutgoingStatus.COMPLAINED, 0.0),
+    (OutgoingStatus.COMPLAINED, 0.2),
 )
-"""What is reported of an accepted message, and how often. It suppresses nobody: every bounce is a soft one."""
+"""What is reported of an accepted message, and how often."""
+
+SUPPRESSING: Final = (OutgoingStatus.BOUNCED, OutgoingStatus.COMPLAINED)
+"""Reports after which nothing is sent to a destination any more, unless they say that it may go away by itself."""
+
+SOFT: Final = 0.5
+"""The share of bounces that may go away by themselves. After any other nothing is sent to a destination any more."""
 
 
 class AdapterBroken(Exception):
@@ -71,12 +77,20 @@ class Host(Protocol):
         """Look at a call when its adapter is entered; return the claim that it belongs to."""
         ...
 
+    def row_of(self, call: Call) -> RowName:
+        """Say which row a call is for."""
+        ...
+
     def call_leaves(self, call: LedgerCall, claim: Claim | None) -> None:
         """Look at a call when its bytes leave."""
         ...
 
     def call_delivered(self, call: LedgerCall) -> None:
         """Look at a message that its recipient got."""
+        ...
+
+    def receipt_offered(self, receipt: Receipt) -> None:
+        """Look at a receipt that is brought to a door for the first time."""
         ...
 
     async def take_receipt(self, tenant_id: str, event: ProviderEvent) -> None:
@@ -115,7 +129,7 @@ class Outside:
         """Let a call's bytes leave, and wait for its reply."""
         await self._weather.before("send")
         entry = LedgerCall(
-            row=RowName(call.message_id, call.channel),
+            row=self._host.row_of(call),
             key=call.idempotency_key,
             account=channel,
             attempt=call.attempt,
@@ -206,6 +220,8 @@ class Outside:
                 status=status,
                 provider_message_id=provider_id,
                 names_ours=event.message_id is not None,
+                destination=entry.destination,
+                suppresses=status in SUPPRESSING and event.signal is None,
             )
             self._ledger.receipts.append(receipt)
             for _ in range(3 if self._weather.strikes(Fault.RECEIPT_TWICE) else 1):
@@ -217,7 +233,9 @@ class Outside:
     async def _carry(self, tenant_id: str, event: ProviderEvent, receipt: Receipt, delay: float) -> None:
         """Bring one receipt to the door."""
         await asyncio.sleep(delay)
-        receipt.offered_at = receipt.offered_at or self._loop.time()
+        if receipt.offered_at is None:
+            receipt.offered_at = self._loop.time()
+            self._host.receipt_offered(receipt)
         await self._host.take_receipt(tenant_id, event)
         receipt.taken_at = receipt.taken_at or self._loop.time()
         self.receipts_under_way -= 1
@@ -225,6 +243,7 @@ class Outside:
     def _event(self, entry: LedgerCall, call: Call, provider_id: str, status: OutgoingStatus) -> ProviderEvent:
         """Write a receipt: it names the message by our key, or by the provider's id alone."""
         by_id = self._options.receipts_by_provider_id
+        is_soft = status is OutgoingStatus.BOUNCED and self._chance.random() < SOFT
         return ProviderEvent(
             account=entry.account,
             event_id=f"e{self._events}",
@@ -232,7 +251,7 @@ class Outside:
             message_id=None if by_id else call.message_id,
             recipient_key_hash=None if by_id else call.idempotency_key.split(":")[2],
             provider_message_id=provider_id,
-            signal=Signal.SOFT_BOUNCE if status is OutgoingStatus.BOUNCED else None,
+            signal=Signal.SOFT_BOUNCE if is_soft else None,
             happened_at=self._host.now(),
             raw="{}",
         )

@@ -4,37 +4,33 @@ A person cancels, retries, edits an address, publishes, switches a type off, pau
 doors. When, is decided in `moment`.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final
 from uuid import UUID
 
 from clarion.dispatch.request import Trace
-from clarion.domain import derived_id
 from clarion.domain.claim import Gate
 from clarion.domain.outgoing import OutgoingStatus
-from clarion.errors import ClarionError
-from clarion.testing.simulation import content
+from clarion.testing.simulation import content, society
+from clarion.testing.simulation.asking import Asking
 from clarion.testing.simulation.client import Clients
 from clarion.testing.simulation.moment import Act
 from clarion.testing.simulation.node import Node
-from clarion.testing.simulation.notes import Asked
 from clarion.testing.simulation.option import Fault
-from clarion.testing.simulation.world import NoAnswer, World
+from clarion.testing.simulation.world import World
 
 GATE_ACTS: Final = {Gate.OPEN: "open", Gate.PAUSED: "pause", Gate.CANCELED: "cancel"}
 """What the audit log calls the setting of a gate."""
 
 
-class People:
+class People(Asking):
     """Everybody who has a say in one run."""
 
     def __init__(self, world: World, clients: Clients) -> None:
         """Act on a world, for the jobs of these clients."""
-        self._world = world
+        super().__init__(world, chance="people")
         self._clients = clients
-        self._chance = world.options.chance("people")
         self._edition = 1
-        self._addresses = dict.fromkeys(range(content.PEOPLE), 1)
+        self._addresses = dict.fromkeys(range(society.PEOPLE), 1)
 
     @property
     def acts(self) -> dict[Fault, Act]:
@@ -47,10 +43,6 @@ class People:
             Fault.SWITCH_OFF: self._begin(self._switch),
             Fault.GATE: self._begin(self._set_gate),
         }
-
-    def _begin(self, act: Callable[[], Coroutine[None, None, None]]) -> Act:
-        """Make an act of something that takes time: it goes on beside everything else."""
-        return lambda _process: self._world.loop.start(None, act())
 
     async def _cancel(self) -> None:
         """Cancel a job that somebody was promised: any, or one that seems to be stuck."""
@@ -88,21 +80,19 @@ class People:
 
     async def _edit_address(self) -> None:
         """Let a person move to another address on every channel."""
-        number = self._chance.randrange(content.PEOPLE)
+        number = self._chance.randrange(society.PEOPLE)
         self._addresses[number] += 1
-        entry = content.person(number, edition=self._addresses[number])
+        edition = self._addresses[number]
+        entry = society.person(number, edition=edition)
+        self._world.directory.learn(number, edition=edition)
         self._world.trace(f"person: u{number} moves to {entry.contacts[0].destination}")
 
         async def edit(door: Node) -> None:
             await door.people.put(content.TENANT, [entry], trace=Trace(correlation_id="edit"))
-            keys = await door.platform.keyring.get(content.TENANT)
-            hashed = derived_id.recipient_id_hash(
-                identity_key=keys.identity_key, tenant_id=content.TENANT, identity=entry.identity
-            )
-            self._world.scene.edited_at[hashed] = self._world.loop.time()
+            self._world.scene.edited_at[self._world.directory.hash_of(number)] = self._world.loop.time()
 
         asked = self._notes("move", f"user u{number}")
-        self._world.truth.notes.address[number].change(asked, self._addresses[number])
+        self._world.truth.notes.address[number].change(asked, edition)
         await self._ask(edit, asked)
 
     async def _publish(self) -> None:
@@ -138,20 +128,3 @@ class People:
             lambda door: door.platform.store.set_gate(content.TENANT, content.BROADCAST, gate, actor="person"),
             self._notes(GATE_ACTS[gate], f"broadcast {content.BROADCAST}"),
         )
-
-    def _notes(self, kind: str, subject: str) -> Asked:
-        """Note what is asked for, in the words of the audit log."""
-        return self._world.truth.notes.asks(kind, subject, at=self._world.loop.time())
-
-    async def _ask(self, work: Callable[[Node], Awaitable[object]], asked: Asked | None = None) -> None:
-        """Ask once, without waiting longer for the answer than a person would; note when the door has done it."""
-
-        async def noted(door: Node) -> None:
-            answer = await work(door)
-            if asked is not None:
-                asked.done(answer, at=self._world.loop.time())
-
-        try:
-            await self._world.ask(noted)
-        except (ClarionError, NoAnswer) as error:
-            self._world.trace(f"person: no answer ({error})")

@@ -26,6 +26,7 @@ from clarion.testing.simulation.nemesis import Nemesis
 from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.outside import AdapterBroken
 from clarion.testing.simulation.person import People
+from clarion.testing.simulation.steward import Stewards
 from clarion.testing.simulation.verdict import Violation
 from clarion.testing.simulation.world import CallerChange, ProviderChange, RunFailed, StoreChange, World
 
@@ -116,7 +117,7 @@ async def _play(world: World, clients: Clients) -> None:
     await world.open()
     clients.start()
     nemesis = Nemesis(world)
-    moments = Moments(world.options, world.weather, People(world, clients).acts | nemesis.acts)
+    moments = Moments(world.options, world.weather, People(world, clients).acts | Stewards(world).acts | nemesis.acts)
     world.loop.before_step = moments.at_step
     await nemesis.act_for(world.options.safety_seconds, moments)
     world.trace("ports heal")

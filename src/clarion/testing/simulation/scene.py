@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from clarion.domain.call import CallOutcome
+from clarion.domain.call import Call, CallOutcome
 from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationStatus, Stage
@@ -42,12 +42,13 @@ class OutgoingRow(NamedTuple):
     replays: int
     recipient_id_hash: str
     key_hash: str
+    destination_index: str
     broadcast: str
 
     @property
     def name(self) -> RowName:
         """How the outside knows it."""
-        return RowName(UUID(self.message_id), Channel(self.channel))
+        return RowName(UUID(self.message_id), Channel(self.channel), self.key_hash)
 
     @property
     def key(self) -> str:
@@ -138,6 +139,7 @@ class ReceiptRow(NamedTuple):
     event_id: str
     status: str
     message_id: str | None
+    recipient_key_hash: str | None
     provider_message_id: str | None
     applied_at: int | None
 
@@ -225,6 +227,10 @@ class Scene:
         self.canceled_at: dict[str, float] = {}  # guid of a job → when a person canceled it
         self.edited_at: dict[str, float] = {}  # recipient hash → when the address was last edited
         self.published_at: dict[str, float] = {}  # template key → when it was last published anew
+        self.staged_at: dict[tuple[int, Process | None], float] = {}  # scheduler row, process → its last claim there
+        self.made_at: dict[int, float] = {}  # row → when it was made
+        self.moved_at: dict[int, float] = {}  # row → when its state last moved
+        self.frozen: dict[int, tuple[float, float]] = {}  # job → the window in which its recipients were decided
         self.gate = Gate.OPEN  # of the broadcast
         self.gate_was_canceled = False
 
@@ -255,6 +261,15 @@ class Scene:
     def claims_of(self, row: OutgoingRow) -> list[Claim]:
         """Return every claim of a row, the first one first."""
         return [claim for claim in self.claims.values() if claim.row_id == row.id]
+
+    def row_of(self, call: Call) -> OutgoingRow | None:
+        """Return the row that a call is for: by its key or, if that is none of ours, by message and channel."""
+        mine = [
+            row
+            for row in self.outgoing.values()
+            if (row.message_id, row.channel) == (str(call.message_id), call.channel)
+        ]
+        return next((row for row in mine if row.key == call.idempotency_key), mine[0] if mine else None)
 
     def row_named(self, name: RowName) -> OutgoingRow | None:
         """Return the row that the outside calls so."""

@@ -9,15 +9,20 @@ The numbers of the design stand here a second time, on purpose: a program that g
 by the same number.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from clarion.domain.call import Accepted, Deferred, NotCalled, Refused, Unknown
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel, Lane
+from clarion.domain.notification import Stage
 from clarion.domain.outgoing import OutgoingStatus, UncertainPolicy
 from clarion.testing.simulation import content
+from clarion.testing.simulation.directory import Addressee
+from clarion.testing.simulation.entitled import DEFINITIONS as _DEFINITIONS
+from clarion.testing.simulation.entitled import Entitled, Message, Window
 from clarion.testing.simulation.ledger import Ledger, LedgerCall, Receipt, RowName
 from clarion.testing.simulation.notes import Notes
 from clarion.testing.simulation.option import JobPlan, Options
@@ -38,30 +43,15 @@ WINDOW_SECONDS: Final = 900.0
 MARGIN_SECONDS: Final = 300.0
 """How long before a window's end nothing is replayed any more."""
 
-_DEFINITIONS: Final = {definition.key: definition for definition in content.DEFINITIONS}
-
-
-class Addressee(NamedTuple):
-    """One recipient as the client named it: a person by number, or a bare address."""
-
-    person: int | None
-    address: str | None
-
-    def destinations(self, channel: Channel, editions: set[int]) -> set[str]:
-        """Return where a message reaches them, if their addresses are one of these editions."""
-        if self.person is None:
-            return {self.address or ""}
-        contacts = [one for edition in editions for one in content.person(self.person, edition=edition).contacts]
-        return {one.destination for one in contacts if one.channel is channel}
-
 
 class Truth:
     """What may be shown of the messages of one run."""
 
     def __init__(self, options: Options, ledger: Ledger) -> None:
         """Judge a run of these options by this ledger, and by the notes that are made of what is asked for."""
-        self.notes = Notes(types=tuple(_DEFINITIONS), people=content.PEOPLE)
+        self.notes = Notes(types=tuple(_DEFINITIONS))
         self.ledger = ledger
+        self.entitled = Entitled(self.notes)
         self.slots = options.slots
         self.plans = {plan.number: plan for plan in options.jobs}
         self._windows = {
@@ -70,10 +60,33 @@ class Truth:
 
     # What became of a job, or of a message that was not sent
 
-    def skipped(self, plan: JobPlan, *, now: float) -> str | None:
-        """Answer for a job that is skipped: somebody had switched its type off."""
-        enabled = self.notes.enabled[plan.type].may_have_been(since=self._first(plan), until=now)
-        return None if False in enabled else f"the type {plan.type} was on all the time"
+    def skipped(self, plan: JobPlan, stage: Stage, window: Window) -> str | None:
+        """Answer for a job that is skipped: its type was off or, at the second stage, it found nobody to go to."""
+        if stage is Stage.SCHEDULE:
+            off = False in self.entitled.enabled(plan, window)
+            return None if off else f"the type {plan.type} was on all the time"
+        return None if self.entitled.nobody(plan, window) else "there was somebody to send it to"
+
+    def made(self, plan: JobPlan, made: Counter[Message | None], window: Window) -> str | None:
+        """Answer for the messages of a job that is done: those that must be there, each once, and none that may not."""
+        expected = self.entitled.expected(plan, window)
+        if missing := expected.must - made.keys():
+            return f"it has no {' and no '.join(map(str, sorted(missing, key=str)))}"
+        if wrong := [one for one, count in made.items() if count > 1 or one not in expected.may]:
+            return f"it has {' and '.join(map(str, wrong))}, which may not be, or not twice"
+        return None
+
+    def refused_before(self, plan: JobPlan, message: Message, *, now: float) -> str | None:
+        """Answer for a claim of a message: nothing surely spoke against it then."""
+        refused = self.entitled.refused(_DEFINITIONS[plan.type], message, Window(now, now))
+        return None if False in refused else f"{message} had surely been refused or suppressed before"
+
+    def suppressed(self, plan: JobPlan, message: Message | None, window: Window) -> str | None:
+        """Answer for a message that is suppressed: something may have spoken against it."""
+        if message is None:
+            return "nobody knows whom it is for"
+        refused = self.entitled.refused(_DEFINITIONS[plan.type], message, window)
+        return None if True in refused else f"nothing spoke against {message}"
 
     def canceled(self, job_id: UUID, plan: JobPlan | None = None) -> str | None:
         """Answer for a job that is canceled, or for a message of a plan: a person asked for that.
@@ -171,7 +184,7 @@ class Truth:
 
     def called(self, plan: JobPlan, *, now: float, store_now: float) -> str | None:
         """Answer for a claim of a message: its type was not off all the time, and it is neither too early nor late."""
-        if self.notes.enabled[plan.type].may_have_been(since=self._first(plan), until=now) == {False}:
+        if self.entitled.enabled(plan, Window(self._first(plan), now)) == {False}:
             return f"the type {plan.type} was off all the time"
         early = self._earliest_start(plan) - store_now
         if early > _ROUNDING:
@@ -203,21 +216,17 @@ class Truth:
         seen = content.seen(call.content)
         return None if seen in texts else f"it says {seen}, and not {' or '.join(map(str, texts))}"
 
-    def destination(self, plan: JobPlan, call: LedgerCall) -> str | None:
-        """Answer for the destination of a call: where one of its recipients is reached."""
-        if self.addressee(plan, call) is not None:
+    def destination(self, plan: JobPlan, call: LedgerCall, window: Window) -> str | None:
+        """Answer for the destination of a call: where somebody who may get it was reached when that was decided."""
+        if self.addressee(plan, call, window) is not None:
             return None
-        return f"it goes to {call.destination}, where none of its recipients is reached"
+        return f"it goes to {call.destination}, where nobody is reached who may get it"
 
-    def addressee(self, plan: JobPlan, call: LedgerCall) -> Addressee | None:
+    def addressee(self, plan: JobPlan, call: LedgerCall, window: Window) -> Addressee | None:
         """Find the recipient whom a call reaches."""
-        since = self._first(plan)
-        for one in addressees(plan):
-            editions = set[int]()
-            if one.person is not None:
-                editions = self.notes.address[one.person].may_have_been(since=since, until=call.at)
-            if call.destination in one.destinations(call.row.channel, editions):
-                return one
+        for one in sorted(self.entitled.expected(plan, window).may, key=str):
+            if (one.channel, one.destination) == (call.row.channel, call.destination):
+                return one.to
         return None
 
     def _first(self, plan: JobPlan) -> float:
@@ -240,23 +249,6 @@ class Truth:
 
 _ROUNDING: Final = 0.001
 """Seconds by which instants may round apart."""
-
-
-def addressees(plan: JobPlan) -> list[Addressee]:
-    """List the recipients of a notification, each once: groups opened, people and bare addresses."""
-    if plan.by_group:
-        return [Addressee(number, None) for number in range(content.PEOPLE)]
-    if plan.by_address:
-        return [Addressee(None, content.bare_address(plan.type, number)) for number in plan.to]
-    return [Addressee(number, None) for number in plan.to]
-
-
-def messages(plan: JobPlan) -> dict[Channel, int]:
-    """Count the messages of a notification by channel: people are reached on all, a bare address on its own."""
-    definition = _DEFINITIONS[plan.type]
-    if plan.by_address and not plan.by_group:
-        return {content.bare_channel(plan.type): len(plan.to)}
-    return {channel: len(addressees(plan)) for channel in definition.channels}
 
 
 def lane_of(plan: JobPlan) -> Lane:

@@ -4,15 +4,19 @@ The truth knows what was asked for and what providers did; here it is asked when
 check gets what the commit changed and yields what is wrong.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import Final
 from uuid import UUID
 
 from clarion.domain.call import Unknown
-from clarion.domain.notification import NotificationStatus
+from clarion.domain.identity import Channel
+from clarion.domain.notification import NotificationStatus, Stage
 from clarion.domain.outgoing import RANK, OutgoingStatus
 from clarion.testing.simulation import excuse
-from clarion.testing.simulation.scene import Change, Claim, OutgoingRow
+from clarion.testing.simulation.entitled import Message, Window
+from clarion.testing.simulation.option import JobPlan
+from clarion.testing.simulation.scene import Change, Claim, JobRow, OutgoingRow
 from clarion.testing.simulation.verdict import Check, Evidence, Violation
 
 
@@ -27,7 +31,10 @@ def jobs_end_for_a_cause(change: Change, evidence: Evidence) -> Iterator[Violati
         wrong: str | None = None
         match new.state:
             case NotificationStatus.SKIPPED if plan is not None:
-                wrong = evidence.truth.skipped(plan, now=change.seconds)
+                since = evidence.scene.staged_at.get((new.id, change.deed.process), 0.0)
+                if new.at_stage is Stage.GENERATE:
+                    evidence.coverage.met("people: nobody to send it to")
+                wrong = evidence.truth.skipped(plan, new.at_stage, Window(since, change.seconds))
             case NotificationStatus.CANCELED:
                 wrong = evidence.truth.canceled(UUID(job.guid))
             case NotificationStatus.FAILED if change.deed.method != "rescue_stages":
@@ -59,6 +66,61 @@ def messages_are_claimed_in_time(change: Change, evidence: Evidence) -> Iterator
                 yield Violation("I-16", f"{change.deed}: row {new.id} is claimed, and {wrong}")
 
 
+def nobody_is_claimed_who_opted_out(change: Change, evidence: Evidence) -> Iterator[Violation]:
+    """I-34: whoever surely refused a message before the claim of it began is not called with it."""
+    for old, new in change.outgoing:
+        if old is None or old.status == new.status or new.state is not OutgoingStatus.SENDING:
+            continue
+        plan, message = evidence.plan_of(new), evidence.message_of(new)
+        if plan is None or message is None:
+            continue
+        if wrong := evidence.truth.refused_before(plan, message, now=change.seconds):
+            yield Violation("I-34", f"{change.deed}: row {new.id} is claimed, and {wrong}")
+
+
+def done_jobs_have_the_messages_of_those_who_should_get_them(change: Change, evidence: Evidence) -> Iterator[Violation]:
+    """I-25: a job that is done has a message for everybody who must get it, and for nobody who may not."""
+    for old, new in change.schedulers:
+        if new.state is not NotificationStatus.DONE or (old is not None and old.status == new.status):
+            continue
+        job = next((one for one in evidence.scene.jobs.values() if one.row_key == new.artifact_rk), None)
+        number = None if job is None else evidence.scene.number_of(job)
+        if job is None or number is None:
+            continue
+        plan, window = evidence.truth.plans[number], Window(*evidence.scene.frozen[job.id])
+        made = made_of(job, evidence)
+        _count(plan, made, window, evidence)
+        if wrong := evidence.truth.made(plan, made, window):
+            yield Violation("I-25", f"{change.deed}: job {job.guid} is done, and {wrong}")
+
+
+def _count(plan: JobPlan, made: Collection[Message | None], window: Window, evidence: Evidence) -> None:
+    """Count what a set of recipients has in it that could have gone wrong."""
+    entitled = evidence.truth.entitled
+    expected = entitled.expected(plan, window)
+    messages = [one for one in made if one is not None]
+    places = {(one.to, one.channel) for one in messages}
+    for name, is_so in (
+        ("people: named by a setting", plan.by_setting and bool(messages)),
+        ("people: changed while it was decided", expected.must != expected.may),
+        ("people: left out because of an opt-out", bool(expected.refused)),
+        ("people: two addresses of one person", len(places) < len(messages)),
+        ("people: refused in vain", any(entitled.is_refused_in_vain(plan, one, window) for one in messages)),
+    ):
+        if is_so:
+            evidence.coverage.met(name)
+
+
+def made_of(job: JobRow, evidence: Evidence) -> Counter[Message | None]:
+    """Count the messages that there are of a job."""
+    made = Counter(evidence.message_of(row) for row in evidence.scene.rows_of(job))
+    for tenant_id, row_key, hashed in evidence.scene.inbox.elements():
+        if (tenant_id, row_key) == (job.tenant_id, job.row_key):
+            who = evidence.directory.whose(hashed)
+            made[None if who is None else Message(who, Channel.INBOX, None)] += 1
+    return made
+
+
 def unknown_outcomes_are_unknown(change: Change, evidence: Evidence) -> Iterator[Violation]:
     """I-12: that an outcome is unknown is written down only where its reply was really lost."""
     if change.deed.method != "record_outgoing":
@@ -86,9 +148,16 @@ CHECKS: Final[tuple[Check, ...]] = (
     jobs_end_for_a_cause,
     messages_end_for_a_cause,
     messages_are_claimed_in_time,
+    nobody_is_claimed_who_opted_out,
+    done_jobs_have_the_messages_of_those_who_should_get_them,
     unknown_outcomes_are_unknown,
     slots_are_never_exceeded,
 )
+
+
+def life_of(row: OutgoingRow, evidence: Evidence) -> Window:
+    """Return the time in which a row can have become what it is."""
+    return Window(evidence.scene.made_at[row.id], evidence.scene.moved_at.get(row.id, float("inf")))
 
 
 def _is_held(claim: Claim) -> bool:
@@ -110,7 +179,9 @@ def shown_wrongly(row: OutgoingRow, evidence: Evidence, *, store_now: float) -> 
             return truth.failed(claims) or truth.denied(claims)
         case OutgoingStatus.UNCERTAIN:
             return truth.uncertain(claims)
-        case OutgoingStatus.SUPPRESSED | OutgoingStatus.NOT_SUPPORTED:
+        case OutgoingStatus.SUPPRESSED:
+            return truth.suppressed(plan, evidence.message_of(row), life_of(row, evidence)) or truth.denied(claims)
+        case OutgoingStatus.NOT_SUPPORTED:
             return "no message of a run may become that"
         case status if status in RANK:
             return truth.evident(row.name, status)

@@ -9,7 +9,10 @@ from datetime import timedelta
 from typing import Final, NamedTuple, cast
 
 from clarion.domain.call import Replay
+from clarion.domain.identity import Channel
 from clarion.testing.simulation.coverage import Coverage
+from clarion.testing.simulation.directory import Directory
+from clarion.testing.simulation.entitled import Message, Window
 from clarion.testing.simulation.ledger import Ledger
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.scene import Change, OutgoingRow, Scene
@@ -38,6 +41,7 @@ class Evidence(NamedTuple):
     truth: Truth
     coverage: Coverage
     replay: Callable[[str], Replay]  # by account
+    directory: Directory
     poison: frozenset[str] = frozenset()  # correlation ids of jobs that no worker survives
     stormy: bool = False  # whether workers crash so often that a harmless job can lose six of them
 
@@ -46,6 +50,16 @@ class Evidence(NamedTuple):
         job = self.scene.job_of(row)
         number = None if job is None else self.scene.number_of(job)
         return None if number is None else self.truth.plans.get(number)
+
+    def window_of(self, row: OutgoingRow) -> Window:
+        """Return the time in which it was decided that there is a row."""
+        job = self.scene.job_of(row)
+        return Window(*self.scene.frozen.get(0 if job is None else job.id, (0.0, self.scene.made_at[row.id])))
+
+    def message_of(self, row: OutgoingRow) -> Message | None:
+        """Say whom a row is for and where it goes; None where the world knows nobody of whom that is true."""
+        who, where = self.directory.whose(row.recipient_id_hash), self.directory.where(row.destination_index)
+        return None if who is None or where is None else Message(who, Channel(row.channel), where)
 
 
 Check = Callable[[Change, Evidence], Iterator[Violation]]

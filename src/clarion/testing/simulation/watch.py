@@ -115,6 +115,7 @@ class Watch:
     def _judge(self, change: Change) -> None:
         """Have every invariant look at what changed."""
         self._note(change)
+        self._note_windows(change)
         broadcast.note(change, self._evidence)
         self._tell(change)
         checks = (*stage_invariant.CHECKS, *invariant.CHECKS, *broadcast.CHECKS, *truth_invariant.CHECKS)
@@ -162,9 +163,9 @@ class Watch:
         for old, new in change.outgoing:
             moved = old is not None and old.status != new.status
             if old is None:
-                scene.store_made_at[new.id] = change.store_seconds
+                scene.store_made_at[new.id], scene.made_at[new.id] = change.store_seconds, change.seconds
             if old is None or old.version != new.version:
-                scene.store_moved_at[new.id] = change.store_seconds
+                scene.store_moved_at[new.id], scene.moved_at[new.id] = change.store_seconds, change.seconds
             if moved and new.status == OutgoingStatus.SENDING and new.claim_token is not None:
                 scene.claims[new.id, new.claim_token] = Claim(
                     row_id=new.id,
@@ -184,6 +185,23 @@ class Watch:
                 scene.duplicates[new.id] += any(one.id == new.id and one.counts_as_duplicate for one in settlements)
         if deed.method == "cancel_job" and deed.answer is True:
             scene.canceled_at[str(deed.given["job_guid"])] = change.seconds
+
+    def _note_windows(self, change: Change) -> None:
+        """Write down in which time the recipients of a job were decided: since its claim by whoever froze them."""
+        scene, deed = self._evidence.scene, change.deed
+        for before, after in change.schedulers:
+            if deed.method == "claim_stage" and before is not None and before.version != after.version:
+                scene.staged_at[after.id, deed.process] = change.seconds
+        if deed.method == "apply_events":
+            applied = {one.event_id for one in self.books().receipts if one.applied_at is not None}
+            for receipt in self._evidence.ledger.receipts:
+                if receipt.suppression is not None and receipt.event_id in applied:
+                    receipt.suppression.done_at = receipt.suppression.done_at or change.seconds
+        for known, job in change.jobs:
+            if job.recipients is not None and (known is None or known.recipients is None):
+                scheduler = scene.scheduler_of(job)
+                since = 0.0 if scheduler is None else scene.staged_at.get((scheduler.id, deed.process), 0.0)
+                scene.frozen[job.id] = (since, change.seconds)
 
     def _recorded(self, results: Sequence[CallResult]) -> None:
         """Note what workers have written down of their claims."""

@@ -2,7 +2,7 @@
 -- All of them, since a run has a few dozen at most; with the recipient that the address version belongs to.
 SELECT o.id, o.tenant_id, o.pk, o.rk, o.message_id, o.channel, o.status, o.version, o.due_at, o.lease_until,
        o.expires_at, o.cancel_at, o.claim_token, o.account, o.attempts, o.first_unknown_at, o.reason, o.uncertain_policy,
-       o.settle_at, o.replays, a.recipient_id_hash, a.key_hash, f.broadcast
+       o.settle_at, o.replays, a.recipient_id_hash, a.key_hash, a.destination_index, f.broadcast
 FROM outgoing_message o JOIN address_version a ON a.id = o.address_id JOIN flow f ON f.id = o.flow_id
 ORDER BY o.id;
 
@@ -40,7 +40,7 @@ ORDER BY outgoing_id, attempt;
 
 -- name: list_receipts
 -- Every receipt that was taken in.
-SELECT tenant_id, account, event_id, status, message_id, provider_message_id, applied_at
+SELECT tenant_id, account, event_id, status, message_id, recipient_key_hash, provider_message_id, applied_at
 FROM webhook_event;
 
 -- name: list_cases

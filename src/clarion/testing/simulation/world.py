@@ -15,7 +15,6 @@ from clarion.adapters.stores.sqlite.clock import microseconds
 from clarion.adapters.stores.sqlite.core import SqliteCore
 from clarion.adapters.stores.sqlite.location import MEMORY, Location
 from clarion.adapters.stores.sqlite.session import Session
-from clarion.dispatch.request import Trace
 from clarion.domain.call import Call
 from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
@@ -30,10 +29,12 @@ from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.simulation import calling, content
 from clarion.testing.simulation.broadcast import Broadcasting
 from clarion.testing.simulation.coverage import Coverage
-from clarion.testing.simulation.ledger import Ledger, LedgerCall
+from clarion.testing.simulation.directory import Directory
+from clarion.testing.simulation.founding import found
+from clarion.testing.simulation.ledger import Ledger, LedgerCall, Receipt, RowName
 from clarion.testing.simulation.loop import Process, SimulationLoop
 from clarion.testing.simulation.node import START_AT, Node, StoreHostClock, Worker
-from clarion.testing.simulation.notes import Send
+from clarion.testing.simulation.notes import Asked, Send
 from clarion.testing.simulation.option import Fault, JobPlan, Options
 from clarion.testing.simulation.outside import Account, Outside
 from clarion.testing.simulation.scene import Claim, Scene
@@ -100,8 +101,16 @@ class World:
         self.scene = Scene()
         poison = frozenset(plan.correlation_id for plan in options.jobs if plan.poison)
         self.truth = Truth(options, self.ledger)
+        self.directory = Directory()
         self.evidence = Evidence(
-            self.scene, self.ledger, self.truth, self.coverage, self.outside.replay, poison, stormy=options.stormy
+            self.scene,
+            self.ledger,
+            self.truth,
+            self.coverage,
+            self.outside.replay,
+            self.directory,
+            poison,
+            stormy=options.stormy,
         )
         self.workers: dict[int, Worker] = {}
         self.doors: dict[int, Node] = {}
@@ -131,9 +140,11 @@ class World:
         platform = first.platform
         await platform.dispatcher.ensure_tenant(content.TENANT)
         await self.publish(platform.store, edition=1)
-        people = [content.person(number) for number in range(content.PEOPLE)]
-        await first.people.put(content.TENANT, people, trace=Trace(correlation_id="setup"))
-        await first.people.put_group(content.TENANT, content.group())
+        self.directory.open(await platform.keyring.get(content.TENANT))
+        for plan in self.options.jobs:
+            for number in plan.to if plan.by_address else ():
+                self.directory.learn_bare(content.bare_channel(plan.type), content.bare_address(plan.type, number))
+        await found(first, self.directory)
         for number in range(DOORS):
             self._start_door(number)
         for number in range(self.options.workers):
@@ -255,6 +266,12 @@ class World:
             self.fail(violation)
         return claim
 
+    def row_of(self, call: Call) -> RowName:
+        """Say which row a call is for; one that is for none is named by what it says itself."""
+        row = self.scene.row_of(call)
+        key_hash = call.idempotency_key.rpartition(":")[2]
+        return RowName(call.message_id, call.channel, key_hash) if row is None else row.name
+
     def call_leaves(self, call: LedgerCall, claim: Claim | None) -> None:
         """Look at a call when its bytes leave."""
         for violation in calling.leaves(call, claim, now=self.loop.time(), evidence=self.evidence):
@@ -264,6 +281,12 @@ class World:
         """Look at a message that its recipient got."""
         for violation in calling.delivered(call, self.evidence):
             self.fail(violation)
+
+    def receipt_offered(self, receipt: Receipt) -> None:
+        """Note that a destination may be suppressed from now on, if that is what a receipt says of it."""
+        if receipt.suppresses:
+            receipt.suppression = Asked("report", receipt.event_id, at=self.loop.time())
+            self.truth.notes.stopped.change(receipt.destination, receipt.suppression, True)
 
     async def take_receipt(self, tenant_id: str, event: ProviderEvent) -> None:
         """Bring a receipt to a door again and again until it is taken, as providers do."""
