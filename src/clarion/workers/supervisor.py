@@ -17,7 +17,7 @@ from clarion.domain.claim import ClaimedMessage
 from clarion.domain.identity import Channel
 from clarion.errors import OperatorError
 from clarion.pipeline.distribute import Accounts, CallObserver, Distribute, OpenCalls, Preparation, Slots
-from clarion.pipeline.generate import Generate
+from clarion.pipeline.generate import Generate, Sizes
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
@@ -42,13 +42,15 @@ class Supervisor:
         channels: tuple[Channel, ...],
         slots: int | None = None,
         timings: Timings = TIMINGS,
+        sizes: Sizes | None = None,
         name: str = "",
         observe: CallObserver = lambda _message, _outcome, _took: None,
         failed: Callable[[OperatorError], None] = lambda _error: None,
     ) -> None:
         """Serve these channels with so many call slots each, or as many as turn out to be of use (`Slots`).
 
-        Jobs, receipts and uncertain sends are worked on of all channels. `name` is what people call this process.
+        Jobs, receipts and uncertain sends are worked on of all channels. `name` is what people call this process, and
+        `sizes` are those of sets of recipients, where they are not the usual ones.
 
         `observe` hears of every outcome of a call, `failed` of every error that the installation causes.
         """
@@ -59,6 +61,7 @@ class Supervisor:
         self._channels = channels
         self._slots = slots
         self._timings = timings
+        self._sizes = sizes
         self._stop = asyncio.Event()
         self._accounts = Accounts(platform.providers, clock=platform.clock)
         self._presence = Presence(
@@ -90,6 +93,7 @@ class Supervisor:
             clock=e.clock,
             lease=lease,
             public_url=e.settings.public_url,
+            sizes=self._sizes,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, step, hears, wakes in (

@@ -7,6 +7,7 @@ is found here already, so that a job fails with a reason before anybody is writt
 on its way.
 """
 
+from clarion.pipeline.generate.sizes import Sizes
 from clarion.pipeline.generate.stage import Generate
 
-__all__ = ["Generate"]
+__all__ = ["Generate", "Sizes"]

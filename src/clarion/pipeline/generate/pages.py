@@ -21,6 +21,7 @@ from clarion.pipeline.generate import cursor
 from clarion.pipeline.generate.cursor import Cursor, Expanding, Paging
 from clarion.pipeline.generate.plan import Plan, fail
 from clarion.pipeline.generate.rows import Made, Rows, unmade_in_words
+from clarion.pipeline.generate.sizes import Sizes
 from clarion.pipeline.generate.whom import Whom
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.queue import QueueStore
@@ -33,8 +34,12 @@ STEP_SIZE: Final = ITEMS_MAX
 class LargeSets:
     """The steps of jobs whose sets lie in pages."""
 
-    def __init__(self, *, queue: QueueStore, sets: RecipientSets, whom: Whom, rows: Rows) -> None:
-        """Keep pages in `sets`, decide with `whom` and make `rows`."""
+    def __init__(
+        self, *, queue: QueueStore, sets: RecipientSets, whom: Whom, rows: Rows, sizes: Sizes | None = None
+    ) -> None:
+        """Keep pages in `sets`, decide with `whom` and make `rows`, so many at a time."""
+        self._page_size = PAGE_SIZE if sizes is None else sizes.page
+        self._step_size = STEP_SIZE if sizes is None else sizes.step
         self._queue = queue
         self._sets = sets
         self._whom = whom
@@ -53,7 +58,7 @@ class LargeSets:
         page = await self._next_page(keys, plan, so_far)
         if page:
             so_far = Manifest(totals=so_far.totals + recipient.totals_of(page), pages=(*so_far.pages, _last(page)))
-        if len(page) == PAGE_SIZE:
+        if len(page) == self._page_size:
             return _goes_on(plan, Paging(so_far), f"{so_far.totals.recipients} recipients so far")
         manifest = await self._sets.put_manifest(keys.tenant_id, plan.claim.job.guid, so_far)
         frozen = FrozenSet(job_id=plan.job_id, job_key=job_key(plan), text=recipient.encode_manifest(manifest))
@@ -68,14 +73,14 @@ class LargeSets:
             return stored
         (circle,) = await self._whom.circles(keys, [plan], look=False)
         after = so_far.pages[-1] if so_far.pages else ""
-        page = await self._whom.decide_page(keys, circle, after=after, limit=PAGE_SIZE)
+        page = await self._whom.decide_page(keys, circle, after=after, limit=self._page_size)
         return await self._sets.put_page(keys.tenant_id, guid, number, page) if page else ()
 
     async def _expand(self, keys: TenantKeys, plan: Plan, place: Expanding, frozen: str) -> StageResult | None:
         """Make the rows of the next recipients."""
         try:
             totals = _totals(frozen)
-            part = await self._sets.part(keys.tenant_id, plan.claim.job, after=place.after, limit=STEP_SIZE)
+            part = await self._sets.part(keys.tenant_id, plan.claim.job, after=place.after, limit=self._step_size)
         except msgspec.DecodeError as error:
             return fail(plan.claim, f"its recipients cannot be read: {error}")
         if not await self._queue.note_recipients(keys.tenant_id, plan.claim.hold, lines_of(plan, part)):
@@ -90,7 +95,7 @@ class LargeSets:
             unmade=place.unmade + made.unmade,
             why=place.why or made.why,
         )
-        if len(part) == STEP_SIZE or made.until is not None:
+        if len(part) == self._step_size or made.until is not None:
             return _goes_on(plan, now, totals.in_words)
         reasons = [unmade_in_words(now.unmade, now.why)] if now.unmade else []
         if reasons and not now.made:
@@ -99,9 +104,9 @@ class LargeSets:
         return plan.claim.ended(NotificationStatus.DONE, stage=Stage.GENERATE, reason=reason)
 
 
-def begin(plan: Plan) -> StageResult:
+def begin(plan: Plan, *, inline_max: int) -> StageResult:
     """Give a job back whose set turned out to be large: it lies in pages now, whatever becomes of its groups."""
-    return _goes_on(plan, Paging(), f"more than {recipient.INLINE_MAX} recipients")
+    return _goes_on(plan, Paging(), f"more than {inline_max} recipients")
 
 
 def rest_later(plan: Plan, made: Made) -> StageResult:

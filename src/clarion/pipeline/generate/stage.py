@@ -26,6 +26,7 @@ from clarion.pipeline.generate.inbox import Inbox
 from clarion.pipeline.generate.pages import LargeSets, begin, job_key, rest_later
 from clarion.pipeline.generate.plan import TENANT_RESTS_FOR, Plan, by_bundle, fail, nobody, not_merged, put_off, rest
 from clarion.pipeline.generate.rows import Made, Rows, unmade_in_words
+from clarion.pipeline.generate.sizes import Sizes
 from clarion.pipeline.generate.underway import JOBS_MAX, Underway
 from clarion.pipeline.generate.whom import Circle, Whom
 from clarion.ports.clock import Clock
@@ -69,6 +70,7 @@ class Generate:
         clock: Clock,
         lease: timedelta = STAGE_LEASE,
         public_url: str | None = None,
+        sizes: Sizes | None = None,
     ) -> None:
         """Work on this queue, with these facts, through this dispatcher; links begin with this URL."""
         self._queue = queue
@@ -87,9 +89,9 @@ class Generate:
             merging_max=self._merging_max,
             public_url=public_url or "",
         )
-        self._whom = Whom(facts=facts, dispatcher=dispatcher)
+        self._whom = Whom(facts=facts, dispatcher=dispatcher, sizes=sizes)
         self._rows = Rows(inbox=inbox, dispatcher=dispatcher)
-        self._large = LargeSets(queue=queue, sets=sets, whom=self._whom, rows=self._rows)
+        self._large = LargeSets(queue=queue, sets=sets, whom=self._whom, rows=self._rows, sizes=sizes)
 
     def stop(self) -> None:
         """Claim nothing more; what is at work comes to its end."""
@@ -275,7 +277,7 @@ class Generate:
             if circle.is_empty:
                 results.append(nobody(circle.plan.claim, circle.nobody))
             elif circle.is_large:
-                results.append(begin(circle.plan))
+                results.append(begin(circle.plan, inline_max=circle.inline_max))
             else:
                 circles.append(circle)
         if circles:

@@ -21,6 +21,7 @@ from clarion.domain.seal import TenantKeys
 from clarion.domain.setting import EffectiveSetting
 from clarion.pipeline.generate.facts import load_known
 from clarion.pipeline.generate.plan import Plan
+from clarion.pipeline.generate.sizes import Sizes
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
 
@@ -32,19 +33,20 @@ class Circle(msgspec.Struct, frozen=True, kw_only=True):
     """Whom one job is for, before anything is decided.
 
     `named` are the people and bare addresses that its send names, by their hashes; one address may be named for two
-    channels. `first` are the first of its audience, more than `INLINE_MAX` only where the job's set lies in pages.
+    channels. `first` are the first of its audience, more than `inline_max` only where the job's set lies in pages.
     """
 
     plan: Plan
     setting: EffectiveSetting
     named: Sequence[tuple[str, Target]]
     audience: Audience
+    inline_max: int
     first: Sequence[str] = ()
 
     @property
     def is_large(self) -> bool:
         """Whether the set lies in pages."""
-        return len({*self.first, *(hashed for hashed, _ in self.named)}) > INLINE_MAX
+        return len({*self.first, *(hashed for hashed, _ in self.named)}) > self.inline_max
 
     @property
     def is_empty(self) -> bool:
@@ -65,20 +67,21 @@ class Circle(msgspec.Struct, frozen=True, kw_only=True):
 class Whom:
     """Finds out whom jobs are for, and decides what they get."""
 
-    def __init__(self, *, facts: FactStore, dispatcher: DeliveryDispatcher) -> None:
-        """Ask these facts, and ensure addresses through this dispatcher."""
+    def __init__(self, *, facts: FactStore, dispatcher: DeliveryDispatcher, sizes: Sizes | None = None) -> None:
+        """Ask these facts, and ensure addresses through this dispatcher; large sets begin at these sizes."""
         self._facts = facts
+        self._inline_max = INLINE_MAX if sizes is None else sizes.inline
         self._dispatcher = dispatcher
 
     async def circles(self, keys: TenantKeys, plans: Sequence[Plan], *, look: bool = True) -> list[Circle]:
         """Say whom jobs are for, and look at the beginning of each audience."""
         settings = await self._facts.find_settings({_asked(plan) for plan in plans})
-        circles = [_circle(keys, plan, settings[_asked(plan)]) for plan in plans]
+        circles = [_circle(keys, plan, settings[_asked(plan)], inline_max=self._inline_max) for plan in plans]
         audiences = list(dict.fromkeys(one.audience for one in circles if one.audience)) if look else []
         first: dict[Audience, Sequence[str]] = {}
         for start in range(0, len(audiences), AUDIENCES_MAX):
             chunk = audiences[start : start + AUDIENCES_MAX]
-            found = await self._facts.find_audiences(keys.tenant_id, chunk, limit=INLINE_MAX + 1)
+            found = await self._facts.find_audiences(keys.tenant_id, chunk, limit=self._inline_max + 1)
             first.update(zip(chunk, found, strict=True))
         return [msgspec.structs.replace(one, first=first.get(one.audience, ())) for one in circles]
 
@@ -150,7 +153,7 @@ def _asked(plan: Plan) -> tuple[str, str, UUID | None]:
     return plan.claim.tenant_id, plan.claim.job.event_type, plan.payload.business_unit
 
 
-def _circle(keys: TenantKeys, plan: Plan, setting: EffectiveSetting) -> Circle:
+def _circle(keys: TenantKeys, plan: Plan, setting: EffectiveSetting, *, inline_max: int) -> Circle:
     """Take the people, addresses and groups that a send names; where it names nobody, whom the settings name for it."""
     to, job = plan.payload.to, plan.claim.job
     about = None if job.source_type is None or job.source is None else (job.source_type, UUID(job.source))
@@ -161,6 +164,7 @@ def _circle(keys: TenantKeys, plan: Plan, setting: EffectiveSetting) -> Circle:
         setting=setting,
         named=[(keys.hash_of(one.identity), one) for one in to if one.identity.domain is not IdentityDomain.GROUP],
         audience=audience_of(asked, unit=plan.payload.business_unit, entity=about, groups=groups),
+        inline_max=inline_max,
     )
 
 

@@ -61,6 +61,7 @@ CASES: Final = (
     "I-03: ensured again",
     "I-04: other payload under a used key",
     "I-06: generated after an address edit",
+    "I-06: set in pages",
     "I-08: call",
     "I-09: second delivery of a type that prefers it",
     "I-09: call repeated within the window",

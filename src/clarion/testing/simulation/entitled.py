@@ -68,6 +68,11 @@ class Entitled:
         """Tell whether it may be that a job finds nobody to go to."""
         return not any(sure for _, sure in self._meant(plan, window))
 
+    def recipients(self, plan: JobPlan, window: Window) -> tuple[set[Addressee], set[Addressee]]:
+        """Say who must be and who may be a recipient of a job, whether or not there is a message for them."""
+        meant = list(self._meant(plan, window))
+        return {who for who, sure in meant if sure}, {who for who, _ in meant}
+
     def expected(self, plan: JobPlan, window: Window) -> Expected:
         """Say which messages of a job there must be and may be, where its set was decided in this window."""
         must, may, against = set[Message](), set[Message](), set[Message]()

@@ -14,6 +14,7 @@ from clarion.catalog.library import Library
 from clarion.catalog.people import People
 from clarion.dispatch import DeliveryDispatcher
 from clarion.domain.identity import Channel
+from clarion.pipeline.generate import Sizes
 from clarion.ports.blobs import Blobs
 from clarion.ports.provider import Provider
 from clarion.ports.renderer import Bundle, NotMerged, Renderer
@@ -30,6 +31,10 @@ from clarion.workers.supervisor import Supervisor
 from clarion.workers.wake_up import Topic, WakeUp
 
 START_AT: Final = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
+
+
+SMALL: Final = Sizes(inline=2, page=2, step=2)
+"""Sizes with which a few recipients fill several pages, and their rows are made in several steps."""
 
 
 class NodeClock:
@@ -171,12 +176,14 @@ class Node:
 class Worker(Node):
     """A process that runs the pipeline."""
 
-    def __init__(self, ports: Ports, name: str, *, slots: int, wake_up: WakeUp) -> None:
+    def __init__(self, ports: Ports, name: str, *, slots: int, paged: bool, wake_up: WakeUp) -> None:
         """Start the supervisor."""
         super().__init__(ports, name, renderer=Brittle(lambda: ports.poisoned(self.process)))
         self.wake_up = wake_up
         self.stopping = False
-        self.supervisor = Supervisor(self.platform, wake_up=wake_up, channels=CHANNELS, slots=slots)
+        self.supervisor = Supervisor(
+            self.platform, wake_up=wake_up, channels=CHANNELS, slots=slots, sizes=SMALL if paged else None
+        )
         self.running: asyncio.Task[None] = ports.loop.spawn(self.process, self.supervisor.run())
 
     def hear(self, topic: Topic) -> None:

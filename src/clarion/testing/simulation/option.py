@@ -114,6 +114,10 @@ BROADCAST: Final = 0.3
 """The share of jobs whose messages belong to a broadcast."""
 
 
+PAGED: Final = 0.5
+"""The share of runs in which sets of more than two recipients lie in pages."""
+
+
 BY_SETTING: Final = 0.25
 """The share of jobs that name nobody."""
 
@@ -161,6 +165,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     wake_ups: bool
     port_share: float
+    paged: bool  # whether a set of a few recipients already lies in pages
     safety_seconds: float
     provider_seconds: float
     jobs: tuple[JobPlan, ...]
@@ -181,6 +186,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             slots=chance.choice((1, 2, 4, 8)),
             wake_ups=chance.random() < 0.5,
             port_share=chance.choice(PORT_SHARES),
+            paged=chance.random() < PAGED,
             safety_seconds=chance.uniform(*SAFETY_SECONDS),
             provider_seconds=chance.uniform(*PROVIDER_SECONDS),
             jobs=tuple(

@@ -229,6 +229,8 @@ class Scene:
         self.published_at: dict[str, float] = {}  # template key → when it was last published anew
         self.staged_at: dict[tuple[int, Process | None], float] = {}  # scheduler row, process → its last claim there
         self.made_at: dict[int, float] = {}  # row → when it was made
+        self.begun_at: dict[int, float] = {}  # scheduler row → its first claim at the stage that makes messages
+        self.listed: Counter[tuple[int, str]] = Counter()  # job and recipient, as noted for the history of people
         self.moved_at: dict[int, float] = {}  # row → when its state last moved
         self.frozen: dict[int, tuple[float, float]] = {}  # job → the window in which its recipients were decided
         self.gate = Gate.OPEN  # of the broadcast

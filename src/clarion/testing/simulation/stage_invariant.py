@@ -11,6 +11,7 @@ from clarion.domain.claim import StageResult
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NOTIFICATION_SCHEDULER, RESCUES_MAX, NotificationStatus
+from clarion.domain.recipient import Manifest
 from clarion.testing.simulation.scene import Change, JobRow, SchedulerRow
 from clarion.testing.simulation.verdict import TOLERANCE, Check, Evidence, Violation, lease_violation
 
@@ -44,7 +45,11 @@ def recipients_stay_frozen(change: Change, evidence: Evidence) -> Iterator[Viola
         if old is not None and old.recipients not in (None, new.recipients):
             yield Violation("I-06", f"{change.deed} changed the frozen recipients of job {new.guid}")
         if new.recipients is not None and (old is None or old.recipients is None):
-            people = [one.recipient_id_hash for one in recipient.decode(new.recipients)]
+            frozen = recipient.read(new.recipients)
+            if isinstance(frozen, Manifest):
+                evidence.coverage.met("I-06: set in pages")
+                continue
+            people = [one.recipient_id_hash for one in frozen]
             if not evidence.scene.edited_at.keys().isdisjoint(people):
                 evidence.coverage.met("I-06: generated after an address edit")
 
@@ -172,7 +177,8 @@ def _held(old: SchedulerRow | None, result: StageResult | None) -> bool:
 def _missing_rows(job: JobRow, evidence: Evidence) -> Iterator[str]:
     """Name what the frozen set of a job asks for and the database does not have."""
     made = {(row.recipient_id_hash, row.channel) for row in evidence.scene.rows_of(job)}
-    for one in recipient.decode(job.recipients or "[]"):
+    frozen = recipient.read(job.recipients or "[]")
+    for one in () if isinstance(frozen, Manifest) else frozen:  # who must have what in pages, `truth` knows
         for decision in one.decisions:
             if decision.skipped is not None:
                 continue

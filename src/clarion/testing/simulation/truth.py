@@ -76,6 +76,16 @@ class Truth:
             return f"it has {' and '.join(map(str, wrong))}, which may not be, or not twice"
         return None
 
+    def listed(self, plan: JobPlan, listed: set[Addressee | None], window: Window) -> str | None:
+        """Answer for those who are noted to have a job: its recipients, and nobody else."""
+        must, may = self.entitled.recipients(plan, window)
+        missing, wrong = must - listed, listed - may
+        return (
+            f"of its history {missing or 'nobody'} is missing, and {wrong or 'nobody'} too much"
+            if missing or wrong
+            else None
+        )
+
     def refused_before(self, plan: JobPlan, message: Message, *, now: float) -> str | None:
         """Answer for a claim of a message: nothing surely spoke against it then."""
         refused = self.entitled.refused(_DEFINITIONS[plan.type], message, Window(now, now))

@@ -92,6 +92,9 @@ def done_jobs_have_the_messages_of_those_who_should_get_them(change: Change, evi
         _count(plan, made, window, evidence)
         if wrong := evidence.truth.made(plan, made, window):
             yield Violation("I-25", f"{change.deed}: job {job.guid} is done, and {wrong}")
+        listed = {evidence.directory.whose(hashed) for job_id, hashed in evidence.scene.listed if job_id == job.id}
+        if wrong := evidence.truth.listed(plan, listed, window):
+            yield Violation("history", f"{change.deed}: job {job.guid} is done, and {wrong}")
 
 
 def _count(plan: JobPlan, made: Collection[Message | None], window: Window, evidence: Evidence) -> None:

@@ -16,7 +16,9 @@ from clarion.adapters.stores.sqlite.session import Session, Transaction
 from clarion.domain.call import NotCalled
 from clarion.domain.claim import CallResult, ClaimedMessage, Settlement, StageResult
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.notification import Stage
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.recipient import MANIFEST_BEGINS
 from clarion.ports.store import Store
 from clarion.testing.simulation import broadcast, invariant, stage_invariant, truth_invariant
 from clarion.testing.simulation.loop import PROCESS
@@ -152,6 +154,8 @@ class Watch:
                 self._fail(Violation("I-02", f"{deed} removed a row"))
         scene.outgoing, scene.schedulers, scene.jobs = outgoing, schedulers, jobs
         scene.inbox = Counter(cast(list[tuple[str, str, str]], reading.rows(_QUERIES["list_inbox"])))
+        if deed.method == "finish_stage":
+            scene.listed = Counter(cast(list[tuple[int, str]], reading.rows(_QUERIES["list_recipient_jobs"])))
         scene.cases = {str(case_id): str(kind) for case_id, kind, *_ in reading.rows(_QUERIES["list_cases"])}
         for line in lines:
             scene.history.setdefault(line.outgoing_id, []).append(line)
@@ -187,11 +191,16 @@ class Watch:
             scene.canceled_at[str(deed.given["job_guid"])] = change.seconds
 
     def _note_windows(self, change: Change) -> None:
-        """Write down in which time the recipients of a job were decided: since its claim by whoever froze them."""
+        """Write down in which time the recipients of a job were decided: since its claim by whoever froze them.
+
+        A set in pages is decided page by page, by whoever had a claim of the job: since the first of them.
+        """
         scene, deed = self._evidence.scene, change.deed
         for before, after in change.schedulers:
             if deed.method == "claim_stage" and before is not None and before.version != after.version:
                 scene.staged_at[after.id, deed.process] = change.seconds
+                if after.at_stage is Stage.GENERATE:
+                    scene.begun_at.setdefault(after.id, change.seconds)
         if deed.method == "apply_events":
             applied = {one.event_id for one in self.books().receipts if one.applied_at is not None}
             for receipt in self._evidence.ledger.receipts:
@@ -200,7 +209,10 @@ class Watch:
         for known, job in change.jobs:
             if job.recipients is not None and (known is None or known.recipients is None):
                 scheduler = scene.scheduler_of(job)
-                since = 0.0 if scheduler is None else scene.staged_at.get((scheduler.id, deed.process), 0.0)
+                place = 0 if scheduler is None else scheduler.id
+                since = scene.staged_at.get((place, deed.process), 0.0)
+                if job.recipients.startswith(MANIFEST_BEGINS):
+                    since = scene.begun_at.get(place, 0.0)
                 scene.frozen[job.id] = (since, change.seconds)
 
     def _recorded(self, results: Sequence[CallResult]) -> None:

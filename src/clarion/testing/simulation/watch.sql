@@ -32,6 +32,11 @@ ORDER BY rowid;
 SELECT tenant_id, job_row_key, recipient_id_hash
 FROM user_message;
 
+-- name: list_recipient_jobs
+-- Who is noted to have which job.
+SELECT job_id, recipient_id_hash
+FROM recipient_job;
+
 -- name: list_attempts
 -- Every call that the store knows of, with what it believes to have come of it.
 SELECT outgoing_id, attempt, status, claim_token, provider_message_id

@@ -314,7 +314,9 @@ class World:
     def start_worker(self, number: int) -> None:
         """Start a worker, or the next one in its place."""
         name = self._name("worker", number)
-        worker = Worker(self, name, slots=self.options.slots, wake_up=WakeUp(partial(self._wake, name)))
+        worker = Worker(
+            self, name, slots=self.options.slots, paged=self.options.paged, wake_up=WakeUp(partial(self._wake, name))
+        )
         self._set_clock(worker)
         self.workers[number] = worker
         worker.running.add_done_callback(partial(self._ended, worker))
