@@ -15,6 +15,7 @@ import msgspec
 
 from clarion.adapters.stores.sqlite import SqliteStore
 from clarion.adapters.stores.sqlite.session import Session
+from clarion.ports.blobs import Blobs
 from clarion.ports.provider import Provider
 from clarion.ports.store import Store
 from clarion.testing.simulation.option import Fault, Options
@@ -44,6 +45,27 @@ from tests.simulation.bugs import (
     UnknownIsSuccess,
     WrongDestination,
 )
+from tests.simulation.bugs_of_people import (
+    BouncesAreForgotten,
+    CategoriesAreForgotten,
+    ChannelsOfSettingsAreForgotten,
+    DoneAfterOneStep,
+    EditsLeakIntoRetries,
+    FirstAddressOnly,
+    HistoryIsForgotten,
+    NestedGroupsAreForgotten,
+    OptOutsAreNotLookedUp,
+    PagesAreLost,
+    PagesAreSkipped,
+    RelationsAreForgotten,
+    RequiredIsRefused,
+    RolesOfAllUnits,
+    SetsAreReadAnew,
+    SuppressesTheWrongOne,
+    UnitsSayNothing,
+    UnverifiedIsGoodEnough,
+    WithoutSuppressions,
+)
 
 
 class Bug(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,17 +75,24 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
     store: Callable[[SqliteStore, Session], object] | None = None
     provider: Callable[[Provider], Provider] | None = None
     caller: Callable[[Store], object] | None = None
+    blobs: Callable[[Blobs], Blobs] | None = None
+    paged: bool | None = None
     rates: Mapping[Fault, float] = {}
 
     def options(self, seed: int) -> Options:
         """Deal a seed's options, with the faults that this bug needs."""
         dealt = Options.of(seed)
-        return msgspec.structs.replace(dealt, rates={**dealt.rates, **self.rates})
+        paged = dealt.paged if self.paged is None else self.paged
+        return msgspec.structs.replace(dealt, rates={**dealt.rates, **self.rates}, paged=paged)
 
     def run(self, seed: int) -> Report:
         """Run a seed with the bug planted."""
         return run(
-            self.options(seed), change_store=self.store, change_provider=self.provider, change_caller=self.caller
+            self.options(seed),
+            change_store=self.store,
+            change_provider=self.provider,
+            change_caller=self.caller,
+            change_blobs=self.blobs,
         )
 
     def is_caught_at(self, seed: int) -> bool:
@@ -75,6 +104,11 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
 def of_store(bug: Callable[[SqliteStore, Session], object], *found_by: str, **rates: float) -> Bug:
     """Plant a bug in front of the store."""
     return Bug(store=bug, found_by=frozenset(found_by), rates={Fault[kind]: rate for kind, rate in rates.items()})
+
+
+def paged(bug: Callable[[SqliteStore, Session], object], *found_by: str) -> Bug:
+    """Plant a bug in front of the store that shows in sets with pages."""
+    return Bug(store=bug, found_by=frozenset(found_by), paged=True)
 
 
 def of_provider(bug: Callable[[Provider], Provider], *found_by: str) -> Bug:
@@ -105,6 +139,25 @@ BUGS: Final[Mapping[str, Bug]] = {
     "one-time codes that are kept": of_store(CodesAreKept, "X-23"),
     "one-time codes erased before they are sent": of_store(CodesAreErasedEarly, "X-23"),
     "ignoring order keys": of_store(IgnoresOrderKeys, "order"),
+    "a claim without a look at opt-outs": of_store(WithoutSuppressions, "I-34", SUPPRESS=0.5, OPT_OUT=0.5, DEFER=0.2),
+    "a claim that forgets categories": of_store(CategoriesAreForgotten, "I-34", OPT_OUT=0.5, DEFER=0.2),
+    "a claim that forgets bounces": of_store(BouncesAreForgotten, "I-34"),
+    "a required category that can be refused": of_store(RequiredIsRefused, "I-25", OPT_OUT=0.5, DEFER=0.2),
+    "everybody suppressed because somebody is": of_store(SuppressesTheWrongOne, "I-25"),
+    "a set frozen without a look at opt-outs": of_store(OptOutsAreNotLookedUp, "I-25"),
+    "guardians that are not found": of_store(RelationsAreForgotten, "I-25"),
+    "holders of a role in another unit": of_store(RolesOfAllUnits, "I-25"),
+    "groups inside groups that are forgotten": of_store(NestedGroupsAreForgotten, "I-25"),
+    "settings of units that are ignored": of_store(UnitsSayNothing, "I-25", "I-16"),
+    "channels of settings that are ignored": of_store(ChannelsOfSettingsAreForgotten, "I-25"),
+    "addresses that are not verified": of_store(UnverifiedIsGoodEnough, "I-25", "destination"),
+    "one address of several": of_store(FirstAddressOnly, "I-25"),
+    "a history without those who are in a set": of_store(HistoryIsForgotten, "history"),
+    "sets that are read anew": of_store(SetsAreReadAnew, "I-06", STALL=0.2, CRASH_AFTER=0.2),
+    "an edit that leaks into a retry": of_store(EditsLeakIntoRetries, "I-06", ADDRESS_EDIT=0.5, DEFER=0.5),
+    "recipients that are skipped between pages": paged(PagesAreSkipped, "I-25"),
+    "a large set that is done after one step": paged(DoneAfterOneStep, "I-25"),
+    "a page that is lost before its manifest": Bug(blobs=PagesAreLost, found_by=frozenset({"I-25"}), paged=True),
     "outcomes dropped before the store has them": Bug(
         caller=DropsOutcomes, found_by=frozenset({"I-12"}), rates={Fault.STORE_ERROR: 0.2}
     ),

@@ -28,7 +28,7 @@ from clarion.testing.simulation.outside import AdapterBroken
 from clarion.testing.simulation.person import People
 from clarion.testing.simulation.steward import Stewards
 from clarion.testing.simulation.verdict import Violation
-from clarion.testing.simulation.world import CallerChange, ProviderChange, RunFailed, StoreChange, World
+from clarion.testing.simulation.world import BlobsChange, CallerChange, ProviderChange, RunFailed, StoreChange, World
 
 STEPS_MAX: Final = 300_000
 """Several times what the longest sound run takes."""
@@ -66,6 +66,7 @@ def run(
     change_store: StoreChange | None = None,
     change_provider: ProviderChange | None = None,
     change_caller: CallerChange | None = None,
+    change_blobs: BlobsChange | None = None,
 ) -> Report:
     """Run one seed's world to its end and judge it."""
     loop = SimulationLoop(f"loop:{options.seed}", steps_max=STEPS_MAX, with_digest=with_digest)
@@ -77,6 +78,7 @@ def run(
         change_store=change_store,
         change_provider=change_provider,
         change_caller=change_caller,
+        change_blobs=change_blobs,
     )
     clients = Clients(world)
     with _without_collector(), _hearing(world):

@@ -70,6 +70,9 @@ CallerChange = Callable[[Store], object]
 """Puts something in front of the weather: a planted bug of the process that calls the store."""
 
 
+BlobsChange = Callable[[Blobs], Blobs]
+
+
 class NoAnswer(Exception):
     """A door did not answer: it is down, it died, or it is too slow."""
 
@@ -86,6 +89,7 @@ class World:
         change_store: StoreChange | None = None,
         change_provider: ProviderChange | None = None,
         change_caller: CallerChange | None = None,
+        change_blobs: BlobsChange | None = None,
     ) -> None:
         """Make a world of these options; `timeline` takes the trace, if one is wanted."""
         self.options = options
@@ -123,7 +127,8 @@ class World:
         self._session = Session(Location.parse(MEMORY), clock=self._store_clock)
         self._real_store = SqliteStore(SqliteCore(self._session), runner=InlineRunner())
         self._real_vault = SeededVault(str(options.seed))
-        self._real_blobs = MemoryBlobs()
+        blobs: Blobs = MemoryBlobs()
+        self._real_blobs = blobs if change_blobs is None else change_blobs(blobs)
         self.watch = Watch(
             self._session,
             self.evidence,
