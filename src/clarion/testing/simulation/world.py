@@ -28,6 +28,7 @@ from clarion.ports.vault import Vault
 from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.simulation import calling, content
 from clarion.testing.simulation.broadcast import Broadcasting
+from clarion.testing.simulation.calm import Calm
 from clarion.testing.simulation.coverage import Coverage
 from clarion.testing.simulation.directory import Directory
 from clarion.testing.simulation.founding import found
@@ -141,7 +142,9 @@ class World:
     async def open(self) -> None:
         """Set the installation up in good weather: tenant, templates, people, then its processes."""
         await self._real_store.open()
-        first = Node(_Calm(self), "setup")
+        store = cast(Store, self._real_store)
+        calm = Calm(loop=self.loop, store=store, vault=self._real_vault, blobs=self._real_blobs, provider=self.provider)
+        first = Node(calm, "setup")
         platform = first.platform
         await platform.dispatcher.ensure_tenant(content.TENANT)
         await self.publish(platform.store, edition=1)
@@ -380,34 +383,6 @@ class World:
 
 class RunFailed(Exception):
     """A violation was found; nothing after it means anything."""
-
-
-class _Calm:
-    """The ports of a world without weather, for setting it up."""
-
-    def __init__(self, world: World) -> None:
-        """Use what lies behind the weather."""
-        self._world = world
-        self.loop = world.loop
-
-    def store(self) -> Store:
-        """Open the store under the watch alone."""
-        return cast(Store, self._world._real_store)  # noqa: SLF001  of this module
-
-    def vault(self) -> Vault:
-        """Open the vault itself."""
-        return self._world._real_vault  # noqa: SLF001  the same
-
-    def blobs(self) -> Blobs:
-        """Open the blobs themselves."""
-        return self._world._real_blobs  # noqa: SLF001  the same
-
-    def provider(self, channel: Channel) -> Provider:
-        """Open a channel's account."""
-        return self._world.provider(channel)
-
-    def poisoned(self, process: Process) -> None:
-        """Let nothing vanish while the world is set up."""
 
 
 async def _answered(door: Node, work: Callable[[Node], Awaitable[T]], answer: "asyncio.Future[T]") -> None:
