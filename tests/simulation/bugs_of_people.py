@@ -199,6 +199,15 @@ class SetsAreReadAnew(Planted):
         return await self.real.claim_stage(*args, **options)  # type: ignore[arg-type]  # as it was called
 
 
+class LinesAreCountedTwice(Planted):
+    """Counts every line of an inbox as two that nobody has read."""
+
+    async def ensure_user_messages(self, *args: object, **options: object) -> object:
+        made = await self.real.ensure_user_messages(*args, **options)  # type: ignore[arg-type]  # as it was called
+        self.sql("UPDATE inbox_count SET unread = 2 * lines")
+        return made
+
+
 class EditsLeakIntoRetries(BeforeClaim):
     """Sends a message again to where its recipient has moved since."""
 

@@ -20,7 +20,7 @@ EDGES: Final = (
     *(f"Sending → {to}" for to in ("SentToProvider", "RetryReady", "FailedFinal", "Uncertain")),
     *(f"Sending → {to}" for to in ("Delivered", "Opened", "Bounced", "Complained")),
     *(f"Uncertain → {to}" for to in ("RetryReady", "Uncertain", "SentToProvider")),
-    *(f"Uncertain → {to}" for to in ("Delivered", "Opened", "Bounced", "Complained")),
+    *(f"Uncertain → {to}" for to in ("Delivered", "Opened", "Complained")),
     "FailedFinal → RetryReady",
     *(f"SentToProvider → {to}" for to in ("Blocked", "Delivered", "Opened", "Bounced", "Complained")),
     *(f"Blocked → {to}" for to in ("Delivered", "Opened", "Bounced", "Complained")),
@@ -43,6 +43,7 @@ NOT_HERE: Final = {
     "providers of this world report only what they accepted, and nothing denies that (I-13)": (
         *(f"{state} → {to}" for state in ("FailedFinal", "Expired", "Canceled", "Suppressed") for to in _SHOWN),
     ),
+    "a message that is uncertain is rarely reported as bounced before anything else": ("Uncertain → Bounced",),
     "a message that is blocked is rarely reported as such before its call is recorded": (
         *(f"{state} → Blocked" for state in ("RetryReady", "Sending", "Uncertain")),
     ),
@@ -55,6 +56,8 @@ NOT_HERE: Final = {
 }
 """Moves of the tables that are not expected here, by the reason: this world cannot make them, or hardly does."""
 
+# Without a result of a claim that was taken over, which `contracts/late_replies.py` shows, and a required category that
+# somebody refused and gets all the same, which the planted bug shows: both are met, but hardly in a few hundred runs.
 # Without a row that was canceled and that only the claim finds so: the janitor sweeps it up before its retry is due.
 # `contracts/canceling.py` shows it, and the planted bug whose claim forgets a cancel.
 CASES: Final = (
@@ -77,7 +80,6 @@ CASES: Final = (
     "I-15: same bytes after a new template",
     "I-16: opened to rows that had waited behind it",
     "I-16: canceled with its broadcast",
-    "I-17: result of an outlived claim",
     "I-17: stage finished too late",
     "I-19: claim rescued",
     "I-19: stage rescued",
@@ -94,7 +96,6 @@ CASES: Final = (
     "people: left out because of an opt-out",
     "people: named by a setting",
     "people: nobody to send it to",
-    "people: refused in vain",
     "people: two addresses of one person",
 )
 

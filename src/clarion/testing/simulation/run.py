@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from clarion.testing.simulation import audited, ending
+from clarion.testing.simulation import audited, counted, ending
 from clarion.testing.simulation.client import Clients
 from clarion.testing.simulation.ending import Tally
 from clarion.testing.simulation.loop import BudgetSpent, Deadlock, SimulationLoop, nothing_happens
@@ -138,6 +138,7 @@ async def _play(world: World, clients: Clients) -> None:
     world.trace("the end is judged")
     world.violations += ending.judge(clients, world.evidence, world.watch.books(), calm=not world.options.rates)
     world.violations += audited.judge(await world.audit_log(), world.truth.notes)
+    world.violations += await counted.judge(world.calm_store(), world.evidence)
 
 
 @contextmanager

@@ -200,20 +200,21 @@ class World:
 
     def store(self) -> Store:
         """Open the store, behind the weather and under the watch."""
-        real: object = self._real_store
-        if self._change_store is not None:
-            real = self._change_store(self._real_store, self._session)
-        real = Broadcasting(real, self.options, self.scene)
+        real = Broadcasting(self.calm_store(), self.options, self.scene)
         store = cast(Store, Sheltered(real, weather=self.weather, observer=self.watch))
         return store if self._change_caller is None else cast(Store, self._change_caller(store))
 
-    async def audit_log(self) -> list[AuditEntry]:
-        """Read the audit log as the platform shows it, in good weather."""
+    def calm_store(self) -> Store:
+        """Open the store in good weather, with the bug that is planted in it, if any."""
         real: object = self._real_store
         if self._change_store is not None:
             real = self._change_store(self._real_store, self._session)
-        entries: list[AuditEntry] = []
-        while page := await cast(Store, real).list_audit(content.TENANT, after=len(entries), limit=100):
+        return cast(Store, real)
+
+    async def audit_log(self) -> list[AuditEntry]:
+        """Read the audit log as the platform shows it, in good weather."""
+        store, entries = self.calm_store(), list[AuditEntry]()
+        while page := await store.list_audit(content.TENANT, after=len(entries), limit=100):
             entries += page
         return entries
 
