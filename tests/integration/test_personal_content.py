@@ -235,6 +235,18 @@ async def test_everybody_reads_in_their_own_language_and_zone(world: World) -> N
     ]
 
 
+async def test_who_reads_the_same_language_elsewhere_reads_their_own_time(world: World) -> None:
+    """What is merged once for many is not merged once for all zones."""
+    await world.publish("plain", PLAIN, Channel.SMS, german=IN_GERMAN)
+    line = world.line
+    await line.store.set_tenant_form(TENANT, LocalForm(locale="de", tz_id="America/New_York"), actor="sam")
+    at = {"what": "Lunch", "at": "2026-07-01T12:00:00Z"}
+    await line.send("plain", Recipient(group=TEAM), data=at, locale="de")
+    await line.drain()
+    told = {call.destination: said(call) for call in line.provider.calls}
+    assert told == {"+447700900001": "Lunch um 14:00", "+447700900002": "Lunch um 08:00"}
+
+
 async def test_what_a_send_and_its_business_unit_say_comes_before_the_tenant(world: World) -> None:
     """The language of the send is before that of the person, the unit's behind it; a unit nobody knows says nothing."""
     await world.publish("plain", PLAIN, Channel.SMS, german=IN_GERMAN)
