@@ -286,6 +286,31 @@ async def test_somebody_to_whom_nothing_goes_is_told_so(api: ApiHarness) -> None
         assert "nothing at all is sent to you" in Page(await client.get(await preferences_link(api))).text
 
 
+async def test_what_an_administrator_switched_off_by_hand_is_told_and_not_switched_on_here(api: ApiHarness) -> None:
+    path = await preferences_link(api)
+    async with api.client(None) as client:
+        before = Page(await client.get(path))
+        off = await save(client, path, filled_in(before, email_news=False))
+        row = Suppression(subject=await sam(api), scope="news:email", cause=Cause.MANUAL)
+        await api.memory.put_suppressions(TENANT, [row], actor="test")
+        again = Page(await client.get(path))
+        assert ticked(again) == ALL - {"email:news"}
+        assert "The sender has switched this off for you: news (Email)" in again.text
+        assert "Nothing has been changed" in (await save(client, path, undo_of(off), status=409)).text
+        await save(client, path, filled_in(again, sms_offers=False))
+    assert await stored(api) == {"news:email": Cause.MANUAL, "offers:sms": Cause.PREFERENCE}
+
+
+async def test_a_click_is_not_taken_back_once_an_administrator_has_switched_it_off_by_hand(api: ApiHarness) -> None:
+    path = await link(api)
+    async with api.client(None) as client:
+        undo = Page(await client.post(path, data=ONE_CLICK)).field("undo")
+        row = Suppression(subject=await sam(api), scope="news:email", cause=Cause.MANUAL)
+        await api.memory.put_suppressions(TENANT, [row], actor="test")
+        assert (await client.post(path, data={"undo": undo})).status_code == 404
+    assert await stored(api) == {"news:email": Cause.MANUAL}
+
+
 async def test_names_in_a_type_cannot_break_out_of_the_page(api: ApiHarness) -> None:
     evil = '"><script>alert(1)</script>{0}{what}'
     async with api.client(Role.AUTHOR) as author:

@@ -105,6 +105,7 @@ def preferences_page(words: Words, preferences: Preferences, *, note: str = "", 
         words.preferences,
         note
         + f"<p>{escape(words.preferences_say)}</p>{nothing}{preference_form.write(words, preferences)}"
+        + preference_form.write_held(words, preferences.held)
         + preference_form.write_required(words, preferences.categories),
         said=said,
     )

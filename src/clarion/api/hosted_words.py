@@ -48,6 +48,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
     always: str
     always_says: str
     nothing_at_all: str
+    held_says: str
     nothing_to_choose: str
     save: str
     saved: str
@@ -103,6 +104,7 @@ WORDS: Final[Mapping[str, Words]] = {
             always="Always sent",
             always_says="These are required: everybody gets them whom they concern.",
             nothing_at_all="At present nothing at all is sent to you, whatever is chosen here.",
+            held_says="The sender has switched this off for you: {cells}. Ask the sender if you want it again.",
             nothing_to_choose="There is nothing to choose here at present.",
             save="Save",
             saved="Saved",
@@ -157,6 +159,7 @@ WORDS: Final[Mapping[str, Words]] = {
             always="Wird immer gesendet",
             always_says="Diese Nachrichten sind notwendig: Alle erhalten sie, die sie betreffen.",
             nothing_at_all="Zurzeit wird Ihnen gar nichts gesendet, was auch immer hier gewählt ist.",
+            held_says="Das hat der Absender für Sie abgestellt: {cells}. Fragen Sie dort, wenn Sie es wieder möchten.",
             nothing_to_choose="Zurzeit gibt es hier nichts zu wählen.",
             save="Speichern",
             saved="Gespeichert",

@@ -47,7 +47,7 @@ def write(words: Words, preferences: Preferences) -> str:
     fields = "".join(
         _category(words, one, [channel for channel in one.channels if (one.name, channel) in cells], on)
         for one in preferences.categories
-        if not one.required and (one.name, one.channels[0]) in cells
+        if any((one.name, channel) in cells for channel in one.channels)
     )
     if not fields:
         return f"<p>{escape(words.nothing_to_choose)}</p>"
@@ -67,6 +67,11 @@ def write_required(words: Words, categories: Iterable[Category]) -> str:
         if one.required
     )
     return fields and f"<h2>{escape(words.always)}</h2><p>{escape(words.always_says)}</p>{fields}"
+
+
+def write_held(words: Words, cells: Collection[Cell]) -> str:
+    """Say what was switched off by hand."""
+    return f"<p>{escape(words.held_says.format(cells=_named(words, cells)))}</p>" if cells else ""
 
 
 def write_changes(words: Words, before: Collection[Cell], now: Collection[Cell]) -> str:

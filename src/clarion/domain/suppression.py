@@ -8,7 +8,7 @@ has no category, so only `*` stops it.
 Pure. The table is the store's, the verbs are in `catalog.suppression` and `catalog.preferences`.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -201,3 +201,8 @@ def category_of(scope: str) -> str:
 def is_off(stored: Collection[str], category: str, channel: Channel) -> bool:
     """Tell whether a category is off on a channel, by the scopes that are stored of a recipient."""
     return scope_of(category) in stored or scope_of(category, channel) in stored
+
+
+def is_held(stored: Mapping[str, Cause], category: str, channel: Channel) -> bool:
+    """Tell whether an administrator has switched a category off by hand: its recipient does not switch it on again."""
+    return Cause.MANUAL in (stored.get(scope_of(category)), stored.get(scope_of(category, channel)))

@@ -4,7 +4,7 @@ The link says which tenant's and whose it is. What it changes is audited with th
 not hold is refused in the same way, and after as much work, whatever is wrong with it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
@@ -18,7 +18,7 @@ from clarion.domain.identity import Channel
 from clarion.domain.locale import choose
 from clarion.domain.seal import TenantKeys
 from clarion.domain.sealed_link import tenant_of
-from clarion.domain.suppression import EVERYTHING, RECIPIENT, Cause, Change, is_off
+from clarion.domain.suppression import EVERYTHING, RECIPIENT, Cause, Change, is_held, is_off
 from clarion.domain.unsubscribe import Unsubscription
 from clarion.errors import InvalidInput
 
@@ -59,18 +59,21 @@ Cell = tuple[str, Channel]
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody may choose from and what they cannot refuse, and the scopes under which they get nothing."""
+    """What somebody may choose from and what they cannot refuse, and under which scopes they get nothing, and why."""
 
     guest: Guest
     categories: Sequence[Category]
-    suppressed: frozenset[str]
+    suppressed: Mapping[str, Cause]
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """Everything that they choose, as many as one page has."""
-        optional = (one for one in self.categories if not one.required)
-        every = ((one.name, channel) for one in optional for channel in one.channels)
-        return tuple(islice(every, CELLS_MAX))
+        return tuple(islice((cell for cell in self._optional() if not is_held(self.suppressed, *cell)), CELLS_MAX))
+
+    @property
+    def held(self) -> tuple[Cell, ...]:
+        """What an administrator has switched off by hand, which they cannot switch on here."""
+        return tuple(islice((cell for cell in self._optional() if is_held(self.suppressed, *cell)), CELLS_MAX))
 
     @property
     def on(self) -> frozenset[Cell]:
@@ -81,6 +84,10 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     def gets_nothing(self) -> bool:
         """Whether nothing goes to them at all, such as after a complaint; they cannot change that here."""
         return EVERYTHING in self.suppressed
+
+    def _optional(self) -> Iterator[Cell]:
+        optional = (one for one in self.categories if not one.required)
+        return ((one.name, channel) for one in optional for channel in one.channels)
 
 
 class ByLink:
@@ -114,6 +121,11 @@ class ByLink:
         undone = person_link.read_undo_token(asked.guest.keys, token, now=self._clock.now())
         if undone != asked.wanted:
             raise InvalidInput("it takes back something else", field="undo", hint="open the link from the mail again")
+        found = await self._store.find_suppressions(asked.guest.tenant_id, [undone.recipient_id_hash])
+        if is_held(found.get(undone.recipient_id_hash, {}), undone.category, undone.channel):
+            raise InvalidInput(
+                "it was switched off by hand since", field="undo", hint="ask whoever sends these messages"
+            )
         change = Change(category=undone.category, channel=undone.channel, on=True)
         await self._store.set_preferences(asked.guest.tenant_id, undone.recipient_id_hash, [change], actor=RECIPIENT)
 
@@ -143,8 +155,7 @@ class ByLink:
 
     async def _preferences(self, guest: Guest, categories: Sequence[Category]) -> Preferences:
         found = await self._store.find_suppressions(guest.tenant_id, [guest.recipient_id_hash])
-        suppressed = frozenset(found.get(guest.recipient_id_hash, {}))
-        return Preferences(guest=guest, categories=categories, suppressed=suppressed)
+        return Preferences(guest=guest, categories=categories, suppressed=found.get(guest.recipient_id_hash, {}))
 
     async def _guest(self, keys: TenantKeys, recipient_id_hash: str) -> Guest:
         """Find out which languages somebody reads; of a bare address nothing is known."""
