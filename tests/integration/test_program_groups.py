@@ -34,7 +34,7 @@ def test_groups_are_made_filled_and_removed(home: Path) -> None:
     assert changed.stdout == "2 added, 0 removed, 1 unchanged\n"
     assert changed.stderr == "not known yet: 2; they get messages as soon as `clarion people` knows them\n"
     assert said(home, "groups", "members", A).split() == ["person", *["(not", "known)"] * 2]
-    assert said(home, "groups", "members", B) == "the group has no members\n"
+    assert said(home, "groups", "members", B) == "the group has no members of its own\n"
     assert B not in said(home, "groups", "set", A, "--group", "")
     assert said(home, "groups", "remove", A) == f"the group {A} is removed\n"
     assert A not in said(home, "groups", "list")
@@ -66,15 +66,22 @@ def test_units_roles_and_relations_are_said_and_shown(home: Path) -> None:
         ("groups show 7", "GUID: '7' is no id"),
         (f"groups set {A}", "--name: nothing is named"),
         (f"groups put {A} --name x --group {A}", "a group cannot be inside itself"),
-        (f"groups put {A} --name x --group {B}", f"there is no group {B}: put that group first"),
+        (f"groups put {A} --name x --group {B}", f"--group: there is no group {B}: put that group first"),
         (f"units change {A} --add user:1", f"the tenant has no business unit {A}: `clarion units list`"),
-        (f"units put {A} --name x --zone Vienna", "zone: 'Vienna' is no time zone"),
-        ("roles change a:b --add user:1", "role: it is no name of a role"),
-        (f"roles change teacher --business-unit {A} --add user:1", f"there is no business unit {A}"),
+        (f"units put {A} --name x --zone Vienna", "--zone: 'Vienna' is no time zone"),
+        ("roles change a:b --add user:1", "ROLE: it is no name of a role"),
+        (f"roles change teacher --business-unit {A} --add user:1", f"--business-unit: there is no business unit {A}"),
         ("relations change child guardian --add user:1", "TYPE:GUID: it names no thing"),
         (f"relations change child:{A} a:b --add user:1", "RELATION: it is no name"),
-        ("relations list child", "entity: it names no thing"),
+        ("relations list child", "THING|PERSON: it names no thing"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line_and_changes_nothing(empty: Path, line: str, says: str) -> None:
     assert says in refused(clarion(*line.split(), home=empty), code=2)
+
+
+def test_a_group_of_commands_without_a_command_shows_them_also_below_another(empty: Path) -> None:
+    for line in ("groups", "people attributes"):
+        done = clarion(*line.split(), home=empty)
+        assert (done.returncode, done.stderr) == (2, "")
+        assert f"Usage: clarion {line} [OPTIONS] COMMAND" in done.stdout

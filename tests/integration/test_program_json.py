@@ -56,7 +56,7 @@ ASKED = (
     ("settings list", "/v1/settings"),
     ("settings list --limit 1", "/v1/settings?limit=1"),
     ("settings show welcome", "/v1/settings/welcome"),
-    ("settings show welcome --unit {unit}", "/v1/settings/welcome?business_unit={unit}"),
+    ("settings show welcome --business-unit {unit}", "/v1/settings/welcome?business_unit={unit}"),
     ("people list", "/v1/people"),
     ("people list --limit 1", "/v1/people?limit=1"),
     ("people show user:1", "/v1/people/user:1"),
@@ -90,8 +90,8 @@ DONE = (
     ("uncertain retry {outgoing} --version {version} --reason r", "/v1/outgoing/{outgoing}/retry"),
     ("support retry {failed} --reason r", "/v1/notifications/{failed}/retry"),
     ("support resolve {case} -m done", "/v1/support-cases/{case}/resolve"),
-    ("settings set welcome --off --to role:head --channels email --unit {unit}", "PUT {welcome_of_unit}"),
-    ("settings clear welcome --unit {unit}", "DELETE {welcome_of_unit}"),
+    ("settings set welcome --off --to role:head --channels email --business-unit {unit}", "PUT {welcome_of_unit}"),
+    ("settings clear welcome --business-unit {unit}", "DELETE {welcome_of_unit}"),
 )
 BODIES: dict[str, Any] = {
     "send": {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}},
@@ -207,7 +207,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     said(home, f"publish {ROOT}/src/clarion/cli/definitions/welcome")
     said(home, f"units put {UNIT} --name North")
     said(home, "settings set welcome --to role:teacher --to relation:guardian --channels inbox,email")
-    said(home, f"settings set welcome --to unit --unit {UNIT}")
+    said(home, f"settings set welcome --to unit --business-unit {UNIT}")
     said(home, f"{SEND} --to kim@example.com --entity child:{CHILD}")
     sent = said(home, f"{SEND} --to sam@example.com --entity child:{CHILD}")
     for name in ("unknown", "unknown+2"):

@@ -189,7 +189,7 @@ def history(
                 raise
             raise InvalidInput(
                 "it names neither an entity nor a recipient",
-                field="entity",
+                field="ENTITY",
                 hint="give the entity's guid, user:ID, employee:GUID, group:GUID, or an address in full",
             ) from None
 

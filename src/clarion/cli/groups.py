@@ -23,6 +23,20 @@ groups = typer.Typer(help="Groups: people who are written to together. A group m
 units = typer.Typer(help="Business units: parts of a tenant with people, a language and a zone of their own.")
 
 GUID_HINT = "write a guid, such as 6f1c2c7e-0000-4000-8000-000000000001"
+TYPED_AS = {
+    "add": "--add",
+    "remove": "--remove",
+    "groups": "--group",
+    "name": "--name",
+    "locale": "--locale",
+    "zone": "--zone",
+    "role": "ROLE",
+    "business_unit": "--business-unit",
+    "entity": "THING|PERSON",
+    "person": "THING|PERSON",
+}
+"""What the fields of requests are called here."""
+
 GroupGuid = Annotated[str, typer.Argument(help="The group, by its guid.", metavar="GUID")]
 UnitGuid = Annotated[str, typer.Argument(help="Its guid, as sends name it with --business-unit.", metavar="GUID")]
 Inside = Annotated[
@@ -87,7 +101,7 @@ def put_group(
         put = await session.operations.groups.put(session.tenant_id, number, request, actor=session.actor)
         return _known(put, number)
 
-    _show_group(in_session(work, store=store, tenant=tenant), as_json=as_json)
+    _show_group(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
 
 
 @groups.command("set")
@@ -113,7 +127,7 @@ def set_group(
         changed = await session.operations.groups.change(session.tenant_id, number, request, actor=session.actor)
         return _known(changed, number)
 
-    _show_group(in_session(work, store=store, tenant=tenant), as_json=as_json)
+    _show_group(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
 
 
 @groups.command("remove")
@@ -147,7 +161,9 @@ def list_members(
     async def work(session: "Session") -> "MemberPage":
         return _known(await session.operations.groups.list_members(session.tenant_id, number, query), number)
 
-    show_members(in_session(work, store=store, tenant=tenant), as_json=as_json, empty="the group has no members")
+    show_members(
+        in_session(work, store=store, tenant=tenant), as_json=as_json, empty="the group has no members of its own"
+    )
 
 
 @groups.command("change")
@@ -167,7 +183,7 @@ def change_members(
         operations = session.operations.groups
         return _known(await operations.change_members(session.tenant_id, number, request, actor=session.actor), number)
 
-    show_change(change_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
 
 
 @units.command("list")
@@ -212,7 +228,7 @@ def put_unit(
         request = UnitRequest(name=name, locale=locale or None, zone=zone or None)
         return await session.operations.units.put(session.tenant_id, number, request, actor=session.actor)
 
-    unit = in_session(work, store=store, tenant=tenant)
+    unit = typed_in_session(work, store=store, tenant=tenant)
     print_line(f"the business unit {unit.name} is stored", unit, as_json=as_json)
 
 
@@ -255,7 +271,7 @@ def change_unit_members(
         changed = await operations.change_members(session.tenant_id, number, request, actor=session.actor)
         return _known(changed, number, what="business unit")
 
-    show_change(change_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
 
 
 def members_request(add: "Sequence[str] | None", remove: "Sequence[str] | None") -> "MembersRequest":
@@ -270,17 +286,13 @@ def members_request(add: "Sequence[str] | None", remove: "Sequence[str] | None")
     return MembersRequest(add=tuple(add or ()), remove=tuple(remove or ()))
 
 
-def change_in_session(
-    work: "Callable[[Session], Awaitable[MembersChange]]", *, store: str | None, tenant: str | None
-) -> "MembersChange":
-    """Run a change; what is wrong with somebody is said of the option that names them."""
+def typed_in_session(work: "Callable[[Session], Awaitable[T]]", *, store: str | None, tenant: str | None) -> "T":
+    """Run it; what is wrong is said of the option or argument that it was typed as, not of a request's field."""
     try:
         return in_session(work, store=store, tenant=tenant)
     except InvalidInput as error:
-        name, bracket, _ = (error.field or "").partition("[")
-        if not bracket or name not in ("add", "remove"):
-            raise
-        raise type(error)(error.message, field=f"--{name}", hint=error.hint) from None
+        field = (error.field or "").partition("[")[0]
+        raise type(error)(error.message, field=TYPED_AS.get(field, error.field), hint=error.hint) from None
 
 
 def show_members(page: "MemberPage", *, as_json: bool, empty: str) -> None:

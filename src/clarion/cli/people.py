@@ -6,6 +6,7 @@ import msgspec
 import typer
 
 from clarion.cli import option
+from clarion.cli.lazy import Group
 from clarion.cli.output import moment, print_json, print_line, print_pairs, print_table, say_more
 from clarion.cli.session import in_session
 from clarion.domain.attribute import Kind
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 people = typer.Typer(help="People: who they are, where they are reached, and what templates read of them.")
 attributes = typer.Typer(help="Attributes: what people can be chosen by. They are declared before anybody has one.")
-people.add_typer(attributes, name="attributes")
+people.add_typer(attributes, name="attributes", cls=Group)
 
 Who = Annotated[str, typer.Argument(help="user:ID or employee:GUID.", metavar="PERSON")]
 Name = Annotated[str | None, typer.Option(help="What templates read as recipient.name.", metavar="NAME")]

@@ -9,10 +9,10 @@ from clarion.cli.groups import (
     GUID_HINT,
     Add,
     Remove,
-    change_in_session,
     members_request,
     show_change,
     show_members,
+    typed_in_session,
 )
 from clarion.cli.output import print_json, print_table, say_more
 from clarion.cli.session import guid as read_guid
@@ -77,7 +77,7 @@ def list_holders(
         query = HoldersPageQuery(limit=limit, cursor=after or None, business_unit=number)
         return await session.operations.roles.list_holders(session.tenant_id, role, query)
 
-    page = in_session(work, store=store, tenant=tenant)
+    page = typed_in_session(work, store=store, tenant=tenant)
     show_members(page, as_json=as_json, empty="nobody holds this role there")
 
 
@@ -99,7 +99,7 @@ def change_holders(
         operations = session.operations.roles
         return await operations.change_holders(session.tenant_id, role, request, unit=number, actor=session.actor)
 
-    show_change(change_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
 
 
 @relations.command("list")
@@ -128,7 +128,7 @@ def list_relations(
         )
         return await session.operations.relations.list(session.tenant_id, query)
 
-    page = in_session(work, store=store, tenant=tenant)
+    page = typed_in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(page)
         return
@@ -167,7 +167,7 @@ def change_relations(
         request = RelationsRequest(add=came, remove=went)
         return await session.operations.relations.change(session.tenant_id, request, actor=session.actor)
 
-    show_change(change_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
 
 
 def _unit(text: str | None) -> "UUID | None":

@@ -24,11 +24,12 @@ settings = typer.Typer()
 
 TypeKey = Annotated[str, typer.Argument(help="The notification type.", metavar="TYPE")]
 Unit = Annotated[
-    str | None, typer.Option(help="Of this business unit; without it, of the whole tenant.", metavar="GUID")
+    str | None,
+    typer.Option("--business-unit", help="Of this business unit; without it, of the whole tenant.", metavar="GUID"),
 ]
 
 FORMS = "group:GUID, role:NAME, relation:NAME or unit"
-OPTIONS = {"recipients": "--to", "channels": "--channels", "business_unit": "--unit"}
+OPTIONS = {"recipients": "--to", "channels": "--channels", "business_unit": "--business-unit"}
 """What the fields of a setting are called here."""
 
 
@@ -204,7 +205,7 @@ def _by(place: Place | None) -> str:
 
 
 def _unit(text: str | None) -> "UUID | None":
-    return None if text is None else guid(text, field="--unit", hint="`clarion units list` shows them")
+    return None if text is None else guid(text, field="--business-unit", hint="`clarion units list` shows them")
 
 
 def _addressees(given: list[str]) -> tuple[Addressee, ...] | None:
