@@ -32,8 +32,9 @@ FROM json_each(:flows) AS g;
 -- argument from the tables before it; LIMIT cannot, so it is the largest quota and the rest is cut off. Everything that
 -- a call needs comes with its row (I-14), and whether the row is plainly to be sent: it was not called off, is not out
 -- of time, no other row of its order key is open, and neither its destination nor its recipient is suppressed under a
--- scope that may apply to it (one look for each, because SQLite would build a table for IN). A campaign's parent is its messaging job, though its anchor has
--- the same key.
+-- scope that may apply to it (one look for each, because SQLite would build a table for IN; the + has it look by the
+-- index of subjects alone, which takes half as long as that of all three columns). A campaign's parent is its messaging
+-- job, though its anchor has the same key.
 WITH quota AS MATERIALIZED (
   SELECT
     g.key AS place, g.value ->> 0 AS flow_id, g.value ->> 1 AS quota, g.value ->> 2 AS account,
@@ -65,14 +66,14 @@ SELECT
     SELECT 1
     FROM suppression AS s
     WHERE
-      s.tenant_id = o.tenant_id AND s.subject = a.destination_index
+      s.subject = a.destination_index AND +s.tenant_id = o.tenant_id
       AND (s.scope = '*' OR s.scope = o.category OR s.scope = o.category || ':' || o.channel)
   )
   AND NOT EXISTS (
     SELECT 1
     FROM suppression AS s
     WHERE
-      s.tenant_id = o.tenant_id AND s.subject = a.recipient_id_hash
+      s.subject = a.recipient_id_hash AND +s.tenant_id = o.tenant_id
       AND (s.scope = '*' OR s.scope = o.category OR s.scope = o.category || ':' || o.channel)
   ) AS is_plain
 FROM quota AS q
