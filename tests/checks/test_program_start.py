@@ -85,6 +85,7 @@ send welcome --lane fast
 serve --port 70000
 settings set welcome --to bob
 status --nope
+suppress add
 support
 support list --limit x
 support nope
