@@ -1,0 +1,127 @@
+"""Events: what happened to a thing, once each, and the lines of its history. Pure.
+
+An event is accepted once, and handled by every post-processor that is registered. Its guid is its caller's, or derives
+from its caller's key, or from the version of the source that it tells of.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.machine import Cause, Machine, by
+
+EVENT_DATA_BYTES_MAX: Final = 16 * 1024
+"""As JSON, sealed in the event's row. Whoever has more to tell stores it as a source and names that."""
+
+
+class EventStatus(StrEnum):
+    """How far the handling of an event has come."""
+
+    READY = "Ready"
+    PROCESSING = "Processing"
+    DONE = "Done"
+    FAILED = "Failed"
+
+
+ENTITY_EVENT: Final = Machine(
+    name="EntityEvent",
+    initial=frozenset({EventStatus.READY}),
+    table={
+        EventStatus.READY: {EventStatus.PROCESSING: by(Cause.CLAIM)},
+        EventStatus.PROCESSING: {
+            EventStatus.DONE: by(Cause.RECORD),
+            EventStatus.READY: by(Cause.RECORD, Cause.RESCUE, note="a retry, or the lease ran out"),
+            EventStatus.FAILED: by(Cause.RECORD, Cause.RESCUE, note="a permanent error, or every worker was lost"),
+        },
+        EventStatus.DONE: {},
+        EventStatus.FAILED: {EventStatus.READY: by(Cause.AUDITED, note="a person has it handled again")},
+    },
+)
+
+
+class EntityEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened to an entity; field names are column names. `data` is sealed.
+
+    `source_type` and `source` name the source that it tells of, where it tells of one.
+    """
+
+    GIVEN: ClassVar[tuple[str, ...]] = ("event_type", "source_type", "source", "business_unit", "data_hash")
+
+    partition_key: str
+    row_key: str
+    event_guid: UUID
+    event_type: str
+    entity_type: str
+    entity_guid: UUID
+    occurred_at: datetime
+    source_type: str | None = None
+    source: str | None = None
+    source_version: int | None = None
+    business_unit: UUID | None = None
+    data: bytes | None = None
+    data_hash: str
+    actor: str | None = None
+    status: EventStatus = EventStatus.READY
+    version: int = 1
+    due_at: datetime | None = None
+    lease_until: datetime | None = None
+    retry_count: int = 0
+    rescue_count: int = 0
+    reason: str | None = None
+    metrics: str | None = None
+    correlation_id: str
+    traceparent: str | None = None
+    id: int | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is unique within the tenant: an event is one event, whatever it says of itself the second time."""
+        return (str(self.event_guid),)
+
+
+class HistoryKind(StrEnum):
+    """What a line of an entity's history tells of."""
+
+    EVENT = "event"
+    ENSURED = "ensured"
+    MOVED = "moved"
+    DEACTIVATED = "deactivated"
+    CONFLICT = "conflict"
+    HANDED_OVER = "handed_over"
+    SKIPPED = "skipped"
+    HELD = "held"
+    RELEASED = "released"
+    FAILED = "failed"
+
+
+class EntityHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of an entity's story. Its key is deterministic: the replay of what wrote it writes it again, no other one.
+
+    `subject` is what it is about (an occurrence's key, an event's guid), `cause` what brought it about (an event's
+    guid, a version of a setting, a worker's claim).
+    """
+
+    entity_guid: UUID
+    kind: HistoryKind
+    subject: str
+    cause: str
+    at: datetime
+    text: str
+    correlation_id: str
+
+    @property
+    def row_key(self) -> str:
+        """Name the line among those of its entity."""
+        return f"{self.kind}:{self.subject}:{self.cause}"
+
+
+class EventMapping(msgspec.Struct, frozen=True, kw_only=True):
+    """What an event type leads to at once: a notification type, or (None) explicitly none."""
+
+    event_type: str
+    notification_type: str | None
+    changed_by: str = ""
+    changed_at: datetime | None = None

@@ -1,0 +1,129 @@
+"""Reminder settings: for which sources, when, and whom a reminder tells. Pure.
+
+A setting is a rule over sources of one type: a date with offsets, or a metric with a threshold. What falls due because
+of it is planned by `plan`; what it says of type, recipients and business unit is read again when it is due.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.audience import Addressee
+from clarion.domain.key import FiringPolicy
+from clarion.domain.source import WHOLE, FieldName, FieldValue, SourceFacts, SourceType
+
+OFFSETS_MAX: Final = 20
+"""Reminders about one date: more than anybody wants to get."""
+
+CONDITIONS_MAX: Final = 20
+
+OFFSET_DAYS_MAX: Final = 3660
+"""Ten years, either way."""
+
+SendTime = Annotated[str, msgspec.Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+"""The time of day in the business unit's zone."""
+
+OffsetDays = Annotated[int, msgspec.Meta(ge=-OFFSET_DAYS_MAX, le=OFFSET_DAYS_MAX)]
+
+
+class Operator(StrEnum):
+    """How a condition compares a source's field with its values."""
+
+    IS = "is"
+    IS_NOT = "is_not"
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One condition of a filter: the field has one of these values, or none of them."""
+
+    field: FieldName
+    op: Operator = Operator.IS
+    values: Annotated[tuple[FieldValue, ...], msgspec.Meta(min_length=1, max_length=CONDITIONS_MAX)]
+
+    def holds(self, facts: SourceFacts) -> bool:
+        """Tell whether a source meets it; a field that a source has not is None."""
+        value = facts.content.fields.get(self.field)
+        found = any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in self.values)
+        return found is (self.op is Operator.IS)
+
+
+class DateRule(msgspec.Struct, frozen=True, kw_only=True, tag="date", tag_field="on", forbid_unknown_fields=True):
+    """So many days before a date of the source: 30 is a month before, 0 on the day, -7 a week after it.
+
+    A yearly one falls on the day's month and day in every year; 29 February falls on the 28th in common years.
+    """
+
+    field: FieldName
+    offsets: Annotated[tuple[OffsetDays, ...], msgspec.Meta(min_length=1, max_length=OFFSETS_MAX)] = (0,)
+    yearly: bool = False
+
+
+class Comparison(StrEnum):
+    """On which side of its value a threshold is met."""
+
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+
+
+class ThresholdRule(
+    msgspec.Struct, frozen=True, kw_only=True, tag="threshold", tag_field="on", forbid_unknown_fields=True
+):
+    """Once a metric of the source is at a value or beyond it; `scope` is the part of the source that is looked at."""
+
+    metric: FieldName
+    compare: Comparison = Comparison.AT_LEAST
+    value: float
+    scope: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = WHOLE
+    policy: FiringPolicy = FiringPolicy.ONCE_PER_THRESHOLD
+
+    def is_met(self, value: float) -> bool:
+        """Tell whether a value of the metric meets it."""
+        return value >= self.value if self.compare is Comparison.AT_LEAST else value <= self.value
+
+
+Rule = DateRule | ThresholdRule
+
+
+class ReminderSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """One reminder setting as an administrator writes it.
+
+    Of a `business_unit` it is only for sources of that unit. `recipients` are whom it tells; None leaves that to the
+    settings of the notification type. `inbox_only` makes the line in the inbox and nothing else. `long_runner` approves
+    that its provider's long runs are tried again daily instead of being held.
+    """
+
+    guid: UUID
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    source_type: SourceType
+    conditions: Annotated[tuple[Condition, ...], msgspec.Meta(max_length=CONDITIONS_MAX)] = ()
+    rule: Rule
+    send_time: SendTime = "09:00"
+    notification_type: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    recipients: tuple[Addressee, ...] | None = None
+    business_unit: UUID | None = None
+    inbox_only: bool = False
+    long_runner: bool = False
+    active: bool = True
+
+    def is_about(self, facts: SourceFacts) -> bool:
+        """Tell whether a source is one that this setting looks at."""
+        return (
+            self.active
+            and facts.active
+            and facts.source_type == self.source_type
+            and (self.business_unit is None or self.business_unit == facts.business_unit)
+            and all(condition.holds(facts) for condition in self.conditions)
+        )
+
+
+class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting as it is stored. While `planned_version` is behind `version`, its sources are planned anew."""
+
+    setting: ReminderSetting
+    version: int = 1
+    planned_version: int = 0
+    changed_by: str
+    changed_at: datetime

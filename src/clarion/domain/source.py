@@ -1,0 +1,91 @@
+"""Sources: the documents, invoices, classes and employees that reminders are about, as an application described them.
+
+A source has fields for filters and templates, dates that reminders count from, and metrics that thresholds look at.
+Whoever provides it, a record of ours or a plugin, rules see it as `SourceFacts`. Pure; what is stored is sealed by
+whoever stores it.
+"""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Final
+from uuid import UUID
+
+import msgspec
+
+from clarion.domain.part import UNSEEN
+
+FIELDS_MAX: Final = 50
+"""Of each of the three kinds: as many as the widest form that people fill in."""
+
+CONTENT_BYTES_MAX: Final = 16 * 1024
+"""As JSON: it travels with every notification about the source, so it is no place for documents."""
+
+SCOPES_MAX: Final = 100
+"""Of one metric: the rooms of a house or the months of some years. Each is planned by itself."""
+
+WHOLE: Final = "all"
+"""The scope of a metric that has one value for the whole source."""
+
+SourceType = Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_-]*$")]
+"""The kind of a source, as definitions and settings write it."""
+
+SourceId = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=rf"^(?=.*\S)[^{UNSEEN}]+$")]
+"""The id that its application knows a source by."""
+
+FieldName = Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The name of a field, date or metric, as templates write it."""
+
+FieldValue = str | bool | int | float | None
+
+
+class SourceContent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an application says of a source; what is absent is not known. This is what is sealed."""
+
+    fields: Mapping[FieldName, FieldValue] = {}
+    dates: Mapping[FieldName, date] = {}
+    metrics: Mapping[FieldName, float | Mapping[str, float]] = {}
+
+
+class SourceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A source as it is stored; field names are column names.
+
+    `row_version` is counted by the store, one more for each change; an `active` of False is what is left of a source
+    that was removed. `content` is sealed. `days` are its dates as the scan of reconciliation finds them.
+    """
+
+    source_type: str
+    source: str
+    entity_guid: UUID
+    business_unit: UUID | None = None
+    active: bool = True
+    content: bytes
+    content_hash: str
+    days: tuple[tuple[str, date], ...] = ()
+    row_version: int = 1
+    changed_at: datetime | None = None
+
+
+class SourceFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A source as rules see it; `version` is that of a record of ours, and 0 where a plugin provides it."""
+
+    source_type: str
+    source: str
+    entity: UUID
+    business_unit: UUID | None = None
+    active: bool = True
+    version: int = 0
+    content: SourceContent = SourceContent()
+
+    def metric(self, name: str, scope: str) -> float | None:
+        """Give a metric in a scope; None where the source has none."""
+        value = self.content.metrics.get(name)
+        if isinstance(value, Mapping):
+            return value.get(scope)
+        return value if scope == WHOLE else None
+
+    def scopes(self, name: str) -> tuple[str, ...]:
+        """Name the scopes in which the source has a metric."""
+        value = self.content.metrics.get(name)
+        if isinstance(value, Mapping):
+            return tuple(sorted(value))
+        return () if value is None else (WHOLE,)
