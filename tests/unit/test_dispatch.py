@@ -257,7 +257,7 @@ async def test_a_report_run_is_of_a_period_or_by_hand_and_not_both(
         ({"event_type": "x" * 201}, "event_type"),
         ({"event_type": 7}, "event_type"),
         ({"source_at": datetime(2026, 3, 1)}, "source_at"),  # noqa: DTZ001  (naive on purpose)
-        ({"to": tuple(direct().to) * 21}, "to"),
+        ({"to": tuple(direct().to) * 1001}, "to"),
         ({"template_version": 0}, "template_version"),
         ({"lane": "urgent"}, "lane"),
         ({"trace": Trace(correlation_id="")}, "trace.correlation_id"),

@@ -22,6 +22,7 @@ from clarion.dispatch.job import job_entry
 from clarion.dispatch.message import messaging_job
 from clarion.dispatch.occurrence import automation_job, automation_scheduler
 from clarion.dispatch.request import FromEvent, JobRequest, ThresholdTrigger
+from clarion.domain.audience import Addressee
 from clarion.domain.automation import INPUT_FIELDS, TIMING_FIELDS
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Identity, Lane
@@ -190,6 +191,7 @@ NOT_COMPARED: dict[str, Any] = {
     "resolved_one_time_code": True,
     "scheduled": False,
     "actor": "sam",
+    "addressees": (Addressee(role="head"),),
 }
 
 

@@ -29,7 +29,13 @@ from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.hint import Hints
 from clarion.domain.identity import IdentityDomain
 from clarion.domain.instant import require_storable
-from clarion.domain.notification import PAYLOAD_BYTES_MAX, ArtifactType, NotificationJob, NotificationScheduler
+from clarion.domain.notification import (
+    PAYLOAD_BYTES_MAX,
+    PRODUCED_BYTES_MAX,
+    ArtifactType,
+    NotificationJob,
+    NotificationScheduler,
+)
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
 from clarion.sealing.place import payload_place
@@ -49,10 +55,18 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         due_at = None  # a time that has passed means now, even one that no engine could store
     if due_at is not None:
         require_storable(due_at, field="not_before_at")
-    payload = _payload_bytes(
-        Payload(to=request.to, data=request.data, entity=entity_of(request), due_at=due_at, **_per_send(request))
-    )
     direct = isinstance(request.origin, Direct)
+    payload = _payload_bytes(
+        Payload(
+            to=request.to,
+            addressees=request.addressees,
+            data=request.data,
+            entity=entity_of(request),
+            due_at=due_at,
+            **_per_send(request),
+        ),
+        size_max=PAYLOAD_BYTES_MAX if direct else PRODUCED_BYTES_MAX,
+    )
     # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source
     # may have changed since: the first reading stands, and that is no conflict.
     fingerprint = Fingerprint.keyed(
@@ -193,7 +207,7 @@ def _operation(request: JobRequest) -> str:
             assert_never(request.origin)
 
 
-def _payload_bytes(content: Payload) -> bytes:
+def _payload_bytes(content: Payload, *, size_max: int) -> bytes:
     """Write a payload as JSON, within its limit."""
     try:
         payload = msgspec.json.encode(content)
@@ -201,9 +215,9 @@ def _payload_bytes(content: Payload) -> bytes:
         raise InvalidInput(
             "it holds what JSON does not have", field="data", hint="use text, numbers, lists and objects only"
         ) from None
-    if len(payload) > PAYLOAD_BYTES_MAX:
+    if len(payload) > size_max:
         raise InvalidInput(
-            f"recipients and data take {len(payload)} bytes", field="data", hint=f"send at most {PAYLOAD_BYTES_MAX}"
+            f"recipients and data take {len(payload)} bytes", field="data", hint=f"send at most {size_max}"
         )
     return payload
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.audience import ADDRESSEES_MAX, Addressee
 from clarion.domain.definition import TTL_SECONDS_MAX
 from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.hint import Hints
@@ -22,7 +23,7 @@ from clarion.domain.locale import SIZE_MAX
 from clarion.domain.misfit import read_misfit
 from clarion.domain.notification import NotificationJob
 from clarion.domain.part import plain
-from clarion.domain.recipient import NAMED_MAX, Target
+from clarion.domain.recipient import INLINE_MAX, Target
 from clarion.errors import InvalidInput
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -137,6 +138,10 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `lane`, `not_before_at`, `template_version` and the fields of `PER_SEND` are as the caller gave them, absent where
     it gave none, and of a direct send they are compared so. `resolved_…` is what holds where nothing was given.
+
+    `to` names people, as many as a set in the job's row may have; a door that lets strangers name them allows fewer.
+    `addressees` are whom a reminder or a report tells, resolved when the recipients are frozen. Where both are absent,
+    the settings of the type say whom; `addressees` without any mean nobody but those of `to`.
     """
 
     origin: Direct | FromAutomation | FromCampaign | FromEvent
@@ -144,7 +149,8 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     source_at: Instant
     entity: Entity | None = None
     entity_data: Mapping[str, object] = {}
-    to: Annotated[tuple[Target, ...], msgspec.Meta(max_length=NAMED_MAX)] = ()
+    to: Annotated[tuple[Target, ...], msgspec.Meta(max_length=INLINE_MAX)] = ()
+    addressees: Annotated[tuple[Addressee, ...], msgspec.Meta(max_length=ADDRESSEES_MAX)] | None = None
     data: Mapping[str, object] = {}
     template_key: Name | None = None
     template_version: Count | None = None
@@ -167,9 +173,11 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is sealed in a job's row: recipients, merge data, when it was to begin if not at once, and `PER_SEND`.
 
     `entity` is the thing that it is about as templates read it: its type, its guid and its data, as they were.
+    `addressees` stand for whom the settings of the type name, where they are given.
     """
 
     to: tuple[Target, ...]
+    addressees: tuple[Addressee, ...] | None = None
     data: Mapping[str, object]
     entity: Mapping[str, object] = {}
     due_at: datetime | None = None

@@ -32,6 +32,9 @@ RESCUES_MAX: Final = 5
 PAYLOAD_BYTES_MAX: Final = 64 * 1024
 """Recipients and merge data of a direct send; anything larger is content, which goes into a blob."""
 
+PRODUCED_BYTES_MAX: Final = 384 * 1024
+"""Of what a producer of ours asks for: a thousand recipients by name take up to 300 kB beside the data of a source."""
+
 
 class NotificationStatus(StrEnum):
     """Where the present stage of a job stands."""

@@ -122,7 +122,8 @@ def _asked_for(job_guid: UUID, payload: bytes, keys: TenantKeys, *, whole: bool)
         asked = msgspec.json.decode(payload_place(job_guid).open(keys, payload), type=Payload)
     except (SealBroken, msgspec.DecodeError):
         return ()
-    return tuple(_named(target.identity, target.channel, whole=whole) for target in asked.to)
+    people = tuple(_named(target.identity, target.channel, whole=whole) for target in asked.to)
+    return people + tuple(map(str, asked.addressees or ()))
 
 
 def _named(identity: Identity, channel: Channel | None, *, whole: bool) -> str:

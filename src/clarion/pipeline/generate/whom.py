@@ -56,7 +56,9 @@ class Circle(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def nobody(self) -> str:
         """Say why there is nobody."""
-        to, asked = self.plan.payload.to, self.setting.recipients
+        to, own, asked = self.plan.payload.to, self.plan.payload.addressees, self.setting.recipients
+        if own:
+            return f"nobody to send it to: it is for {', '.join(map(str, own))}, and nobody is there"
         if to:
             return "nobody to send it to: no group that it names has members"
         if asked:
@@ -154,11 +156,15 @@ def _asked(plan: Plan) -> tuple[str, str, UUID | None]:
 
 
 def _circle(keys: TenantKeys, plan: Plan, setting: EffectiveSetting, *, inline_max: int) -> Circle:
-    """Take the people, addresses and groups that a send names; where it names nobody, whom the settings name for it."""
+    """Take the people, addresses and groups that a send names, and its addressees.
+
+    Where it has neither, the settings name for whom it is.
+    """
     to, job = plan.payload.to, plan.claim.job
     about = None if job.source_type is None or job.source is None else (job.source_type, UUID(job.source))
     groups = [UUID(one.identity.id) for one in to if one.identity.domain is IdentityDomain.GROUP]
-    asked = () if to else setting.recipients
+    own, of_settings = plan.payload.addressees, () if to else setting.recipients
+    asked = of_settings if own is None else own
     return Circle(
         plan=plan,
         setting=setting,
