@@ -4,10 +4,9 @@ A language is written in its one form, and a zone is one that the renderer's tab
 used. Setting the same again changes nothing.
 """
 
-from functools import cache
-from importlib import resources
 from uuid import UUID
 
+from clarion.domain.local_time import require_zone
 from clarion.domain.locale import normal
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.errors import InvalidInput
@@ -48,14 +47,6 @@ def checked_form(form: LocalForm) -> LocalForm:
             field="locale",
             hint="write a language, and a region if it matters: de or de-AT",
         )
-    if form.tz_id is not None and form.tz_id not in _zones():
-        raise InvalidInput(
-            f"{form.tz_id[:40]!r} is no time zone", field="zone", hint="write its name, such as Europe/Vienna or UTC"
-        )
+    if form.tz_id is not None:
+        require_zone(form.tz_id, field="zone")
     return LocalForm(locale=locale, tz_id=form.tz_id)
-
-
-@cache
-def _zones() -> frozenset[str]:
-    """Name the zones that the renderer's tables have."""
-    return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())

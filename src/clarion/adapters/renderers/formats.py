@@ -17,9 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from functools import lru_cache
-from importlib import resources
 from typing import Final
-from zoneinfo import ZoneInfo
 
 import msgspec
 from babel import Locale, UnknownLocaleError
@@ -28,6 +26,7 @@ from babel.numbers import format_currency, format_decimal, format_percent, is_cu
 from liquid.exceptions import FilterArgumentError
 from liquid.undefined import is_undefined
 
+from clarion.domain.local_time import zone_names, zone_of
 from clarion.domain.locale import parents, resolve
 
 FORMS: Final = ("short", "medium", "long", "full")
@@ -40,7 +39,6 @@ LOCAL: Final = "local"
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?", re.ASCII)
 _FRACTION: Final = re.compile(r"0(\.[0#]+)?(?![0#,])")
-_ZONE: Final = re.compile(r"[A-Za-z0-9_+-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,2}", re.ASCII)
 _DIRECTIVE: Final = re.compile(r"%(-?)(.)", re.DOTALL)
 
 
@@ -214,13 +212,6 @@ def _known(locale: str) -> Locale | None:
         return None
 
 
-@lru_cache(maxsize=1024)
 def _zone(name: str) -> tzinfo | None:
     """Find a zone in the tables of tzdata."""
-    if not _ZONE.fullmatch(name):
-        return None
-    try:
-        with resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as table:
-            return ZoneInfo.from_file(table, key=name)
-    except (OSError, ValueError):
-        return None
+    return zone_of(name) if name in zone_names() else None
