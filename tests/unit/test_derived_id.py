@@ -62,8 +62,12 @@ def test_ids_of_two_kinds_never_meet_though_their_parts_are_the_same() -> None:
         derived_id.row_guid(tenant_id=tenant, row_key=one),
         derived_id.row_guid(tenant_id=tenant, row_key=report),
         derived_id.report_job_guid(tenant_id=tenant, scheduler_key=report),
+        derived_id.source_entity(tenant_id=tenant, source_type=one, source="7b"),
+        derived_id.source_event(tenant_id=tenant, source_type=one, source="7b", row_version=1),
+        derived_id.source_event(tenant_id=tenant, source_type=one, source="7b", row_version=2),
+        derived_id.told_event(tenant_id=tenant, key=one),
     }
-    assert len(ids) == 7
+    assert len(ids) == 11
 
 
 def test_the_same_id_in_another_domain_is_another_recipient() -> None:

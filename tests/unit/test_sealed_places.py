@@ -62,6 +62,13 @@ WRITTEN = {
     "inbox_place": Written(
         place.inbox_place(partition_key="user:7", row_key="25_job"), "user_message", "content", "user:7|25_job"
     ),
+    "source_place": Written(
+        place.source_place(source_type="class", source="7b", content_hash="k1:34"),
+        "source",
+        "content",
+        "class:7b:k1:34",
+    ),
+    "event_place": Written(place.event_place(GUID), "entity_event", "data", str(GUID)),
     "blob_place": Written(place.blob_place("school/messaging/1"), "blob", "content", "school/messaging/1"),
 }
 

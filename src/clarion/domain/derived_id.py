@@ -31,6 +31,22 @@ def row_guid(*, tenant_id: str, row_key: str) -> UUID:
     return _guid("row", tenant_id, part.made_key(row_key, field="row_key"))
 
 
+def source_entity(*, tenant_id: str, source_type: str, source: str) -> UUID:
+    """Name the entity of a source whose application gave it no guid."""
+    return _guid("source", tenant_id, *_source(source_type, source))
+
+
+def source_event(*, tenant_id: str, source_type: str, source: str, row_version: int) -> UUID:
+    """Name the event that tells of one change of a source."""
+    part.whole(row_version, field="row_version", least=1)
+    return _guid("event", tenant_id, *_source(source_type, source), row_version)
+
+
+def told_event(*, tenant_id: str, key: str) -> UUID:
+    """Name the event that an application tells under a key of its own."""
+    return _guid("told", tenant_id, part.plain(key, field="key", size_max=part.KEY_MAX))
+
+
 def report_job_guid(*, tenant_id: str, scheduler_key: str) -> UUID:
     """Name the messaging job of one run of a report."""
     return _guid("report", tenant_id, part.made_key(scheduler_key, field="scheduler_key"))
@@ -116,6 +132,13 @@ def _guid(kind: str, tenant_id: str, *parts: str | int) -> UUID:
 def _keyed(kind: str, secret: bytes, secret_field: str, tenant_id: str, *parts: str) -> str:
     key = require_secret(secret, field=secret_field)
     return hmac.digest(key, _frame(kind, tenant_id, *parts), "sha256")[:_HASH_BYTES].hex()
+
+
+def _source(source_type: str, source: str) -> tuple[str, str]:
+    return (
+        part.plain(source_type, field="source_type", size_max=part.KEY_MAX),
+        part.plain(source, field="source", size_max=part.KEY_MAX * 2),
+    )
 
 
 def _request(*, operation: str, idempotency_key: str) -> tuple[str, str]:

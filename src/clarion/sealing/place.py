@@ -90,6 +90,16 @@ def inbox_place(*, partition_key: str, row_key: str) -> Place:
     return Place(table="user_message", column="content", row_key=f"{partition_key}|{row_key}")
 
 
+def source_place(*, source_type: str, source: str, content_hash: str) -> Place:
+    """Place what an application said of a source, by its hash: the store counts its versions."""
+    return Place(table="source", column="content", row_key=f"{source_type}:{source}:{content_hash}")
+
+
+def event_place(event_guid: UUID) -> Place:
+    """Place what an event tells beside its type."""
+    return Place(table="entity_event", column="data", row_key=str(event_guid))
+
+
 def blob_place(path: str) -> Place:
     """Place the content of a blob."""
     return Place(table="blob", column="content", row_key=path)
