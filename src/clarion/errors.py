@@ -36,6 +36,7 @@ refusal by a provider) are values; what is raised is a surprise to the code that
             ClockLeap
             SealBroken
             AuditBroken
+            PluginFailed
         Superseded
         Bug
             IllegalMove
@@ -293,6 +294,12 @@ class AuditBroken(OperatorError):
     """An entry of an audit log was changed, removed or put in after it was written."""
 
     code = "audit-broken"
+
+
+class PluginFailed(OperatorError):
+    """A plugin raised, did not answer in time, or answered what cannot be used; what asked for it is tried again."""
+
+    code = "plugin-failed"
 
 
 class Superseded(ClarionError):

@@ -85,6 +85,7 @@ def test_codes_do_not_change() -> None:
         "clock-leap",
         "seal-broken",
         "audit-broken",
+        "plugin-failed",
         "superseded",
         "bug",
         "illegal-move",

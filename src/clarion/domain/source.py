@@ -7,12 +7,14 @@ whoever stores it.
 
 from collections.abc import Mapping
 from datetime import date, datetime
+from math import isfinite
 from typing import Annotated, Final
 from uuid import UUID
 
 import msgspec
 
 from clarion.domain.part import UNSEEN
+from clarion.errors import InvalidInput
 
 FIELDS_MAX: Final = 50
 """Of each of the three kinds: as many as the widest form that people fill in."""
@@ -22,6 +24,9 @@ CONTENT_BYTES_MAX: Final = 16 * 1024
 
 SCOPES_MAX: Final = 100
 """Of one metric: the rooms of a house or the months of some years. Each is planned by itself."""
+
+SCOPE_CHARS_MAX: Final = 100
+"""Of the name of a scope, which is part of the key of an occurrence."""
 
 WHOLE: Final = "all"
 """The scope of a metric that has one value for the whole source."""
@@ -89,3 +94,35 @@ class SourceFacts(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(value, Mapping):
             return tuple(sorted(value))
         return () if value is None else (WHOLE,)
+
+
+def require_content(content: SourceContent, *, field: str) -> bytes:
+    """Write content as JSON, or refuse what is beyond its limits; `field` is where it stands in its caller's words."""
+    for name in ("fields", "dates", "metrics"):
+        if len(getattr(content, name)) > FIELDS_MAX:
+            raise _refused(f"{field}.{name}", "it has too many entries", f"use {FIELDS_MAX} or less")
+    for name, value in content.metrics.items():
+        scopes = value if isinstance(value, Mapping) else {WHOLE: value}
+        if len(scopes) > SCOPES_MAX:
+            raise _refused(f"{field}.metrics.{name}", "it has too many scopes", f"use {SCOPES_MAX} or less")
+        if any(not 1 <= len(scope) <= SCOPE_CHARS_MAX for scope in scopes):
+            raise _refused(f"{field}.metrics.{name}", "a scope has no name, or too long a one", "name it by a word")
+    numbers = [*content.fields.values(), *_values_of(content)]
+    if any(isinstance(one, float) and not isfinite(one) for one in numbers):
+        raise _refused(field, "it holds a number that is none", "leave it out where there is none")
+    written = msgspec.json.encode(content)
+    if len(written) > CONTENT_BYTES_MAX:
+        raise _refused(
+            field, f"it takes {len(written)} bytes", f"use {CONTENT_BYTES_MAX} at most, and link to the rest"
+        )
+    return written
+
+
+def _values_of(content: SourceContent) -> list[float]:
+    """Give every value of every metric."""
+    parts = [value.values() if isinstance(value, Mapping) else (value,) for value in content.metrics.values()]
+    return [one for values in parts for one in values]
+
+
+def _refused(field: str, what: str, hint: str) -> InvalidInput:
+    return InvalidInput(what, field=field, hint=hint)

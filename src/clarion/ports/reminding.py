@@ -72,11 +72,29 @@ class TriggerProvider(Protocol):
 
 
 @runtime_checkable
+class LongRunner(Protocol):
+    """Declares that what a provider asks may be away for days, such as a system that is loaded at night.
+
+    Where the reminder setting approves it, an occurrence that failed often is tried again daily instead of being held.
+    """
+
+    long_runner: bool
+
+
+@runtime_checkable
 class InvalidationProvider(Protocol):
-    """Tells which sources an event is about, so that their occurrences are planned anew."""
+    """Tells which sources an event is about, so that their occurrences are planned anew.
+
+    It is asked about the events of `event_types`, whichever source they name.
+    """
+
+    event_types: Collection[str]
 
     async def touched(self, tenant_id: str, event: EntityEvent, data: Mapping[str, object]) -> Sequence[str]:
-        """Return the ids of the sources that this event changes; without this contract, the one that it names."""
+        """Return the ids of up to 1,000 sources that this event changes.
+
+        Without this contract that is the one that it names.
+        """
         ...
 
 
