@@ -21,11 +21,11 @@ from clarion.dispatch.request import (
     FromEvent,
     Occurrence,
     ReportContent,
-    ThresholdTrigger,
 )
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.key import FiringPolicy
+from clarion.domain.occurrence import ThresholdTrigger
 from clarion.errors import InvalidInput
 from clarion.testing import factories as make
 from tests.integration.dispatch_door import ENGINES, TENANT, Door, open_door

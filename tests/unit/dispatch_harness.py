@@ -11,19 +11,17 @@ from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import (
     CampaignContent,
     ContentRequest,
-    DateTrigger,
     Destination,
     Direct,
     JobRequest,
     Occurrence,
-    Reminder,
-    ReportRun,
     Trace,
 )
 from clarion.domain.address import AddressVersion
 from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.notification import NotificationJob
+from clarion.domain.occurrence import DateTrigger, Reminder, ReportRun
 from clarion.domain.recipient import Target
 from clarion.ports.blobs import Blobs
 from clarion.sealing.keyring import Keyring

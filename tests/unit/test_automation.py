@@ -12,6 +12,7 @@ from clarion.domain.automation import (
     AutomationScheduler,
     AutomationStatus,
     CanceledBy,
+    remade,
     settled,
 )
 from clarion.domain.ensured import Outcome
@@ -129,3 +130,33 @@ def test_settling_twice_is_settling_once(found: AutomationScheduler, given: Auto
     outcome, twice = settled(given, once)
     assert outcome is Outcome.FOUND
     assert twice is once
+
+
+OTHER_INPUT = automation_scheduler(
+    business_unit="7d6e3f2c-0000-4000-8000-000000000001",
+    input_hash=Fingerprint.stored("h1:other"),
+    scheduled_at=AT,
+    local_date=AT.date(),
+)
+
+
+@pytest.mark.parametrize("row", [EVERY_STATE[0], EVERY_STATE[1], *WOKEN], ids=str)
+def test_an_occurrence_that_was_not_handed_over_is_made_anew_with_its_notes_and_its_hold(
+    row: AutomationScheduler,
+) -> None:
+    made = remade(OTHER_INPUT, row)
+    assert made is not None
+    assert (made.business_unit, made.input_hash, made.scheduled_at) == (
+        OTHER_INPUT.business_unit,
+        OTHER_INPUT.input_hash,
+        AT,
+    )
+    assert (made.status, made.version, made.on_support_hold) == (AutomationStatus.PENDING, 8, row.on_support_hold)
+    assert {name: getattr(made, name) for name in NOTES if name != "version"} == {
+        name: value for name, value in NOTES.items() if name != "version"
+    }
+
+
+@pytest.mark.parametrize("row", [*EVERY_STATE[2:4], *EVERY_STATE[7:]], ids=str)
+def test_an_occurrence_that_a_worker_has_or_that_is_over_is_not_made_anew(row: AutomationScheduler) -> None:
+    assert remade(OTHER_INPUT, row) is None

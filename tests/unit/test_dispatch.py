@@ -19,7 +19,6 @@ from clarion.dispatch.request import (
     FromAutomation,
     FromCampaign,
     FromEvent,
-    ThresholdTrigger,
     Trace,
 )
 from clarion.domain import key
@@ -28,6 +27,7 @@ from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
+from clarion.domain.occurrence import ThresholdTrigger
 from clarion.domain.recipient import Target
 from clarion.errors import InvalidInput, InvalidKey
 from tests.unit.dispatch_harness import (

@@ -21,12 +21,13 @@ from clarion import domain
 from clarion.dispatch.job import job_entry
 from clarion.dispatch.message import messaging_job
 from clarion.dispatch.occurrence import automation_job, automation_scheduler
-from clarion.dispatch.request import FromEvent, JobRequest, ThresholdTrigger
+from clarion.dispatch.request import FromEvent, JobRequest
 from clarion.domain.audience import Addressee
 from clarion.domain.automation import INPUT_FIELDS, TIMING_FIELDS
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.key import FiringPolicy
+from clarion.domain.occurrence import ThresholdTrigger
 from clarion.domain.recipient import Target
 from clarion.domain.seal import TenantKeys
 from tests.unit.dispatch_harness import DRAFT, ENTITY, campaign, direct, reminder, report

@@ -19,8 +19,6 @@ from clarion.dispatch.request import (
     JobRequest,
     Occurrence,
     Payload,
-    Reminder,
-    ReportRun,
 )
 from clarion.domain import derived_id, key
 from clarion.domain.comparison import differing_names
@@ -36,6 +34,7 @@ from clarion.domain.notification import (
     NotificationJob,
     NotificationScheduler,
 )
+from clarion.domain.occurrence import Reminder, ReportRun
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
 from clarion.sealing.place import payload_place

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.dispatch.occurrence import primary_entity, scheduler_key
+from clarion.dispatch.occurrence import scheduler_key
 from clarion.dispatch.request import (
     CampaignContent,
     ContentRequest,
@@ -28,6 +28,7 @@ from clarion.domain.identity import Channel, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import NotificationJob
+from clarion.domain.occurrence import primary_entity
 from clarion.domain.outgoing import OutgoingItem, UncertainPolicy
 from clarion.domain.person import PROFILE_BYTES_MAX, PersonVersion
 from clarion.domain.seal import TenantKeys
@@ -186,6 +187,6 @@ def _content_place(request: ContentRequest, tenant_id: str) -> tuple[UUID, Messa
         case ReportContent(occurrence=occurrence):
             run_key = scheduler_key(occurrence)
             guid = derived_id.report_job_guid(tenant_id=tenant_id, scheduler_key=run_key)
-            return guid, MessagingKind.REPORT, str(primary_entity(occurrence)), run_key
+            return guid, MessagingKind.REPORT, str(primary_entity(occurrence.what)), run_key
         case _:
             assert_never(request.of)

@@ -18,10 +18,10 @@ from clarion.domain.guard import IDEMPOTENCY_KEY_MAX
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.instant import EXPIRY_YEARS, YEARS, require_storable
-from clarion.domain.key import FiringPolicy
 from clarion.domain.locale import SIZE_MAX
 from clarion.domain.misfit import read_misfit
 from clarion.domain.notification import NotificationJob
+from clarion.domain.occurrence import Reminder, ReportRun
 from clarion.domain.part import plain
 from clarion.domain.recipient import INLINE_MAX, Target
 from clarion.errors import InvalidInput
@@ -49,47 +49,6 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     traceparent: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")] | None = (
         None
     )
-
-
-class DateTrigger(msgspec.Struct, frozen=True, kw_only=True, tag="date"):
-    """Due so many days before a date."""
-
-    target_date: date
-    offset_days: Annotated[int, msgspec.Meta(ge=-3660, le=3660)]  # ten years either way
-
-
-class ThresholdTrigger(msgspec.Struct, frozen=True, kw_only=True, tag="threshold"):
-    """Due when a metric meets a value; the policy says how often, and which field tells two firings apart."""
-
-    metric: Name
-    value: float | None
-    firing_policy: FiringPolicy
-    scope: Name
-    local_date: date | None = None
-    edge_no: Count | None = None
-
-
-class Reminder(msgspec.Struct, frozen=True, kw_only=True, tag="reminder"):
-    """One occurrence of a reminder setting at one source."""
-
-    setting: Name
-    source_type: Name
-    source: Name
-    trigger_key: Name
-    trigger: DateTrigger | ThresholdTrigger
-    primary_entity: UUID
-    business_unit: UUID | None = None
-    notification_type: Name
-
-
-class ReportRun(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
-    """One run of a report subscription: of a period, or by hand."""
-
-    subscription: UUID
-    period_start_at: Instant | None = None
-    manual_run: UUID | None = None
-    business_unit: UUID | None = None
-    notification_type: Name
 
 
 class Occurrence(msgspec.Struct, frozen=True, kw_only=True):

@@ -200,3 +200,22 @@ def settled(given: AutomationScheduler, found: AutomationScheduler) -> tuple[Out
     if movable and any(getattr(found, name) != value for name, value in timing.items()):
         return Outcome.FOUND, msgspec.structs.replace(found, **timing, version=found.version + 1)
     return Outcome.FOUND, found
+
+
+def remade(given: AutomationScheduler, found: AutomationScheduler) -> AutomationScheduler | None:
+    """Give an occurrence that was not handed over another input under its key, for a plan that knows of both.
+
+    A source that moved to another business unit keeps its occurrence, which is told of as what it is now. A row on hold
+    stays on hold; one that a worker has, that is over, or that a person canceled is left as it is: None.
+    """
+    if found.status is not AutomationStatus.PENDING and not reactivates(found.status, canceled_by=found.canceled_by):
+        return None
+    replaced = {name: getattr(given, name) for name in (*INPUT_FIELDS, *TIMING_FIELDS, "input_hash", "trigger_type")}
+    return msgspec.structs.replace(
+        found,
+        **replaced,
+        status=AutomationStatus.PENDING,
+        canceled_by=None,
+        next_retry_at=found.next_retry_at if found.status is AutomationStatus.PENDING else None,
+        version=found.version + 1,
+    )

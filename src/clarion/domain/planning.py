@@ -48,7 +48,7 @@ class ThresholdState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deactivation(msgspec.Struct, frozen=True, kw_only=True):
-    """A pending occurrence that is no longer wanted, at the version at which it was read."""
+    """A pending occurrence that is no longer wanted as it is, at the version at which it was read."""
 
     scheduler_key: str
     version: int
@@ -70,7 +70,11 @@ class SourceStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourcePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of one source's occurrences; `cause` names what brought it about in the lines of history."""
+    """What is to become of one source's occurrences; `cause` names what brought it about in the lines of history.
+
+    An occurrence that is both deactivated and ensured is made anew under its key (`automation.remade`), where it is
+    still as it was read: its source has moved to another business unit, or its setting to another type.
+    """
 
     source_type: str
     source: str
