@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from clarion.domain.entity_event import EventData
 from clarion.domain.seal import TenantKeys
 from clarion.domain.source import SourceContent, SourceRecord
 from clarion.errors import InvalidInput, SealBroken
@@ -55,5 +56,5 @@ def test_what_is_too_long_is_refused_with_its_field() -> None:
         sealed(SourceContent(fields={"text": "x" * 17_000}))
     assert refused.value.field == "fields"
     with pytest.raises(InvalidInput) as refused:
-        sealed_event_data(KEYS, UUID(int=1), {"text": "x" * 17_000}, nonce=bytes(12))
+        sealed_event_data(KEYS, UUID(int=1), EventData(data={"text": "x" * 17_000}), nonce=bytes(12))
     assert refused.value.field == "data"

@@ -4,6 +4,7 @@ An event is accepted once, and handled by every post-processor that is registere
 from its caller's key, or from the version of the source that it tells of.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Final
@@ -40,6 +41,13 @@ ENTITY_EVENT: Final = Machine(
         EventStatus.FAILED: {EventStatus.READY: by(Cause.AUDITED, note="a person has it handled again")},
     },
 )
+
+
+class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an event tells beside its type, as templates merge it in, and what they read of its entity."""
+
+    data: Mapping[str, object] = {}
+    entity: Mapping[str, object] = {}
 
 
 class EntityEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,11 @@
 """What applications say of sources and events, sealed as it is stored and opened for the rules. Pure."""
 
-from collections.abc import Mapping
 from uuid import UUID
 
 import msgspec
 
 from clarion.domain import derived_id
-from clarion.domain.entity_event import EVENT_DATA_BYTES_MAX, EntityEvent
+from clarion.domain.entity_event import EVENT_DATA_BYTES_MAX, EntityEvent, EventData
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.seal import TenantKeys
 from clarion.domain.source import CONTENT_BYTES_MAX, SourceContent, SourceFacts, SourceRecord
@@ -62,23 +61,21 @@ def opened_source(keys: TenantKeys, record: SourceRecord) -> SourceFacts:
     )
 
 
-def sealed_event_data(
-    keys: TenantKeys, event_guid: UUID, data: Mapping[str, object], *, nonce: bytes
-) -> tuple[bytes, str]:
+def sealed_event_data(keys: TenantKeys, event_guid: UUID, told: EventData, *, nonce: bytes) -> tuple[bytes, str]:
     """Seal what an event tells beside its type; with it comes the hash by which two tellings are compared."""
-    plain = msgspec.json.encode(data)
+    plain = msgspec.json.encode(told)
     if len(plain) > EVENT_DATA_BYTES_MAX:
         raise InvalidInput(
             f"it is {len(plain)} bytes long as JSON",
             field="data",
             hint=f"{EVENT_DATA_BYTES_MAX} bytes is the most; store what is longer as a source and name that",
         )
-    return event_place(event_guid).seal(keys, plain, nonce=nonce), Fingerprint.keyed(data, key=keys.identity_key).text
+    content_hash = Fingerprint.keyed(msgspec.to_builtins(told), key=keys.identity_key).text
+    return event_place(event_guid).seal(keys, plain, nonce=nonce), content_hash
 
 
-def opened_event_data(keys: TenantKeys, event: EntityEvent) -> dict[str, object]:
+def opened_event_data(keys: TenantKeys, event: EntityEvent) -> EventData:
     """Give what an event tells beside its type; nothing where nothing was said."""
     if event.data is None:
-        return {}
-    found: dict[str, object] = msgspec.json.decode(event_place(event.event_guid).open(keys, event.data))
-    return found
+        return EventData()
+    return msgspec.json.decode(event_place(event.event_guid).open(keys, event.data), type=EventData)
