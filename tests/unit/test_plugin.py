@@ -4,8 +4,8 @@ import asyncio
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from datetime import date
+from contextlib import asynccontextmanager, suppress
+from datetime import date, timedelta
 from threading import Event
 
 import msgspec
@@ -118,13 +118,35 @@ async def test_a_blocked_thread_is_replaced_until_too_many_are_and_one_that_come
         with pytest.raises(PluginFailed, match="is not asked any more: 2 of its threads are stuck"):
             await plugin.load("acme", ["b1"])
         gates[0].set()
-        while True:
-            try:
-                assert await plugin.load("acme", ["b1"]) == {"b1": boat()}
-                break
-            except PluginFailed:
-                await asyncio.sleep(0)  # until the thread has come back
+        await answered_again(plugin)
         gates[1].set()
+
+
+async def test_a_plugin_that_answers_nothing_rests_and_is_asked_again_afterwards() -> None:
+    async def hang() -> object:
+        return await asyncio.Event().wait()
+
+    turns = in_turn(hang, hang, answering({"b1": boat()}), hang)
+    patience = msgspec.structs.replace(HURRIED, unanswered_max=2, rest=timedelta(milliseconds=50))
+    async with registered(Boats(turns), patience) as plugin:
+        for _ in range(2):
+            with pytest.raises(PluginFailed, match="did not answer within"):
+                await plugin.load("acme", ["b1"])
+        with pytest.raises(PluginFailed, match="rests for a while"):
+            await plugin.load("acme", ["b1"])
+        await answered_again(plugin)
+        with pytest.raises(PluginFailed, match="did not answer within"):
+            await plugin.load("acme", ["b1"])  # one such question in a row is no reason to rest again
+
+
+async def answered_again(plugin: Plugin) -> None:
+    """Ask until the plugin answers again."""
+    found: object = None
+    while found is None:
+        with suppress(PluginFailed):
+            found = await plugin.load("acme", ["b1"])
+        await asyncio.sleep(0)
+    assert found == {"b1": boat()}
 
 
 async def test_a_neighbour_and_our_own_loop_go_on_while_a_plugin_blocks_its_thread() -> None:
@@ -172,12 +194,7 @@ async def test_a_plugin_that_ends_its_thread_is_given_another() -> None:
     async with registered(Boats(turns)) as plugin:
         with pytest.raises(PluginFailed, match="CancelledError"):
             await plugin.load("acme", ["b1"])
-        while True:
-            try:
-                assert await plugin.load("acme", ["b1"]) == {"b1": boat()}
-                break
-            except PluginFailed:
-                await asyncio.sleep(0)  # until the thread has ended
+        await answered_again(plugin)
 
 
 @pytest.mark.parametrize(

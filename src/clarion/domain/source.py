@@ -96,24 +96,26 @@ class SourceFacts(msgspec.Struct, frozen=True, kw_only=True):
         return () if value is None else (WHOLE,)
 
 
-def require_content(content: SourceContent, *, field: str) -> bytes:
-    """Write content as JSON, or refuse what is beyond its limits; `field` is where it stands in its caller's words."""
+def require_content(content: SourceContent) -> bytes:
+    """Write content as JSON, or refuse what is beyond its limits."""
     for name in ("fields", "dates", "metrics"):
         if len(getattr(content, name)) > FIELDS_MAX:
-            raise _refused(f"{field}.{name}", "it has too many entries", f"use {FIELDS_MAX} or less")
+            raise _refused(name, "it has too many entries", f"use {FIELDS_MAX} or less")
     for name, value in content.metrics.items():
         scopes = value if isinstance(value, Mapping) else {WHOLE: value}
         if len(scopes) > SCOPES_MAX:
-            raise _refused(f"{field}.metrics.{name}", "it has too many scopes", f"use {SCOPES_MAX} or less")
+            raise _refused(f"metrics.{name}", "it has too many scopes", f"use {SCOPES_MAX} or less")
         if any(not 1 <= len(scope) <= SCOPE_CHARS_MAX for scope in scopes):
-            raise _refused(f"{field}.metrics.{name}", "a scope has no name, or too long a one", "name it by a word")
+            raise _refused(f"metrics.{name}", "a scope has no name, or too long a one", "name it by a word")
     numbers = [*content.fields.values(), *_values_of(content)]
     if any(isinstance(one, float) and not isfinite(one) for one in numbers):
-        raise _refused(field, "it holds a number that is none", "leave it out where there is none")
+        raise _refused("fields", "it holds a number that is none", "leave it out where there is none")
     written = msgspec.json.encode(content)
     if len(written) > CONTENT_BYTES_MAX:
         raise _refused(
-            field, f"it takes {len(written)} bytes", f"use {CONTENT_BYTES_MAX} at most, and link to the rest"
+            "fields",
+            f"fields, dates and metrics are {len(written)} bytes long as JSON",
+            f"leave out what no reminder needs: {CONTENT_BYTES_MAX} bytes is the most",
         )
     return written
 

@@ -67,7 +67,10 @@ class RepairClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceScan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scan of stored sources asks for: changed since, or with a date in the window; all of it bounded."""
+    """What a scan of stored sources asks for: those changed since, and those with a date in the window.
+
+    Without the one and the other it is all of them. `after` is the cursor of the page before.
+    """
 
     source_type: str
     changed_since: datetime | None = None
@@ -76,6 +79,13 @@ class SourceScan(msgspec.Struct, frozen=True, kw_only=True):
     units: tuple[UUID, ...] | None = None
     after: str = ""
     limit: int
+
+
+class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of a scan; it may hold less than the limit, or nothing, and only one without a cursor is the last."""
+
+    records: Sequence[SourceRecord]
+    cursor: str | None = None
 
 
 class SubscriptionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,8 +120,12 @@ class SourceStore(Protocol):
         """Return the sources of a type that are there, by id."""
         ...
 
-    async def scan_sources(self, tenant_id: str, scan: SourceScan) -> Sequence[SourceRecord]:
-        """Return a page of active sources within the bounds of a scan, by id."""
+    async def scan_sources(self, tenant_id: str, scan: SourceScan) -> SourcePage:
+        """Return a page of active sources within the bounds of a scan.
+
+        First those that changed, by when, and then those with a date in the window, by that; a source may come more
+        than once. What changes after the first page is left to the next scan.
+        """
         ...
 
     async def ensure_events(self, tenant_id: str, events: Sequence[EntityEvent]) -> list[Ensured[EntityEvent]]:

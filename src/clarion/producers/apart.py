@@ -2,7 +2,8 @@
 
 A plugin answers in a daemon thread with an event loop of its own. What is not answered in time is canceled; a thread
 that does not give it up even then is left to itself and replaced. So many may be left, then nothing more is asked until
-one of them comes back. Reads and writes nothing; what an answer means is judged in `plugin`.
+one of them comes back. A plugin that answers nothing rests for a while, so that those who are served with it do not
+wait for it again and again. Reads and writes nothing; what an answer means is judged in `plugin`.
 """
 
 import asyncio
@@ -26,6 +27,12 @@ GIVE_UP_MAX: Final = timedelta(seconds=1)
 STUCK_MAX: Final = 3
 """Threads of one plugin that may be left to themselves, each in a question that nobody waits for any more."""
 
+UNANSWERED_MAX: Final = 3
+"""Questions in a row. One source that a plugin cannot answer about is no reason to leave its others alone."""
+
+REST: Final = timedelta(minutes=1)
+"""Shorter than the first retry of what failed meanwhile."""
+
 T = TypeVar("T")
 
 Question = Callable[[], Coroutine[Any, Any, T]]
@@ -38,6 +45,8 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     answer_max: timedelta = ANSWER_MAX
     give_up_max: timedelta = GIVE_UP_MAX
     stuck_max: int = STUCK_MAX
+    unanswered_max: int = UNANSWERED_MAX
+    rest: timedelta = REST
 
 
 PATIENCE: Final = Patience()
@@ -52,6 +61,8 @@ class Apart:
         self._patience = patience
         self._room: _Room | None = None
         self._stuck: set[_Room] = set()
+        self._unanswered = 0
+        self._rests_until = float("-inf")
 
     async def ask(self, what: str, question: Question[T]) -> T:
         """Return what the plugin answers; raise PluginFailed where it raises, takes too long or is not asked any more.
@@ -65,12 +76,14 @@ class Apart:
                 found = await asked.answer
         except TimeoutError:
             asked.cancel()
+            self._note_unanswered(room)
             await self._leave_unless_over(room, asked)
             seconds = f"{self._patience.answer_max.total_seconds():g} seconds"
             raise self.failure(f"did not answer within {seconds} when it was asked {what}") from None
         except asyncio.CancelledError:
             asked.cancel()
             raise
+        self._unanswered = 0
         match found:
             case _Raised(error=PluginFailed() as failure):
                 raise failure
@@ -96,12 +109,21 @@ class Apart:
                         await room.gone.wait()
 
     def _ready(self) -> "_Room":
-        """Return the thread that answers; raise where too many do not."""
+        """Return the thread that answers; raise where too many do not, or where it rests."""
+        if asyncio.get_running_loop().time() < self._rests_until:
+            raise self.failure("rests for a while: it did not answer again and again")
         if self._room is None or self._room.gone.is_set():
             if len(self._stuck) >= self._patience.stuck_max:
                 raise self.failure(f"is not asked any more: {len(self._stuck)} of its threads are stuck")
             self._room = _Room(self._name)
         return self._room
+
+    def _note_unanswered(self, room: "_Room") -> None:
+        """Count a question that was not answered; after a rest the first such one begins the next."""
+        self._unanswered += 1
+        if self._unanswered >= self._patience.unanswered_max:
+            self._unanswered = self._patience.unanswered_max - 1
+            self._rests_until = room.home.time() + self._patience.rest.total_seconds()
 
     def _let_go(self, room: "_Room") -> None:
         """End a thread that was replaced, once nothing is under way in it any more."""

@@ -152,7 +152,7 @@ class Plugin:
         if facts.source_type != self.source_type or facts.source != (source or facts.source):
             raise self._rubbish(what, "a source is of another type, or another one than was asked for")
         try:
-            require_content(facts.content, field="content")
+            require_content(facts.content)
         except InvalidInput as error:
             raise self._rubbish(what, f"{error.field}: {error.message}") from None
         return msgspec.structs.replace(facts, version=0)

@@ -8,7 +8,7 @@ from clarion.domain import derived_id
 from clarion.domain.entity_event import EVENT_DATA_BYTES_MAX, EntityEvent, EventData
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.seal import TenantKeys
-from clarion.domain.source import CONTENT_BYTES_MAX, SourceContent, SourceFacts, SourceRecord
+from clarion.domain.source import SourceContent, SourceFacts, SourceRecord, require_content
 from clarion.errors import InvalidInput
 from clarion.sealing.place import event_place, source_place
 
@@ -25,13 +25,7 @@ def sealed_source(
     active: bool = True,
 ) -> SourceRecord:
     """Make the record of a source as it is now; an entity that is not given derives from its type and id."""
-    plain = msgspec.json.encode(content)
-    if len(plain) > CONTENT_BYTES_MAX:
-        raise InvalidInput(
-            f"fields, dates and metrics are {len(plain)} bytes long as JSON",
-            field="fields",
-            hint=f"leave out what no reminder needs: {CONTENT_BYTES_MAX} bytes is the most",
-        )
+    plain = require_content(content)
     content_hash = Fingerprint.keyed(msgspec.to_builtins(content), key=keys.identity_key).text
     place = source_place(source_type=source_type, source=source, content_hash=content_hash)
     derived = derived_id.source_entity(tenant_id=keys.tenant_id, source_type=source_type, source=source)
