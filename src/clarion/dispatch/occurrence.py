@@ -1,12 +1,15 @@
 """The rows of an occurrence that somebody asks for: the one that waits for it to fall due, and its trace. Pure.
 
+A row that has fallen due is read back into the occurrence that it was made of.
+
 What an occurrence is, its key and its hash live in `domain/occurrence.py`.
 """
 
-from clarion.dispatch.request import Occurrence
+from clarion.dispatch.request import Occurrence, Trace
 from clarion.domain import key
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.occurrence import Timing, occurrence_key, occurrence_row, primary_entity
+from clarion.domain.stored_occurrence import occurrence_of
 
 
 def automation_scheduler(occurrence: Occurrence) -> AutomationScheduler:
@@ -38,6 +41,21 @@ def automation_job(occurrence: Occurrence) -> AutomationJob:
         key_version=scheduler.key_version,
         correlation_id=scheduler.correlation_id,
         traceparent=scheduler.traceparent,
+    )
+
+
+def stored_occurrence(row: AutomationScheduler) -> Occurrence:
+    """Read an occurrence back from the row that waited for it."""
+    what, rerun = occurrence_of(row)
+    return Occurrence(
+        what=what,
+        scheduled_at=row.scheduled_at,
+        local_date=row.local_date,
+        local_time=row.local_time,
+        tz_id=row.tz_id,
+        tzdata_version=row.tzdata_version,
+        rerun=rerun,
+        trace=Trace(correlation_id=row.correlation_id, traceparent=row.traceparent),
     )
 
 
