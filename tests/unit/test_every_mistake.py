@@ -140,6 +140,7 @@ TELLS: Final = [
     ("mail/email.mjml.liquid", 5, "the tag 'frobnicate' is not available"),
     ("mail/email.mjml.liquid", 6, "an attribute holds a '\"'"),
     ("mail/email.mjml.liquid", 7, "a '<' begins no element"),
+    ("mail/email.mjml.liquid", 9, "<mj-style> cannot stand inside <mj-body>"),
     ("mail/email.mjml.liquid", 9, "<mj-style inline> would rewrite every mail anew"),
     ("locales/en.toml", 3, "there is no filter 'nope'"),
     ("mail/sms.liquid", 2, "a range can only be looped over"),

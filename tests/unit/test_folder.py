@@ -281,7 +281,7 @@ WRONG: Final[list[tuple[dict[str, str | None], str]]] = [
     ),
     (
         {"incident/email.mjml.liquid": "\n<mjml><mj-body></mj-body></mjml>"},
-        "incident/email.mjml.liquid: line 2: the layout has an <mjml> already: keep what stands inside its <mj-body>",
+        "incident/email.mjml.liquid: line 2: there is an <mjml> around this <mjml> already: keep what stands",
     ),
     (
         {"incident/email.text.fr.liquid": "Bonjour"},

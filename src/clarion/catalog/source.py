@@ -189,11 +189,6 @@ def _layouts(source: Source, mistakes: list[InvalidInput]) -> dict[str, str]:
         hint = "take layout out, or list the channel email"
         what = "it has a layout, and only mail has one"
         mistakes.append(FieldMistake(what, file=DEFINITION, path=("layout",), hint=hint))
-    for name, text in source.files.items():
-        if MJML in found and name.startswith("email.mjml.") and "<mjml" in text:
-            line = text.count("\n", 0, text.index("<mjml")) + 1
-            hint = "keep what stands inside its <mj-body>, or take layout out of the definition"
-            mistakes.append(InvalidInput(f"line {line}: the layout has an <mjml> already", field=name, hint=hint))
     return found
 
 

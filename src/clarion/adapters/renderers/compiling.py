@@ -30,6 +30,7 @@ Sources = dict[Channel, dict[str, str]]
 Found = list[tuple[str, InvalidInput]]
 """Mistakes, each with its locale; empty for the default one."""
 
+MJML: Final = "email.mjml.liquid"
 PREHEADER: Final = "email.preheader.liquid"
 
 _MJML: Final = re.compile(r"<mjml\b([^>]*)>")
@@ -56,7 +57,7 @@ def compile_files(
     names: dict[Channel, set[str]] = {channel: set() for channel in definition.channels}
     usual = definition.locales[0] if locales else ""  # where there is one language, the author says which or nobody
     for locale, whole in {"": files, **locales}.items():
-        found += [(locale, error) for error in wrong_files(definition, whole)]
+        found += [(locale, error) for error in (*wrong_files(definition, whole), *_second_preheaders(whole))]
         wrong = {
             file: mistakes
             for file in files_of(definition.channels)
@@ -114,9 +115,9 @@ def file_of(channel: Channel, part: str) -> str:
 def _parts(file: str, files: Mapping[str, str], locale: str) -> Iterator[tuple[str, str]]:
     """Give the name and the Liquid of each part that a file holds."""
     source = files[file]
-    if file == "email.mjml.liquid":
+    if file == MJML:
         html = compile_mjml(_in_language(source, locale) if locale else source, file=file)
-        yield "html", html if PREHEADER not in files else _with_preheader(html, files[PREHEADER], mjml=source)
+        yield "html", html if PREHEADER not in files else _with_preheader(html, files[PREHEADER])
     elif file in (*FILES_OF[Channel.PUSH], *FILES_OF[Channel.INBOX]):
         title, _, body = source.partition("\n")
         yield "title", title
@@ -134,15 +135,15 @@ def _in_language(mjml: str, locale: str) -> str:
     return f'{mjml[: opening.start()]}<mjml lang="{locale}"{attributes}>{mjml[opening.end() :]}'
 
 
-def _with_preheader(html: str, preheader: str, *, mjml: str) -> str:
+def _second_preheaders(files: Mapping[str, str]) -> Iterator[TemplateMistake]:
+    """Refuse a line for previews where the mail has one of its own."""
+    if PREHEADER in files and "<mj-preview" in files.get(MJML, ""):
+        what = "the mail has a line for previews already, in its <mj-preview>"
+        yield TemplateMistake(what, field=PREHEADER, line=1, hint="keep one of the two")
+
+
+def _with_preheader(html: str, preheader: str) -> str:
     """Put the line that clients show beside the subject at the start of the body, where it is not seen."""
-    if "<mj-preview" in mjml:
-        raise TemplateMistake(
-            "the mail has a line for previews already, in its <mj-preview>",
-            field=PREHEADER,
-            line=1,
-            hint="keep one of the two",
-        )
     line = preheader.strip()
     texts, liquid = LIQUID.split(line), LIQUID.findall(line)
     written = "".join(escape(text) + piece for text, piece in zip_longest(texts, liquid, fillvalue=""))

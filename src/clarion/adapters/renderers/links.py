@@ -48,14 +48,14 @@ class Written(msgspec.Struct, frozen=True):
 
 
 _TAG: Final = re.compile(r"""<([a-zA-Z][^\s/>"']*)((?:[^>"']|"[^"]*"|'[^']*')*)>""")
-_ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
+ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
 _REFRESH: Final = re.compile(r"[^;,]*[;,]\s*(?:url\s*=\s*)?['\"]?(.*)", re.DOTALL | re.IGNORECASE)
 
 _CSS_ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _CSS_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
 _CSS_LINK: Final = re.compile(r"(?:url|src|image|image-set)\(\s*['\"]?([^'\")]*)", re.IGNORECASE)
 
-_WRITES: Final = re.compile(r"\{\{|\{%-?\s*(?:echo|cycle)\b")
+WRITES: Final = re.compile(r"\{\{|\{%-?\s*(?:echo|cycle)\b")
 _DATA: Final = "\0"
 """Stands for Liquid while attributes are looked for, because Liquid may hold quotes."""
 
@@ -83,7 +83,7 @@ def wrong_places(source: str, *, file: str) -> Iterator[TemplateMistake]:
         if _DATA in code[2]:
             yield _misplaced(source, code.start(2) + code[2].index(_DATA), f"in <{code[1]}>", file=file)
     for tag in _TAG.finditer(masked):
-        for found in _ATTRIBUTE.finditer(masked, tag.start(2), tag.end(2)):
+        for found in ATTRIBUTE.finditer(masked, tag.start(2), tag.end(2)):
             name, where = found[1].lower(), f"in <{tag[1]}>, outside of quotes"
             if _DATA in found[1] or _DATA in (found[4] or ""):
                 yield _misplaced(source, found.start(), where, file=file)
@@ -143,7 +143,7 @@ def _is_right(attribute: str, link: str, written: frozenset[Link]) -> bool:
 def _links(html: str) -> Iterator[Link]:
     """Give the links of some HTML as a client reads them."""
     for tag in _TAG.finditer(html):
-        attributes = [(name.lower(), unescape("".join(values))) for name, *values in _ATTRIBUTE.findall(tag[2])]
+        attributes = [(name.lower(), unescape("".join(values))) for name, *values in ATTRIBUTE.findall(tag[2])]
         leads_on = tag[1].lower() == "meta" and any(name == "http-equiv" for name, _ in attributes)
         for name, value in attributes:
             if name == "style":
@@ -160,7 +160,7 @@ def _has_loose_data(tag: re.Match[str]) -> bool:
     """Tell whether data may write links of its own into a tag: outside of quotes, or in a style."""
     return any(
         _DATA in name or _DATA in bare or (name.lower() == "style" and _DATA in quoted + single)
-        for name, quoted, single, bare in _ATTRIBUTE.findall(tag[2])
+        for name, quoted, single, bare in ATTRIBUTE.findall(tag[2])
     )
 
 
@@ -176,7 +176,7 @@ def _plain_css(style: str) -> str:
 
 def _same_length(liquid: re.Match[str]) -> str:
     """Put data, or blanks for Liquid that writes nothing, in the place of a piece of Liquid."""
-    return (_DATA if _WRITES.match(liquid[0]) else " ") * len(liquid[0])
+    return (_DATA if WRITES.match(liquid[0]) else " ") * len(liquid[0])
 
 
 def _misplaced(source: str, position: int, where: str, *, file: str) -> TemplateMistake:
