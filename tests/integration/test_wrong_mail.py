@@ -1,5 +1,6 @@
 """A mail with many mistakes in its MJML: a check of the folder and the API tell all, each where its author made it."""
 
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,14 @@ from clarion.cli.program import program
 from clarion.errors import InvalidDefinition
 from clarion.ports.catalog import Role
 from tests.integration.api_harness import problem, seeded_api
+
+DEFINITION: Final = """\
+key = "outing"
+title = "Outing"
+channels = ["email", "sms", "push"]
+layout = "school"
+sample = { place = "the museum" }
+"""
 
 LAYOUTS: Final = {
     "school.mjml.liquid": """\
@@ -37,6 +46,7 @@ FILES: Final = {
 <mj-style inline="inline">a {}</mj-style>
 """,
     "sms.liquid": "{{ place | nope }}",
+    "push.liquid": "Outing\n{{ plcae }}",
 }
 
 TELLS: Final = [
@@ -49,6 +59,7 @@ TELLS: Final = [
     ("files", "email.mjml.liquid", 8, "<mj-style inline> would rewrite every mail anew, and is not available: take"),
     ("layouts", "_sign.mjml.liquid", 3, "align of <mj-image> cannot be 'middle': choose from left, center, right"),
     ("files", "sms.liquid", 1, "there is no filter 'nope'"),
+    ("files", "push.liquid", 2, "it reads plcae, which the sample does not have: correct the name"),
 ]
 
 UNREADABLE: Final = {
@@ -61,7 +72,7 @@ TELLS_UNREADABLE: Final = [
     TELLS[0],
     ("files", "email.mjml.liquid", 2, "MJML has no <mj-texts>: write <mj-text>"),
     ("files", "email.mjml.liquid", 3, "'-->' is missing: write it"),
-    TELLS[-1],
+    *TELLS[-2:],
 ]
 
 CASES: Final = [(FILES, TELLS), (UNREADABLE, TELLS_UNREADABLE)]
@@ -80,7 +91,7 @@ def test_a_check_tells_every_mistake_of_a_mail(
 ) -> None:
     for name, text in {
         "locales/en.toml": '[shared]\nbye = "Bye"\n',
-        "outing/definition.toml": 'key = "outing"\ntitle = "Outing"\nchannels = ["email", "sms"]\nlayout = "school"\n',
+        "outing/definition.toml": DEFINITION,
         **{f"layouts/{name}": text for name, text in LAYOUTS.items()},
         **{f"outing/{name}": text for name, text in files.items()},
     }.items():
@@ -95,7 +106,7 @@ def test_a_check_tells_every_mistake_of_a_mail(
 
 async def test_the_api_tells_every_mistake_of_a_mail_and_publishes_nothing() -> None:
     body: dict[str, Any] = {
-        "definition": {"key": "outing", "title": "Outing", "channels": ["email", "sms"], "layout": "school"},
+        "definition": tomllib.loads(DEFINITION),
         "layouts": LAYOUTS,
         "locales": {"en": {"bye": "Bye"}},
     }

@@ -5,11 +5,12 @@ in before; errors speak of the files as they are given here. Reads and writes no
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
 from typing import Final
 
+import msgspec
 from liquid.template import BoundTemplate
 
 from clarion.adapters.renderers.given import needed_of, read_besides
@@ -22,7 +23,7 @@ from clarion.adapters.renderers.variables import LIQUID, needs_of
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
 from clarion.errors import InvalidInput
-from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, Bundle, TemplateMistake, hashed, wrong_files
+from clarion.ports.renderer import FILES_OF, OPTIONAL_FILES_OF, SCHEMA, Bundle, TemplateMistake, hashed, wrong_files
 
 Sources = dict[Channel, dict[str, str]]
 """The Liquid of each part of each channel."""
@@ -49,8 +50,12 @@ def compile_files(
     files: Mapping[str, str],
     locales: Mapping[str, Mapping[str, str]],
     schema: Mapping[str, object] | None = None,
-) -> Bundle | Found:
-    """Make a bundle of a notification's files, or say all that is wrong with them."""
+) -> tuple[Bundle | None, Found]:
+    """Make a bundle of a notification's files, and say all that is wrong with them.
+
+    Where something is, the bundle has those channels that can be used in every language, so that the sample can be
+    tried with them; None if there is no such channel.
+    """
     found: Found = [] if schema is None else [("", error) for error in mistakes_of_schema(schema)]
     sources: dict[str, Sources] = {}
     needed: dict[Channel, set[str]] = {channel: {*definition.required} for channel in definition.channels}
@@ -76,22 +81,30 @@ def compile_files(
                         names[channel] |= needs.names
                 except InvalidInput as error:
                     found.append((locale, error))
+    usable = tuple(channel for channel in definition.channels if _is_whole(channel, sources.values()))
+    if not usable:
+        return None, found
     if found:
-        return found
-    parts = sources.pop("")
-    reads = {channel: tuple(sorted(read_besides(definition, names[channel]))) for channel in definition.channels}
-    reads = {channel: read for channel, read in reads.items() if read}
-    return hashed(
-        Bundle(
-            definition=definition,
-            parts=parts,
-            locales=sources,
-            variables={channel: tuple(sorted(paths)) for channel, paths in needed.items()},
-            reads=reads,
-            schema=None if schema is None else dict(schema),
-            content_hash="",
-        )
+        definition = msgspec.structs.replace(definition, channels=usable)
+        schema = None if any(error.field == SCHEMA for _, error in found) else schema
+        sources = {locale: {channel: parts[channel] for channel in usable} for locale, parts in sources.items()}
+    reads = {channel: tuple(sorted(read_besides(definition, names[channel]))) for channel in usable}
+    bundle = Bundle(
+        definition=definition,
+        parts=sources.pop(""),
+        locales=sources,
+        variables={channel: tuple(sorted(needed[channel])) for channel in usable},
+        reads={channel: read for channel, read in reads.items() if read},
+        schema=None if schema is None else dict(schema),
+        content_hash="",
     )
+    return hashed(bundle), found
+
+
+def _is_whole(channel: Channel, sources: Iterable[Sources]) -> bool:
+    """Tell whether a channel has its parts in every language."""
+    many = channel in (Channel.PUSH, Channel.INBOX)  # one file, with a title and a body
+    return all(len(parts[channel]) == (2 if many else len(FILES_OF[channel])) for parts in sources)
 
 
 def parse_part(part: str, source: str, *, file: str) -> BoundTemplate:

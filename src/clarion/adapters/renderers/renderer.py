@@ -70,16 +70,14 @@ class LiquidRenderer:
         schema: Mapping[str, object] | None = None,
     ) -> Bundle:
         """Make a bundle of a notification's files, or raise InvalidInput that names file and line."""
-        compiled = compile_files(definition, files, locales, schema)
-        if isinstance(compiled, list):
-            raise NotCompiled(compiled)
-        if definition.sample:  # a template that cannot be merged with it is not published
+        compiled, mistakes = compile_files(definition, files, locales, schema)
+        if definition.sample and compiled is not None:  # a template that cannot be merged with it is not published
             sample = sample_of(definition)
             missing = self.missing(compiled, sample.data, entity=sample.entity)
             merge = partial(self.merge, compiled)
-            mistakes = list(mistakes_with_sample(compiled, {"": files, **locales}, missing=missing, merge=merge))
-            if mistakes:
-                raise NotCompiled(mistakes)
+            mistakes += mistakes_with_sample(compiled, {"": files, **locales}, missing=missing, merge=merge)
+        if mistakes or compiled is None:
+            raise NotCompiled(mistakes)
         return compiled
 
     def check(
