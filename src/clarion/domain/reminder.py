@@ -4,7 +4,8 @@ A setting is a rule over sources of one type: a date with offsets, or a metric w
 of it is planned by `plan`; what it says of type, recipients and business unit is read again when it is due.
 """
 
-from datetime import datetime
+from calendar import isleap
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 from uuid import UUID
@@ -85,6 +86,17 @@ class ThresholdRule(
 
 
 Rule = DateRule | ThresholdRule
+
+
+def trigger_key(rule: Rule) -> str:
+    """Name what a rule looks at, as the keys of its occurrences have it."""
+    return rule.field if isinstance(rule, DateRule) else rule.metric
+
+
+def on_day_of(day: date, year: int) -> date:
+    """Give the month and day of a date in another year; 29 February is the 28th in a common one."""
+    is_leap = (day.month, day.day) == (2, 29) and not isleap(year)
+    return day.replace(year=year, day=28 if is_leap else day.day)
 
 
 class ReminderSetting(msgspec.Struct, frozen=True, kw_only=True):
