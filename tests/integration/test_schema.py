@@ -24,6 +24,7 @@ WITHOUT_TENANT = {
     "schema_info": "one row about the schema itself",
     "schema_step": "one row for each file of the schema's steps",
     "store_clock": "one row: the latest instant that this database has handed out (SQLite only)",
+    "event_turn": "one row: behind which tenant the next claim of events begins",
     "worker": "one row for each process that works, for all tenants",
 }
 
@@ -40,6 +41,7 @@ NUMBERED = {
     "user_message",
     "flow",
     "outgoing_message",
+    "entity_event",
 }
 
 # Keys that no caller can choose either: a number that the engine gave to the row above, or chance.

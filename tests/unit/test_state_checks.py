@@ -20,6 +20,7 @@ from clarion.domain.attempt import DELIVERY_ATTEMPT, AttemptStatus
 from clarion.domain.automation import AUTOMATION_SCHEDULER, AutomationStatus
 from clarion.domain.campaign import CAMPAIGN, CampaignStatus
 from clarion.domain.claim import Gate
+from clarion.domain.entity_event import ENTITY_EVENT, EventStatus
 from clarion.domain.machine import Cause, Machine
 from clarion.domain.notification import NOTIFICATION_SCHEDULER, NotificationStatus
 from clarion.domain.outgoing import DUE, LEASED, OUTGOING_MESSAGE, OutgoingStatus
@@ -35,6 +36,7 @@ STATES: dict[tuple[str, str], type[StrEnum]] = {
     ("delivery_attempt", "status"): AttemptStatus,
     ("support_case", "status"): SupportStatus,
     ("broadcast", "gate"): Gate,
+    ("entity_event", "status"): EventStatus,
 }
 # Its table comes with the campaigns.
 LATER: dict[tuple[str, str], type[StrEnum]] = {("campaign", "status"): CampaignStatus}
@@ -47,6 +49,7 @@ MACHINES: dict[str, Machine[Any]] = {
     "support_case": SUPPORT_CASE,
     "delivery_attempt": DELIVERY_ATTEMPT,
     "campaign": CAMPAIGN,
+    "entity_event": ENTITY_EVENT,
 }
 
 LITERALS = r"'[^']*'(?:\s*,\s*'[^']*')*"
