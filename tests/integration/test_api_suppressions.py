@@ -74,6 +74,17 @@ async def test_what_is_queued_for_somebody_who_is_suppressed_is_not_called(api: 
         assert message["reason"] == "somebody suppressed it by hand"
 
 
+async def test_whoever_suppresses_what_stops_nothing_is_told_so(api: ApiHarness) -> None:
+    async with api.client() as client:
+        required = {"recipient": "user:1", "category": "account"}
+        items = [required, {"recipient": "user:1", **NEWS}, {"recipient": "user:1", "category": "newz"}]
+        told = await asked(client, "POST", "/v1/suppressions", items=items, reason="asked")
+        assert told["added"] == 3
+        unknown, useless = told["warnings"]
+        assert unknown.startswith("no published type has the category 'newz'")
+        assert useless.startswith("the category 'account' is required")
+
+
 async def test_preferences_show_what_can_be_chosen_and_are_set_together(api: ApiHarness) -> None:
     async with api.client() as client:
         path = "/v1/people/user:1/preferences"

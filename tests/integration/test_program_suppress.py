@@ -38,6 +38,8 @@ def test_a_person_chooses_by_category_and_channel(home: Path) -> None:
     assert "user:1" in said(home, "suppress", "list", "--cause", "preference")
     said(home, "suppress", "preferences", "user:1", "--on", "news")
     assert "nobody is suppressed" in said(home, "suppress", "list")
+    done = clarion("suppress", "preferences", "user:1", "--on", "news", "--off", "nothing", home=home)
+    assert "--off: no published type has this category" in refused(done, code=2)
     said(home, "suppress", "add", "user:1", "--reason", "left")
     done = clarion("suppress", "preferences", "user:1", home=home)
     assert "user:1 gets nothing at all: manual" in done.stderr
@@ -48,8 +50,10 @@ def test_a_person_chooses_by_category_and_channel(home: Path) -> None:
     [
         (("add", "user:1"), "--reason: it is missing"),
         (("add", "user:1", "--reason", " "), "--reason: it is empty"),
-        (("add", "nobody", "--reason", "r"), "items[0].recipient"),
-        (("add", "user:1", "--channel", "email", "--reason", "r"), "a channel goes with a category"),
+        (("add", "nobody", "--reason", "r"), "RECIPIENT: the phone number"),
+        (("add", "user:1", "nobody", "--reason", "r"), "RECIPIENT 2: the phone number"),
+        (("add", "user:1", "--channel", "email", "--reason", "r"), "--channel: a channel goes with a category"),
+        (("preferences", "user:1", "--on", "news", "--off", "news"), "--off: 'news' is named by --on too"),
         (("lift", "user:1", "--reason", "r"), "RECIPIENT: it is not suppressed like that"),
         (("list", "fax:1"), "'fax' is no kind of recipient"),
         (("preferences", "user:nobody"), "PERSON: the tenant has nobody called user:nobody"),

@@ -1,6 +1,6 @@
 """`clarion suppress`: who gets nothing of what, and what people want."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -12,10 +12,12 @@ from clarion.domain.suppression import Cause
 from clarion.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Sequence
 
     from clarion.cli.session import Session
-    from clarion.client.wire_suppression import PreferenceChange, Preferences, SuppressionPage
+    from clarion.client.wire_suppression import PreferenceChange, Preferences, SuppressionPage, SuppressionsAdded
+
+T = TypeVar("T")
 
 suppress = typer.Typer(help="Suppressions and preferences: who gets nothing of what.")
 
@@ -46,7 +48,7 @@ def list_suppressions(
         query = SuppressionQuery(limit=limit, cursor=after or None, recipient=recipient, cause=cause)
         return await session.operations.suppressions.list(session.tenant_id, query, whole=True)
 
-    page = in_session(work, store=store, tenant=tenant)
+    page = _typed_in_session(work, store=store, tenant=tenant)
     if as_json:
         print_json(page)
         return
@@ -83,20 +85,22 @@ def add(
     """Send nothing to these any more, also of what is queued; all of them or none."""
     require_reason(reason)
 
-    async def work(session: "Session") -> int:
+    async def work(session: "Session") -> "SuppressionsAdded":
         from clarion.client.wire_suppression import ITEMS_MAX, SuppressionItem, SuppressionRequest
 
         if len(recipient) > ITEMS_MAX:
             raise InvalidInput(f"{len(recipient)} are too many", field="RECIPIENT", hint=f"name at most {ITEMS_MAX}")
         items = tuple(SuppressionItem(recipient=one, category=category, channel=channel) for one in recipient)
         request = SuppressionRequest(items=items, reason=reason)
-        added = await session.operations.suppressions.add(
+        return await session.operations.suppressions.add(
             session.tenant_id, request, actor=session.actor, trace=session.trace
         )
-        return added.added
 
-    added = in_session(work, store=store, tenant=tenant)
-    print_line(f"{added} suppressed, {len(recipient) - added} were so before", {"added": added}, as_json=as_json)
+    done = _typed_in_session(work, typed=[("RECIPIENT", one) for one in recipient], store=store, tenant=tenant)
+    print_line(f"{done.added} suppressed, {len(recipient) - done.added} were so before", done, as_json=as_json)
+    if not as_json:
+        for warning in done.warnings:
+            say(f"warning: {warning}")
 
 
 @suppress.command("lift")
@@ -118,7 +122,7 @@ def lift(
         key = await operations.key_of(session.tenant_id, recipient, category, channel)
         return await operations.lift(session.tenant_id, key, reason=reason, actor=session.actor)
 
-    if not in_session(work, store=store, tenant=tenant):
+    if not _typed_in_session(work, store=store, tenant=tenant):
         raise InvalidInput(
             "it is not suppressed like that",
             field="RECIPIENT",
@@ -141,7 +145,10 @@ def preferences(
     as_json: option.Json = False,
 ) -> None:
     """Show what a person can choose and how it stands; with --on and --off, change it first."""
-    changes = [*_changes(on or [], to=True), *_changes(off or [], to=False)]
+    typed = [*(("--on", one) for one in on or ()), *(("--off", one) for one in off or ())]
+    if both := set(on or ()) & set(off or ()):
+        raise InvalidInput(f"{min(both)!r} is named by --on too", field="--off", hint="say it once")
+    changes = [_change(text, to=option_name == "--on") for option_name, text in typed]
 
     async def work(session: "Session") -> "Preferences | None":
         from clarion.client.wire_suppression import PreferencesRequest
@@ -153,7 +160,7 @@ def preferences(
         request = PreferencesRequest(changes=tuple(changes), reason=reason)
         return await operations.set_preferences(session.tenant_id, identity, request, actor=session.actor)
 
-    found = in_session(work, store=store, tenant=tenant)
+    found = _typed_in_session(work, typed=typed, store=store, tenant=tenant)
     if found is None:
         raise InvalidInput(
             f"the tenant has nobody called {person}", field="PERSON", hint="`clarion people list` shows who there is"
@@ -178,13 +185,40 @@ def _is(is_on: bool, *, required: bool) -> str:
     return "required" if required else "on" if is_on else "off"
 
 
-def _changes(texts: list[str], *, to: bool) -> "Iterator[PreferenceChange]":
-    """Read categories as they are typed; behind the last colon may stand a channel."""
+def _change(text: str, *, to: bool) -> "PreferenceChange":
+    """Read a category as it is typed; behind the last colon may stand a channel."""
     from clarion.client.wire_suppression import PreferenceChange
 
-    for text in texts:
-        category, colon, channel = text.rpartition(":")
-        if colon and channel in set(Channel):
-            yield PreferenceChange(category=category, channel=Channel(channel), on=to)
-        else:
-            yield PreferenceChange(category=text, on=to)
+    category, colon, channel = text.rpartition(":")
+    if colon and channel in set(Channel):
+        return PreferenceChange(category=category, channel=Channel(channel), on=to)
+    return PreferenceChange(category=text, on=to)
+
+
+def _typed_in_session(
+    work: "Callable[[Session], Awaitable[T]]",
+    *,
+    typed: "Sequence[tuple[str, str]]" = (),
+    store: str | None,
+    tenant: str | None,
+) -> "T":
+    """Run it; what is wrong is said of the option or argument that it was typed as, not of a request's field.
+
+    `typed` is what the items or changes of the request were typed as, in their order.
+    """
+    try:
+        return in_session(work, store=store, tenant=tenant)
+    except InvalidInput as error:
+        field = _typed_as(error.field or "", typed)
+        raise type(error)(error.message, field=field, hint=error.hint) from None
+
+
+def _typed_as(field: str, typed: "Sequence[tuple[str, str]]") -> str:
+    """Say what the field of a request was typed as: `items[1].channel` is --channel, `changes[0].category` --off."""
+    place, _, name = field.rpartition(".")
+    number = int(place.partition("[")[2].rstrip("]") or 0)
+    if place.startswith("changes["):
+        return typed[number][0]
+    if name == "recipient" and len(typed) > 1:
+        return f"RECIPIENT {number + 1}"
+    return {"recipient": "RECIPIENT", "category": "--category", "channel": "--channel"}.get(name, field)

@@ -78,6 +78,9 @@ class SuppressionsAdded(msgspec.Struct, frozen=True, kw_only=True):
     """How many of them were not suppressed so before."""
 
     added: int
+    warnings: Annotated[
+        tuple[str, ...], msgspec.Meta(description="what of it has no effect, such as a category that no type has")
+    ] = ()
 
 
 class ReasonQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

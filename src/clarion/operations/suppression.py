@@ -5,13 +5,14 @@ tenant, for one answer; whoever may not see messages as their recipients do gets
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote
 
 from clarion.bootstrap import Platform
 from clarion.catalog import preferences as catalog
+from clarion.catalog.category import list_categories
 from clarion.client import wire_suppression as wire
 from clarion.dispatch.request import Destination, Trace
 from clarion.domain import derived_id
@@ -73,7 +74,25 @@ class Suppressions:
         if bare:
             await self._dispatcher.ensure_address_versions(tenant_id, bare)
         done = await self._store.put_suppressions(tenant_id, items, actor=actor, reason=request.reason)
-        return wire.SuppressionsAdded(added=len(done))
+        return wire.SuppressionsAdded(
+            added=len(done), warnings=await self._without_effect(tenant_id, {one.category for one in request.items})
+        )
+
+    async def _without_effect(self, tenant_id: str, categories: Collection[str | None]) -> tuple[str, ...]:
+        """Say which categories stop nothing as things are: they may be misspelt, or people cannot refuse them."""
+        named = sorted(one for one in categories if one is not None)
+        offered = {one.name: one for one in await list_categories(self._store, tenant_id)} if named else {}
+        unknown = [
+            f"no published type has the category {one!r}: as long as that is so, it stops nothing"
+            for one in named
+            if one not in offered
+        ]
+        required = [
+            f"the category {one!r} is required: it goes out all the same; leave the category out to stop everything"
+            for one in named
+            if one in offered and offered[one].required
+        ]
+        return (*unknown, *required)
 
     async def lift(self, tenant_id: str, key: SuppressionKey, *, reason: str, actor: str) -> bool:
         """Lift one; audited with the reason; False where there is none such."""
