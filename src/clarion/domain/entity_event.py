@@ -44,10 +44,14 @@ ENTITY_EVENT: Final = Machine(
 
 
 class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an event tells beside its type, as templates merge it in, and what they read of its entity."""
+    """What an event tells beside its type, as templates merge it in, and what they read of its entity.
+
+    `occurred_at` is as its teller gave it, in UTC; who gave none is not held to the time at which it was told first.
+    """
 
     data: Mapping[str, object] = {}
     entity: Mapping[str, object] = {}
+    occurred_at: datetime | None = None
 
 
 class EntityEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +60,9 @@ class EntityEvent(msgspec.Struct, frozen=True, kw_only=True):
     `source_type` and `source` name the source that it tells of, where it tells of one.
     """
 
-    GIVEN: ClassVar[tuple[str, ...]] = ("event_type", "source_type", "source", "business_unit", "data_hash")
+    GIVEN: ClassVar[tuple[str, ...]] = (
+        *("event_type", "entity_type", "entity_guid", "source_type", "source", "business_unit", "data_hash"),
+    )
 
     partition_key: str
     row_key: str

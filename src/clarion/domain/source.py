@@ -13,8 +13,9 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain import part
 from clarion.domain.part import UNSEEN
-from clarion.errors import InvalidInput
+from clarion.errors import InvalidInput, InvalidKey
 
 FIELDS_MAX: Final = 50
 """Of each of the three kinds: as many as the widest form that people fill in."""
@@ -27,6 +28,9 @@ SCOPES_MAX: Final = 100
 
 SCOPE_CHARS_MAX: Final = 100
 """Of the name of a scope, which is part of the key of an occurrence."""
+
+ID_BYTES_MAX: Final = 200
+"""Of an id as keys spell it: the key of an occurrence takes 400 bytes, and setting, type and date take the rest."""
 
 WHOLE: Final = "all"
 """The scope of a metric that has one value for the whole source."""
@@ -118,6 +122,37 @@ def require_content(content: SourceContent) -> bytes:
             f"leave out what no reminder needs: {CONTENT_BYTES_MAX} bytes is the most",
         )
     return written
+
+
+def check_type(text: str, *, field: str) -> str:
+    """Refuse what is no type of a source."""
+    try:
+        return msgspec.convert(text, SourceType)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            "it is no type of a source",
+            field=field,
+            hint="use 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter, such as invoice",
+        ) from None
+
+
+def check_id(text: str, *, field: str) -> str:
+    """Refuse what no source can be known by: what nobody sees, what stands in no path, what is too long for a key."""
+    try:
+        spelled = part.text(msgspec.convert(text, SourceId), field=field)
+    except (msgspec.ValidationError, InvalidKey):
+        raise InvalidInput(
+            "it is blank, too long, or holds what nobody sees", field=field, hint="use 1 to 200 characters in one line"
+        ) from None
+    if text in (".", ".."):
+        raise InvalidInput("no path can name it", field=field, hint="use another id than dots alone")
+    if len(spelled) > ID_BYTES_MAX:
+        raise InvalidInput(
+            f"it is {len(spelled)} bytes long as keys spell it",
+            field=field,
+            hint=f"use {ID_BYTES_MAX} or less; a character outside A-Z a-z 0-9 . _ ~ - takes 3 bytes or more",
+        )
+    return text
 
 
 def _values_of(content: SourceContent) -> list[float]:
