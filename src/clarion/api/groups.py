@@ -12,7 +12,7 @@ from clarion.api.authentication import caller_of
 from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import found
-from clarion.api.reading import AnyRequest, read_body, read_query
+from clarion.api.reading import AnyRequest, read_body, read_page, read_query
 from clarion.catalog.access import Grant
 from clarion.client import wire, wire_groups
 
@@ -23,8 +23,7 @@ MEMBERS_BYTES_MAX: Final = 1024 * 1024
 @get("/v1/groups", opt=Contract(tag="groups", grant=Grant.VIEW, query=wire.PageQuery, answer=example.GROUP_PAGE).opt)
 async def list_groups(request: AnyRequest, context: InjectedContext) -> wire_groups.GroupPage:
     """List the groups, in the order of their guids."""
-    query = read_query(request, wire.PageQuery)
-    return await context.operations.groups.list(caller_of(request).tenant_id, query)
+    return await context.operations.groups.list(*read_page(request, wire.PageQuery))
 
 
 @get(
@@ -126,8 +125,7 @@ async def change_members(
 @get("/v1/units", opt=Contract(tag="units", grant=Grant.VIEW, query=wire.PageQuery, answer=example.UNIT_PAGE).opt)
 async def list_units(request: AnyRequest, context: InjectedContext) -> wire_groups.UnitPage:
     """List the business units, by name."""
-    query = read_query(request, wire.PageQuery)
-    return await context.operations.units.list(caller_of(request).tenant_id, query)
+    return await context.operations.units.list(*read_page(request, wire.PageQuery))
 
 
 @get(

@@ -17,7 +17,7 @@ from litestar.exceptions import InternalServerException, NotFoundException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.handlers import BaseRouteHandler
 
-from clarion.api.authentication import CALLER, Connection
+from clarion.api.authentication import CALLER, Connection, caller_of
 from clarion.api.contract import CONTRACT, Contract
 from clarion.api.crowd import Crowd, source_of
 from clarion.api.problem import Refusal
@@ -160,6 +160,11 @@ def read_query(request: AnyRequest, shape: type[S]) -> S:
         if isinstance(value, datetime) and "T" not in text.upper():  # as in 5, which msgspec counts from 1970
             raise InvalidInput("it is no time", field=name, hint="write it such as 2026-11-16T08:30:00Z")
     return read
+
+
+def read_page(request: AnyRequest, shape: type[S]) -> tuple[str, S]:
+    """Say whose list is asked for, and read which page of it."""
+    return caller_of(request).tenant_id, read_query(request, shape)
 
 
 def check_target(connection: Connection, handler: BaseRouteHandler) -> None:

@@ -10,7 +10,7 @@ from clarion.api.authentication import caller_of
 from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.groups import MEMBERS_BYTES_MAX
-from clarion.api.reading import AnyRequest, read_body, read_query
+from clarion.api.reading import AnyRequest, read_body, read_page, read_query
 from clarion.catalog.access import Grant
 from clarion.client import wire, wire_groups
 
@@ -21,8 +21,7 @@ RELATIONS_BYTES_MAX: Final = 2 * 1024 * 1024
 @get("/v1/roles", opt=Contract(tag="roles", grant=Grant.VIEW, query=wire.PageQuery, answer=example.ROLE_PAGE).opt)
 async def list_roles(request: AnyRequest, context: InjectedContext) -> wire_groups.RolePage:
     """List the roles that anybody holds, in the whole tenant and in its business units."""
-    query = read_query(request, wire.PageQuery)
-    return await context.operations.roles.list(caller_of(request).tenant_id, query)
+    return await context.operations.roles.list(*read_page(request, wire.PageQuery))
 
 
 @get(
@@ -64,8 +63,7 @@ async def change_holders(
 )
 async def list_relations(request: AnyRequest, context: InjectedContext) -> wire_groups.RelationPage:
     """List who is related to a thing (`entity=TYPE:GUID`), or to what a person is related (`person=user:ID`)."""
-    query = read_query(request, wire_groups.RelationQuery)
-    return await context.operations.relations.list(caller_of(request).tenant_id, query)
+    return await context.operations.relations.list(*read_page(request, wire_groups.RelationQuery))
 
 
 @patch(

@@ -10,7 +10,7 @@ from clarion.api.authentication import caller_of
 from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import found
-from clarion.api.reading import AnyRequest, read_body, read_query
+from clarion.api.reading import AnyRequest, read_body, read_page, read_query
 from clarion.catalog.access import Grant
 from clarion.client import wire, wire_settings
 from clarion.operations.settings import NOTHING, whole
@@ -22,8 +22,7 @@ from clarion.operations.settings import NOTHING, whole
 )
 async def list_settings(request: AnyRequest, context: InjectedContext) -> wire_settings.SettingPage:
     """List what the tenant and its business units have set, by notification type."""
-    query = read_query(request, wire.PageQuery)
-    return await context.operations.settings.list(caller_of(request).tenant_id, query)
+    return await context.operations.settings.list(*read_page(request, wire.PageQuery))
 
 
 @get(

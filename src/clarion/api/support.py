@@ -12,7 +12,7 @@ from clarion.api.authentication import caller_of
 from clarion.api.context import InjectedContext
 from clarion.api.contract import Contract
 from clarion.api.problem import found
-from clarion.api.reading import AnyRequest, read_body, read_query
+from clarion.api.reading import AnyRequest, read_body, read_page
 from clarion.catalog.access import Grant
 from clarion.client import wire, wire_support
 
@@ -28,8 +28,7 @@ from clarion.client import wire, wire_support
 )
 async def list_uncertain(request: AnyRequest, context: InjectedContext) -> wire_support.UncertainPage:
     """List the messages of which nobody knows whether they arrived, with the version that a retry asks for."""
-    query = read_query(request, wire.PageQuery)
-    return await context.operations.support.list_uncertain(caller_of(request).tenant_id, query)
+    return await context.operations.support.list_uncertain(*read_page(request, wire.PageQuery))
 
 
 @post(
@@ -100,8 +99,7 @@ async def retry_notification(
 )
 async def list_support_cases(request: AnyRequest, context: InjectedContext) -> wire_support.SupportCasePage:
     """List what a person should look at, one case for each cause; open ones unless `status` asks otherwise."""
-    query = read_query(request, wire_support.SupportCaseQuery)
-    return await context.operations.support.list_cases(caller_of(request).tenant_id, query)
+    return await context.operations.support.list_cases(*read_page(request, wire_support.SupportCaseQuery))
 
 
 @get(
@@ -154,5 +152,4 @@ async def resolve_support_case(
 )
 async def list_audit(request: AnyRequest, context: InjectedContext) -> wire_support.AuditPage:
     """List what people did, newest first; each entry's hash covers the one before it."""
-    query = read_query(request, wire.PageQuery)
-    return await context.operations.support.list_audit(caller_of(request).tenant_id, query)
+    return await context.operations.support.list_audit(*read_page(request, wire.PageQuery))

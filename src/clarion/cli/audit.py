@@ -1,52 +1,33 @@
 """`clarion audit`: who did what, and whether the log of it is as it was written."""
 
+import msgspec
 import typer
 
-from clarion.cli import option
-from clarion.cli.output import print_json, print_line, print_table, say_more
-from clarion.cli.session import Session, in_session
+from clarion.cli.asked import Asked, AskedPage, asks, lists
+from clarion.cli.session import Session
 from clarion.client.wire_support import AuditLine
 
 audit = typer.Typer()
 
 
 @audit.callback(invoke_without_command=True)
-def audit_or_list(
-    context: typer.Context,
-    *,
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def audit_or_list(asked: AskedPage, context: typer.Context) -> None:
     """What people and support tools did: list it, and verify that nobody changed the list."""
     if context.invoked_subcommand is None:
-        list_entries(limit=limit, after=after, tenant=tenant, store=store, as_json=as_json)
+        list_entries(**msgspec.structs.asdict(asked))
 
 
 @audit.command("list")
-def list_entries(
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_entries(asked: AskedPage) -> None:
     """List what was done, newest first."""
-    query = option.page(limit, after)
-    page = in_session(
-        lambda session: session.operations.support.list_audit(session.tenant_id, query), store=store, tenant=tenant
-    )
-    if as_json:
-        print_json(page)
-        return
-    print_table(
-        ("no", "time", "who", "did", "to", "with", "why"),
-        [(one.seq, one.at, one.actor, one.act, one.subject, _with(one), one.reason) for one in page.items],
+    asked.show(
+        asked.run(lambda it: it.operations.support.list_audit(it.tenant_id, asked.query)),
+        head=("no", "time", "who", "did", "to", "with", "why"),
+        row=lambda one: (one.seq, one.at, one.actor, one.act, one.subject, _with(one), one.reason),
         empty="nobody has done anything yet",
     )
-    say_more(page.next_cursor)
 
 
 def _with(one: AuditLine) -> str:
@@ -56,7 +37,8 @@ def _with(one: AuditLine) -> str:
 
 
 @audit.command()
-def verify(tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False) -> None:
+@asks
+def verify(asked: Asked) -> None:
     """Find out whether an entry was changed, removed or put in.
 
     It computes the chain of hashes again. Entries that were removed from the end leave no gap: compare the last number
@@ -66,6 +48,6 @@ def verify(tenant: option.Tenant = None, store: option.Store = None, as_json: op
     async def work(session: Session) -> tuple[int, str | None]:
         return await session.operations.support.verify_audit(session.tenant_id)
 
-    entries, last_hash = in_session(work, store=store, tenant=tenant)
+    entries, last_hash = asked.run(work)
     line = f"all {entries} entries hold together; the hash of the last is {last_hash}" if entries else "there are none"
-    print_line(line, {"entries": entries, "last_hash": last_hash}, as_json=as_json)
+    asked.line(line, {"entries": entries, "last_hash": last_hash})

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import print_json, print_line, print_pairs, print_table, say, say_more
+from clarion.cli.asked import Asked, AskedPage, asks, lists
+from clarion.cli.output import print_json, print_pairs, say
 from clarion.cli.session import guid as read_guid
-from clarion.cli.session import in_session
 from clarion.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
     from uuid import UUID
 
     from clarion.cli.session import Session
@@ -50,46 +50,37 @@ Remove = Annotated[list[str] | None, typer.Option(help="Somebody who goes; sever
 
 
 @groups.command("list")
-def list_groups(
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_groups(asked: AskedPage) -> None:
     """List the groups."""
-    query = option.page(limit, after)
-    page = in_session(lambda it: it.operations.groups.list(it.tenant_id, query), store=store, tenant=tenant)
-    if as_json:
-        print_json(page)
-        return
-    empty = "there is no group yet; `clarion groups put` adds one"
-    print_table(("guid", "name"), [(one.guid, one.name) for one in page.items], empty=empty)
-    say_more(page.next_cursor)
+    asked.show(
+        asked.run(lambda it: it.operations.groups.list(it.tenant_id, asked.query)),
+        head=("guid", "name"),
+        row=lambda one: (one.guid, one.name),
+        empty="there is no group yet; `clarion groups put` adds one",
+    )
 
 
 @groups.command("show")
-def show_group(
-    guid: GroupGuid, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False
-) -> None:
+@asks
+def show_group(asked: Asked, guid: GroupGuid) -> None:
     """Show a group: the groups inside it, and how many members of its own it has."""
     number = _guid(guid)
 
     async def work(session: "Session") -> "Group":
         return _known(await session.operations.groups.find(session.tenant_id, number), number)
 
-    _show_group(in_session(work, store=store, tenant=tenant), as_json=as_json)
+    _show_group(asked, asked.run(work, typed_as=TYPED_AS))
 
 
 @groups.command("put")
+@asks
 def put_group(
+    asked: Asked,
     guid: GroupGuid,
     *,
     name: Annotated[str, typer.Option(help="What it is called.")],
     inside: Inside = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Add a group, or replace its name and the groups inside it; its members stay."""
     number, children = _guid(guid), _guids(inside or [])
@@ -101,18 +92,17 @@ def put_group(
         put = await session.operations.groups.put(session.tenant_id, number, request, actor=session.actor)
         return _known(put, number)
 
-    _show_group(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    _show_group(asked, asked.run(work, typed_as=TYPED_AS))
 
 
 @groups.command("set")
+@asks
 def set_group(
+    asked: Asked,
     guid: GroupGuid,
     *,
     name: Annotated[str | None, typer.Option(help="What it is called from now on.")] = None,
     inside: Inside = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Change a group's name or the groups inside it; what is not named stays, and --group '' takes all of them out."""
     if name is None and not inside:
@@ -127,13 +117,12 @@ def set_group(
         changed = await session.operations.groups.change(session.tenant_id, number, request, actor=session.actor)
         return _known(changed, number)
 
-    _show_group(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    _show_group(asked, asked.run(work, typed_as=TYPED_AS))
 
 
 @groups.command("remove")
-def remove_group(
-    guid: GroupGuid, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False
-) -> None:
+@asks
+def remove_group(asked: Asked, guid: GroupGuid) -> None:
     """Remove a group, with its members and from the groups that hold it; the people themselves stay."""
     number = _guid(guid)
 
@@ -141,41 +130,25 @@ def remove_group(
         removed = await session.operations.groups.remove(session.tenant_id, number, actor=session.actor)
         return _known(removed or None, number)
 
-    in_session(work, store=store, tenant=tenant)
-    print_line(f"the group {number} is removed", {"guid": number}, as_json=as_json)
+    asked.run(work)
+    asked.line(f"the group {number} is removed", {"guid": number})
 
 
 @groups.command("members")
-def list_members(
-    guid: GroupGuid,
-    *,
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_members(asked: AskedPage, guid: GroupGuid) -> None:
     """List a group's own members; those of groups inside it are theirs."""
-    number, query = _guid(guid), option.page(limit, after)
+    number = _guid(guid)
 
     async def work(session: "Session") -> "MemberPage":
-        return _known(await session.operations.groups.list_members(session.tenant_id, number, query), number)
+        return _known(await session.operations.groups.list_members(session.tenant_id, number, asked.query), number)
 
-    show_members(
-        in_session(work, store=store, tenant=tenant), as_json=as_json, empty="the group has no members of its own"
-    )
+    show_members(asked, asked.run(work), empty="the group has no members of its own")
 
 
 @groups.command("change")
-def change_members(
-    guid: GroupGuid,
-    *,
-    add: Add = None,
-    remove: Remove = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@asks
+def change_members(asked: Asked, guid: GroupGuid, *, add: Add = None, remove: Remove = None) -> None:
     """Add people to a group and take others out; everybody else stays."""
     number, request = _guid(guid), members_request(add, remove)
 
@@ -183,41 +156,30 @@ def change_members(
         operations = session.operations.groups
         return _known(await operations.change_members(session.tenant_id, number, request, actor=session.actor), number)
 
-    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(asked, asked.run(work, typed_as=TYPED_AS))
 
 
 @units.command("list")
-def list_units(
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_units(asked: AskedPage) -> None:
     """List the business units."""
-    query = option.page(limit, after)
-    page = in_session(lambda it: it.operations.units.list(it.tenant_id, query), store=store, tenant=tenant)
-    if as_json:
-        print_json(page)
-        return
-    print_table(
-        ("guid", "name", "locale", "zone"),
-        [(one.guid, one.name, one.locale, one.zone) for one in page.items],
+    asked.show(
+        asked.run(lambda it: it.operations.units.list(it.tenant_id, asked.query)),
+        head=("guid", "name", "locale", "zone"),
+        row=lambda one: (one.guid, one.name, one.locale, one.zone),
         empty="there is no business unit yet; `clarion units put` adds one",
     )
-    say_more(page.next_cursor)
 
 
 @units.command("put")
+@asks
 def put_unit(
+    asked: Asked,
     guid: UnitGuid,
     *,
     name: Annotated[str, typer.Option(help="What it is called.")],
     locale: option.Locale = None,
     zone: option.Zone = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Add a business unit, or replace its name, language and zone; its members stay."""
     number = _guid(guid)
@@ -228,41 +190,26 @@ def put_unit(
         request = UnitRequest(name=name, locale=locale or None, zone=zone or None)
         return await session.operations.units.put(session.tenant_id, number, request, actor=session.actor)
 
-    unit = typed_in_session(work, store=store, tenant=tenant)
-    print_line(f"the business unit {unit.name} is stored", unit, as_json=as_json)
+    unit = asked.run(work, typed_as=TYPED_AS)
+    asked.line(f"the business unit {unit.name} is stored", unit)
 
 
 @units.command("members")
-def list_unit_members(
-    guid: UnitGuid,
-    *,
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_unit_members(asked: AskedPage, guid: UnitGuid) -> None:
     """List the members of a business unit."""
-    number, query = _guid(guid), option.page(limit, after)
+    number = _guid(guid)
 
     async def work(session: "Session") -> "MemberPage":
-        found = await session.operations.units.list_members(session.tenant_id, number, query)
+        found = await session.operations.units.list_members(session.tenant_id, number, asked.query)
         return _known(found, number, what="business unit")
 
-    page = in_session(work, store=store, tenant=tenant)
-    show_members(page, as_json=as_json, empty="the business unit has no members")
+    show_members(asked, asked.run(work), empty="the business unit has no members")
 
 
 @units.command("change")
-def change_unit_members(
-    guid: UnitGuid,
-    *,
-    add: Add = None,
-    remove: Remove = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@asks
+def change_unit_members(asked: Asked, guid: UnitGuid, *, add: Add = None, remove: Remove = None) -> None:
     """Add people to a business unit and take others out; everybody else stays."""
     number, request = _guid(guid), members_request(add, remove)
 
@@ -271,7 +218,7 @@ def change_unit_members(
         changed = await operations.change_members(session.tenant_id, number, request, actor=session.actor)
         return _known(changed, number, what="business unit")
 
-    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(asked, asked.run(work, typed_as=TYPED_AS))
 
 
 def members_request(add: "Sequence[str] | None", remove: "Sequence[str] | None") -> "MembersRequest":
@@ -286,33 +233,20 @@ def members_request(add: "Sequence[str] | None", remove: "Sequence[str] | None")
     return MembersRequest(add=tuple(add or ()), remove=tuple(remove or ()))
 
 
-def typed_in_session(work: "Callable[[Session], Awaitable[T]]", *, store: str | None, tenant: str | None) -> "T":
-    """Run it; what is wrong is said of the option or argument that it was typed as, not of a request's field."""
-    try:
-        return in_session(work, store=store, tenant=tenant)
-    except InvalidInput as error:
-        field = (error.field or "").partition("[")[0]
-        raise type(error)(error.message, field=TYPED_AS.get(field, error.field), hint=error.hint) from None
-
-
-def show_members(page: "MemberPage", *, as_json: bool, empty: str) -> None:
+def show_members(asked: AskedPage, page: "MemberPage", *, empty: str) -> None:
     """Print a page of those who belong somewhere."""
-    if as_json:
-        print_json(page)
-        return
-    print_table(("person",), [(one.person or "(not known)",) for one in page.items], empty=empty)
-    say_more(page.next_cursor)
+    asked.show(page, head=("person",), row=lambda one: (one.person or "(not known)",), empty=empty)
 
 
-def show_change(change: "MembersChange", *, as_json: bool) -> None:
+def show_change(asked: Asked, change: "MembersChange") -> None:
     """Print what came of a change, and how many are not known."""
-    print_line(f"{change.added} added, {change.removed} removed, {change.unchanged} unchanged", change, as_json=as_json)
-    if change.unknown and not as_json:
+    asked.line(f"{change.added} added, {change.removed} removed, {change.unchanged} unchanged", change)
+    if change.unknown and not asked.as_json:
         say(f"not known yet: {change.unknown}; they get messages as soon as `clarion people` knows them")
 
 
-def _show_group(group: "Group", *, as_json: bool) -> None:
-    if as_json:
+def _show_group(asked: Asked, group: "Group") -> None:
+    if asked.as_json:
         print_json(group)
         return
     print_pairs(

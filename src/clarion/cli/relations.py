@@ -4,19 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarion.cli import option
-from clarion.cli.groups import (
-    GUID_HINT,
-    Add,
-    Remove,
-    members_request,
-    show_change,
-    show_members,
-    typed_in_session,
-)
-from clarion.cli.output import print_json, print_table, say_more
+from clarion.cli.asked import Asked, AskedPage, asks, lists
+from clarion.cli.groups import GUID_HINT, TYPED_AS, Add, Remove, members_request, show_change, show_members
 from clarion.cli.session import guid as read_guid
-from clarion.cli.session import in_session
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -36,62 +26,36 @@ ThingName = Annotated[str, typer.Argument(help="The thing, as sends name it with
 
 
 @roles.command("list")
-def list_roles(
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_roles(asked: AskedPage) -> None:
     """List the roles that anybody holds."""
-    query = option.page(limit, after)
-    page = in_session(lambda it: it.operations.roles.list(it.tenant_id, query), store=store, tenant=tenant)
-    if as_json:
-        print_json(page)
-        return
-    print_table(
-        ("role", "business unit", "holders"),
-        [(one.role, one.business_unit, one.holders) for one in page.items],
+    asked.show(
+        asked.run(lambda it: it.operations.roles.list(it.tenant_id, asked.query)),
+        head=("role", "business unit", "holders"),
+        row=lambda one: (one.role, one.business_unit, one.holders),
         empty="nobody holds a role yet; `clarion roles change ROLE --add PERSON` gives one",
     )
-    say_more(page.next_cursor)
 
 
 @roles.command("holders")
-def list_holders(
-    role: RoleName,
-    *,
-    unit: Unit = None,
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_holders(asked: AskedPage, role: RoleName, *, unit: Unit = None) -> None:
     """List who holds a role in the whole tenant, or in a business unit."""
     number = _unit(unit)
 
     async def work(session: "Session") -> "MemberPage":
         from clarion.client.wire_groups import HoldersPageQuery
 
-        query = HoldersPageQuery(limit=limit, cursor=after or None, business_unit=number)
+        query = asked.of(HoldersPageQuery, business_unit=number)
         return await session.operations.roles.list_holders(session.tenant_id, role, query)
 
-    page = typed_in_session(work, store=store, tenant=tenant)
-    show_members(page, as_json=as_json, empty="nobody holds this role there")
+    page = asked.run(work, typed_as=TYPED_AS)
+    show_members(asked, page, empty="nobody holds this role there")
 
 
 @roles.command("change")
-def change_holders(
-    role: RoleName,
-    *,
-    unit: Unit = None,
-    add: Add = None,
-    remove: Remove = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@asks
+def change_holders(asked: Asked, role: RoleName, *, unit: Unit = None, add: Add = None, remove: Remove = None) -> None:
     """Give people a role and take it from others; everybody else keeps it."""
     number, request = _unit(unit), members_request(add, remove)
 
@@ -99,20 +63,16 @@ def change_holders(
         operations = session.operations.roles
         return await operations.change_holders(session.tenant_id, role, request, unit=number, actor=session.actor)
 
-    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(asked, asked.run(work, typed_as=TYPED_AS))
 
 
 @relations.command("list")
+@lists
 def list_relations(
+    asked: AskedPage,
     whose: Annotated[
         str, typer.Argument(help="A thing as TYPE:GUID, or user:ID or employee:GUID.", metavar="THING|PERSON")
     ],
-    *,
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """List who is related to a thing, or to what a person is related."""
 
@@ -120,36 +80,26 @@ def list_relations(
         from clarion.client.wire_groups import RelationQuery
 
         is_person = whose.partition(":")[0] in ("user", "employee")
-        query = RelationQuery(
-            limit=limit,
-            cursor=after or None,
-            entity=None if is_person else whose,
-            person=whose if is_person else None,
-        )
+        query = asked.of(RelationQuery, entity=None if is_person else whose, person=whose if is_person else None)
         return await session.operations.relations.list(session.tenant_id, query)
 
-    page = typed_in_session(work, store=store, tenant=tenant)
-    if as_json:
-        print_json(page)
-        return
-    print_table(
-        ("thing", "relation", "person"),
-        [(f"{one.entity.type}:{one.entity.guid}", one.relation, one.person or "(not known)") for one in page.items],
+    asked.show(
+        asked.run(work, typed_as=TYPED_AS),
+        head=("thing", "relation", "person"),
+        row=lambda one: (f"{one.entity.type}:{one.entity.guid}", one.relation, one.person or "(not known)"),
         empty="there is no such relation; `clarion relations change` adds one",
     )
-    say_more(page.next_cursor)
 
 
 @relations.command("change")
+@asks
 def change_relations(
+    asked: Asked,
     thing: ThingName,
     relation: Annotated[str, typer.Argument(help="What they are to it, such as guardian.", metavar="RELATION")],
     *,
     add: Add = None,
     remove: Remove = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Say who is related to a thing and who no longer is; all other relations stay."""
     named = members_request(add, remove)
@@ -167,7 +117,7 @@ def change_relations(
         request = RelationsRequest(add=came, remove=went)
         return await session.operations.relations.change(session.tenant_id, request, actor=session.actor)
 
-    show_change(typed_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    show_change(asked, asked.run(work, typed_as=TYPED_AS))
 
 
 def _unit(text: str | None) -> "UUID | None":

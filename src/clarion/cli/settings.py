@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from clarion.cli import option
-from clarion.cli.output import print_json, print_table, say, say_more
-from clarion.cli.session import Session, guid, in_session, unknown_type
+from clarion.cli.asked import Asked, AskedPage, asks, lists
+from clarion.cli.output import print_json, print_table, say
+from clarion.cli.session import Session, guid, unknown_type
 from clarion.domain.audience import ADDRESSEES_MAX, NAME_CHARS_MAX, Addressee
 from clarion.domain.identity import Channel
 from clarion.domain.misfit import read_misfit
@@ -15,7 +15,6 @@ from clarion.domain.setting import PLACE_IN_WORDS, Place, SettingChange
 from clarion.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from uuid import UUID
 
     from clarion.client.wire_settings import Setting
@@ -34,57 +33,36 @@ OPTIONS = {"recipients": "--to", "channels": "--channels", "business_unit": "--b
 
 
 @settings.callback(invoke_without_command=True)
-def settings_or_list(
-    context: typer.Context, tenant: option.Tenant = None, store: option.Store = None, as_json: option.Json = False
-) -> None:
+@asks
+def settings_or_list(asked: Asked, context: typer.Context) -> None:
     """Settings of notification types: whether one is on, who gets it, by which channels."""
     if context.invoked_subcommand is None:
-        list_settings(tenant=tenant, store=store, as_json=as_json)
+        list_settings(**msgspec.structs.asdict(asked))
 
 
 @settings.command("list")
-def list_settings(
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_settings(asked: AskedPage) -> None:
     """List what is set, by type."""
-    query = option.page(limit, after)
-    found = in_session(
-        lambda session: session.operations.settings.list(session.tenant_id, query), store=store, tenant=tenant
-    )
-    if as_json:
-        print_json(found)
-        return
-    print_table(
-        ("type", "business unit", "state", "recipients", "channels", "changed by", "changed at"),
-        [
-            (
-                one.type,
-                one.business_unit,
-                _state(one.enabled),
-                one.recipients,
-                one.channels,
-                one.changed_by,
-                one.changed_at,
-            )
-            for one in found.items
-        ],
+    asked.show(
+        asked.run(lambda it: it.operations.settings.list(it.tenant_id, asked.query)),
+        head=("type", "business unit", "state", "recipients", "channels", "changed by", "changed at"),
+        row=lambda one: (
+            one.type,
+            one.business_unit,
+            _state(one.enabled),
+            one.recipients,
+            one.channels,
+            one.changed_by,
+            one.changed_at,
+        ),
         empty="nothing is set; every type is on, and goes by its own channels to whom its sends name",
     )
-    say_more(found.next_cursor)
 
 
 @settings.command()
-def show(
-    notification: TypeKey,
-    unit: Unit = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@asks
+def show(asked: Asked, notification: TypeKey, unit: Unit = None) -> None:
     """Show what is set of a type in one place, and what holds there."""
     number = _unit(unit)
 
@@ -92,11 +70,13 @@ def show(
         found = await session.operations.settings.find(session.tenant_id, notification, number)
         return await _known(session, notification, found)
 
-    _print(_in_session(work, store=store, tenant=tenant), as_json=as_json)
+    _print(asked, asked.run(work, typed_as=OPTIONS))
 
 
 @settings.command("set")
+@asks
 def set_setting(
+    asked: Asked,
     notification: TypeKey,
     *,
     to: Annotated[
@@ -112,9 +92,6 @@ def set_setting(
     ] = None,
     enabled: Annotated[bool | None, typer.Option("--on/--off", help="Whether its notifications are sent.")] = None,
     unit: Unit = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Say who gets a type, by which channels, and whether at all; what is not named stays."""
     change = SettingChange(
@@ -124,31 +101,18 @@ def set_setting(
     )
     if change == SettingChange():
         raise InvalidInput("nothing is named", field="--to", hint="name --to, --channels, --on or --off")
-    _change(notification, unit, change, tenant=tenant, store=store, as_json=as_json)
+    _change(asked, notification, unit, change)
 
 
 @settings.command()
-def clear(
-    notification: TypeKey,
-    unit: Unit = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@asks
+def clear(asked: Asked, notification: TypeKey, unit: Unit = None) -> None:
     """Take back everything that is set of a type in one place."""
     change = SettingChange(enabled=None, recipients=None, channels=None)
-    _change(notification, unit, change, tenant=tenant, store=store, as_json=as_json)
+    _change(asked, notification, unit, change)
 
 
-def _change(
-    notification: str,
-    unit: str | None,
-    change: SettingChange,
-    *,
-    tenant: str | None,
-    store: str | None,
-    as_json: bool,
-) -> None:
+def _change(asked: Asked, notification: str, unit: str | None, change: SettingChange) -> None:
     number = _unit(unit)
 
     async def work(session: Session) -> "Setting":
@@ -156,19 +120,7 @@ def _change(
         changed = await operations.change(session.tenant_id, notification, number, change, actor=session.actor)
         return await _known(session, notification, changed)
 
-    _print(_in_session(work, store=store, tenant=tenant), as_json=as_json)
-
-
-def _in_session(work: "Callable[[Session], Awaitable[Setting]]", *, store: str | None, tenant: str | None) -> "Setting":
-    """Run it, and name what is refused as it was typed."""
-    try:
-        return in_session(work, store=store, tenant=tenant)
-    except InvalidInput as error:
-        name, _, place = error.field.partition("[")
-        field = OPTIONS.get(name, error.field)
-        if place:
-            field += f" ({int(place.partition(']')[0]) + 1})"
-        raise type(error)(error.message, field=field, hint=error.hint) from None
+    _print(asked, asked.run(work, typed_as=OPTIONS))
 
 
 async def _known(session: Session, name: str, setting: "Setting | None") -> "Setting":
@@ -178,8 +130,8 @@ async def _known(session: Session, name: str, setting: "Setting | None") -> "Set
     return setting
 
 
-def _print(setting: "Setting", *, as_json: bool) -> None:
-    if as_json:
+def _print(asked: Asked, setting: "Setting") -> None:
+    if asked.as_json:
         print_json(setting)
         return
     holds = setting.effective

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from clarion.cli import option
-from clarion.cli.output import print_json, print_line, print_table, say_more
+from clarion.cli.asked import AskedPage, lists
+from clarion.cli.output import print_line
 from clarion.cli.session import Session, in_session, require_reason
 from clarion.client import wire, wire_support
 from clarion.errors import Conflict
@@ -14,30 +15,15 @@ uncertain = typer.Typer(help="Messages of which nobody knows whether they arrive
 
 
 @uncertain.command("list")
-def list_uncertain(
-    limit: option.Limit = 50,
-    after: option.After = "",
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
-) -> None:
+@lists
+def list_uncertain(asked: AskedPage) -> None:
     """List them, with the version that `retry` asks for."""
-    query = option.page(limit, after)
-    page = in_session(
-        lambda session: session.operations.support.list_uncertain(session.tenant_id, query), store=store, tenant=tenant
-    )
-    if as_json:
-        print_json(page)
-        return
-    print_table(
-        ("id", "version", "since", "channel", "account", "message", "reason"),
-        [
-            (one.id, one.version, one.since_at, one.channel, one.account, one.message_id, one.reason)
-            for one in page.items
-        ],
+    asked.show(
+        asked.run(lambda it: it.operations.support.list_uncertain(it.tenant_id, asked.query)),
+        head=("id", "version", "since", "channel", "account", "message", "reason"),
+        row=lambda one: (one.id, one.version, one.since_at, one.channel, one.account, one.message_id, one.reason),
         empty="nothing is uncertain",
     )
-    say_more(page.next_cursor)
 
 
 @uncertain.command()
