@@ -73,7 +73,8 @@ class SourcePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to become of one source's occurrences; `cause` names what brought it about in the lines of history.
 
     An occurrence that is both deactivated and ensured is made anew under its key (`automation.remade`), where it is
-    still as it was read: its source has moved to another business unit, or its setting to another type.
+    still as it was read: its source has moved to another business unit, or its setting to another type. `unchanged`
+    counts those that are wanted and are as they should be.
     """
 
     source_type: str
@@ -82,9 +83,15 @@ class SourcePlan(msgspec.Struct, frozen=True, kw_only=True):
     deactivate: tuple[Deactivation, ...] = ()
     ensure: tuple[AutomationScheduler, ...] = ()
     states: tuple[ThresholdState, ...] = ()
+    unchanged: int = 0
     cause: str
     at: datetime
     correlation_id: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is nothing to carry out."""
+        return not (self.deactivate or self.ensure or self.states)
 
 
 class AppliedPlan(msgspec.Struct, frozen=True, kw_only=True):

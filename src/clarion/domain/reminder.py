@@ -19,6 +19,9 @@ from clarion.domain.source import WHOLE, FieldName, FieldValue, SourceFacts, Sou
 OFFSETS_MAX: Final = 20
 """Reminders about one date: more than anybody wants to get."""
 
+EVERY: Final = "*"
+"""As the scope of a threshold: every part of the source that has the metric."""
+
 CONDITIONS_MAX: Final = 20
 
 OFFSET_DAYS_MAX: Final = 3660
@@ -72,7 +75,10 @@ class Comparison(StrEnum):
 class ThresholdRule(
     msgspec.Struct, frozen=True, kw_only=True, tag="threshold", tag_field="on", forbid_unknown_fields=True
 ):
-    """Once a metric of the source is at a value or beyond it; `scope` is the part of the source that is looked at."""
+    """Once a metric of the source is at a value or beyond it.
+
+    `scope` is the part of the source that is looked at; with `*` every part is, each by itself.
+    """
 
     metric: FieldName
     compare: Comparison = Comparison.AT_LEAST
