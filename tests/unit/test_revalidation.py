@@ -113,6 +113,15 @@ def test_once_per_source_does_not_mind_another_value() -> None:
     assert asked_for(was, msgspec.structs.replace(BY_METRIC, rule=rule), INVOICE) == was
 
 
+def test_a_threshold_of_every_scope_is_looked_at_where_it_was_met() -> None:
+    was = msgspec.structs.replace(MET, trigger=msgspec.structs.replace(MET.trigger, scope="north"))
+    rule = ThresholdRule(metric="unpaid", value=100, scope="*")
+    setting = msgspec.structs.replace(BY_METRIC, rule=rule)
+    assert asked_for(was, setting, invoice(metrics={"unpaid": {"north": 120, "south": 9}})) == was
+    less = invoice(metrics={"unpaid": {"north": 99, "south": 120}})
+    assert asked_for(was, setting, less) is EndReason.THRESHOLD_NO_LONGER_MET
+
+
 @pytest.mark.parametrize("year, day", [(2025, date(2025, 2, 28)), (2028, date(2028, 2, 29)), (2100, date(2100, 2, 28))])
 def test_a_leap_day_falls_on_the_28th_of_a_common_year(year: int, day: date) -> None:
     assert on_day_of(date(2004, 2, 29), year) == day

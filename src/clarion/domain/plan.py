@@ -13,17 +13,19 @@ the same keys. What is wanted is decided in `wanted`; here it is compared with w
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Final, assert_never
 
 import msgspec
 
 from clarion.domain.automation import TIMING_FIELDS, AutomationScheduler, AutomationStatus, reactivates
-from clarion.domain.key import FiringPolicy, first_run, threshold_value
+from clarion.domain.key import FiringPolicy, first_run
 from clarion.domain.occurrence import DateTrigger, Reminder, ThresholdTrigger, Timing, occurrence_key, occurrence_row
 from clarion.domain.planning import Deactivation, EndReason, SourcePlan, SourceStanding, ThresholdState
-from clarion.domain.reminder import EVERY, DateRule, ReminderSetting, ThresholdRule
-from clarion.domain.wanted import Situation, Wanted, anniversary, is_met, scopes_of, state_key, wanted
+from clarion.domain.reminder import DateRule, ReminderSetting, ThresholdRule, is_met, scopes_of
+from clarion.domain.revalidation import asked_for
+from clarion.domain.stored_occurrence import occurrence_of
+from clarion.domain.wanted import Situation, Wanted, state_key, wanted
 
 GRACE: Final = timedelta(days=1)
 """What was due longer ago than this is not made any more. An event that was lost over night is repaired within it, and
@@ -62,8 +64,7 @@ def plan(situation: Situation, standing: SourceStanding, *, cause: str, correlat
             deactivate.append(_ended(found[key], _reason_of_another_input(made, found[key])))
     settings = {str(one.guid): one for one in situation.settings}
     deactivate += [
-        # What is asked for still, but not now, is of a day or a year that is over: the next one says the same.
-        _ended(row, end_reason(situation, settings.get(row.setting), row) or EndReason.RUN_MISSED)
+        _ended(row, _reason(situation, settings.get(row.setting), row))
         for row in standing.open_rows
         if row.scheduler_key not in asked and _may_be_ended(row)
     ]
@@ -171,39 +172,14 @@ def _reason_of_another_input(row: AutomationScheduler, found: AutomationSchedule
     return EndReason.REMINDER_SETTING_CHANGED if of_setting else EndReason.SOURCE_CHANGED
 
 
-def end_reason(situation: Situation, setting: ReminderSetting | None, row: AutomationScheduler) -> EndReason | None:
-    """Say why an occurrence is not asked for any more, by its setting and its source as they are; None where it is."""
-    if setting is None or setting.source_type != row.source_type:
+def _reason(situation: Situation, setting: ReminderSetting | None, row: AutomationScheduler) -> EndReason:
+    """Say why an occurrence is not wanted any more."""
+    if setting is None:
         return EndReason.REMINDER_SETTING_CHANGED  # settings are never removed: it is about another type of source now
-    if not setting.active:
-        return EndReason.REMINDER_SETTING_INACTIVE
-    facts = situation.watched(setting)
-    if facts is None:
-        return EndReason.SOURCE_NO_LONGER_VALID
-    match setting.rule:
-        case DateRule() as rule:
-            return _end_of_date(rule, facts.content.dates.get(rule.field), row)
-        case ThresholdRule() as rule:
-            value = threshold_value(value=rule.value, firing_policy=rule.policy)
-            if (row.metric, row.firing_policy, row.threshold_value) != (rule.metric, rule.policy.value, value):
-                return EndReason.REMINDER_SETTING_CHANGED
-            if rule.scope not in (EVERY, row.scope):
-                return EndReason.REMINDER_SETTING_CHANGED
-            return None if is_met(rule, facts, row.scope or "") else EndReason.THRESHOLD_NO_LONGER_MET
-        case _:
-            assert_never(setting.rule)
-
-
-def _end_of_date(rule: DateRule, day: date | None, row: AutomationScheduler) -> EndReason | None:
-    if row.metric is not None or row.trigger_key != rule.field or row.offset_days not in rule.offsets:
-        return EndReason.REMINDER_SETTING_CHANGED
-    if day is None or row.target_date is None:
-        return EndReason.SOURCE_CHANGED
-    if row.target_date == day:
-        return None
-    if row.target_date < day or anniversary(day, row.target_date.year) != row.target_date:
-        return EndReason.SOURCE_CHANGED
-    return None if rule.yearly else EndReason.REMINDER_SETTING_CHANGED
+    what, _ = occurrence_of(row)
+    asked = asked_for(what, setting, situation.facts) if isinstance(what, Reminder) else None
+    # What is asked for still, but not now, is of a day or a year that is over: the next one says the same.
+    return asked if isinstance(asked, EndReason) else EndReason.RUN_MISSED
 
 
 def _states_after(situation: Situation, states: Collection[ThresholdState]) -> States:

@@ -105,6 +105,17 @@ def on_day_of(day: date, year: int) -> date:
     return day.replace(year=year, day=28 if is_leap else day.day)
 
 
+def scopes_of(rule: ThresholdRule, facts: SourceFacts) -> tuple[str, ...]:
+    """Name the parts of a source that a threshold looks at."""
+    return facts.scopes(rule.metric) if rule.scope == EVERY else (rule.scope,)
+
+
+def is_met(rule: ThresholdRule, facts: SourceFacts, scope: str) -> bool:
+    """Tell whether a threshold is met in a part of a source; a metric that the source has not meets none."""
+    value = facts.metric(rule.metric, scope)
+    return value is not None and rule.is_met(value)
+
+
 class ReminderSetting(msgspec.Struct, frozen=True, kw_only=True):
     """One reminder setting as an administrator writes it.
 

@@ -14,7 +14,7 @@ from clarion.domain.automation import INPUT_FIELDS, AutomationScheduler
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.occurrence import DateTrigger, Reminder, ThresholdTrigger, Timing, occurrence_row
 from clarion.domain.planning import EndReason
-from clarion.domain.reminder import DateRule, ReminderSetting, ThresholdRule, on_day_of, trigger_key
+from clarion.domain.reminder import EVERY, DateRule, ReminderSetting, ThresholdRule, is_met, on_day_of, trigger_key
 from clarion.domain.source import SourceFacts
 
 
@@ -71,15 +71,14 @@ def _date_why_not(rule: DateRule, trigger: DateTrigger, facts: SourceFacts) -> E
 
 
 def _falls_on(rule: DateRule, day: date, target: date) -> bool:
-    return target == (on_day_of(day, target.year) if rule.yearly else day)
+    return target == (on_day_of(day, target.year) if rule.yearly and target > day else day)
 
 
 def _threshold_why_not(rule: ThresholdRule, trigger: ThresholdTrigger, facts: SourceFacts) -> EndReason | None:
     written = key.threshold_value(value=rule.value, firing_policy=rule.policy)
     was = None if trigger.value is None else key.threshold_value(value=trigger.value, firing_policy=rule.policy)
-    if (rule.metric, rule.policy, rule.scope) != (trigger.metric, trigger.firing_policy, trigger.scope):
+    if (rule.metric, rule.policy, written) != (trigger.metric, trigger.firing_policy, was):
         return EndReason.REMINDER_SETTING_CHANGED
-    if written != was:
+    if rule.scope not in (EVERY, trigger.scope):
         return EndReason.REMINDER_SETTING_CHANGED
-    value = facts.metric(rule.metric, rule.scope)
-    return None if value is not None and rule.is_met(value) else EndReason.THRESHOLD_NO_LONGER_MET
+    return None if is_met(rule, facts, trigger.scope) else EndReason.THRESHOLD_NO_LONGER_MET

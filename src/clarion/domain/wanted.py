@@ -14,7 +14,15 @@ from clarion.domain.key import FiringPolicy
 from clarion.domain.local_time import local_date, time_of_day
 from clarion.domain.occurrence import DateTrigger, Reminder, ThresholdTrigger, Timing
 from clarion.domain.planning import ThresholdState
-from clarion.domain.reminder import EVERY, DateRule, ReminderSetting, ThresholdRule
+from clarion.domain.reminder import (
+    DateRule,
+    ReminderSetting,
+    ThresholdRule,
+    is_met,
+    on_day_of,
+    scopes_of,
+    trigger_key,
+)
 from clarion.domain.source import SourceFacts
 from clarion.errors import InvalidInput
 
@@ -78,25 +86,6 @@ def wanted(
             assert_never(setting.rule)
 
 
-def anniversary(day: date, year: int) -> date:
-    """Give a date's day in another year; 29 February falls on the 28th in common years."""
-    try:
-        return day.replace(year=year)
-    except ValueError:
-        return day.replace(year=year, day=28)
-
-
-def scopes_of(rule: ThresholdRule, facts: SourceFacts) -> tuple[str, ...]:
-    """Name the parts of a source that a threshold looks at."""
-    return facts.scopes(rule.metric) if rule.scope == EVERY else (rule.scope,)
-
-
-def is_met(rule: ThresholdRule, facts: SourceFacts, scope: str) -> bool:
-    """Tell whether a threshold is met in a part of a source; a metric that the source has not meets none."""
-    value = facts.metric(rule.metric, scope)
-    return value is not None and rule.is_met(value)
-
-
 def state_key(setting: ReminderSetting, rule: ThresholdRule, facts: SourceFacts, scope: str) -> tuple[str, ...]:
     """Name the last truth of a threshold in a part of a source."""
     return (str(setting.guid), facts.source_type, facts.source, rule.metric, scope)
@@ -114,7 +103,7 @@ def _by_date(situation: Situation, setting: ReminderSetting, rule: DateRule, fac
             except (InvalidInput, OverflowError):
                 continue  # outside of the calendar: some write the year 9999 for never
             trigger = DateTrigger(target_date=target, offset_days=offset)
-            yield Wanted(what=_reminder(setting, facts, rule.field, trigger), timing=timing)
+            yield Wanted(what=_reminder(setting, facts, trigger), timing=timing)
 
 
 def _anniversaries(day: date, *, offset: int, today: date) -> Iterator[date]:
@@ -122,7 +111,7 @@ def _anniversaries(day: date, *, offset: int, today: date) -> Iterator[date]:
     first = max(day, today - YEARLY_BEHIND + timedelta(days=offset))
     last = today + YEARLY_AHEAD + timedelta(days=offset)
     for year in range(first.year, last.year + 1):
-        target = anniversary(day, year)
+        target = on_day_of(day, year)
         if first <= target <= last:
             yield target
 
@@ -146,18 +135,18 @@ def _by_threshold(
         )
         match rule.policy:
             case FiringPolicy.ONCE_PER_SOURCE | FiringPolicy.ONCE_PER_THRESHOLD:
-                yield Wanted(what=_reminder(setting, facts, rule.metric, trigger), timing=at_once)
+                yield Wanted(what=_reminder(setting, facts, trigger), timing=at_once)
             case FiringPolicy.FALSE_TO_TRUE:
                 edge_no = states[state_key(setting, rule, facts, scope)].edge_no
                 edge = msgspec.structs.replace(trigger, edge_no=edge_no)
-                yield Wanted(what=_reminder(setting, facts, rule.metric, edge), timing=at_once)
+                yield Wanted(what=_reminder(setting, facts, edge), timing=at_once)
             case FiringPolicy.ONCE_PER_DAY:
                 # Today's and tomorrow's: it goes on while nobody touches the source.
                 for day in (situation.today, situation.today + _DAY):
                     timing = Timing.at_local(day, time_of_day(setting.send_time), situation.tz_id)
                     daily = msgspec.structs.replace(trigger, local_date=day)
                     yield Wanted(
-                        what=_reminder(setting, facts, rule.metric, daily),
+                        what=_reminder(setting, facts, daily),
                         timing=at_once if day == situation.today else timing,
                         waiting=timing,
                     )
@@ -165,14 +154,12 @@ def _by_threshold(
                 assert_never(rule.policy)
 
 
-def _reminder(
-    setting: ReminderSetting, facts: SourceFacts, trigger_key: str, trigger: DateTrigger | ThresholdTrigger
-) -> Reminder:
+def _reminder(setting: ReminderSetting, facts: SourceFacts, trigger: DateTrigger | ThresholdTrigger) -> Reminder:
     return Reminder(
         setting=str(setting.guid),
         source_type=facts.source_type,
         source=facts.source,
-        trigger_key=trigger_key,
+        trigger_key=trigger_key(setting.rule),
         trigger=trigger,
         primary_entity=facts.entity,
         business_unit=facts.business_unit,
