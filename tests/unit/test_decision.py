@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from clarion.domain.decision import Known, Terms, decide, decide_people, in_their_form, nearest, summary
+from clarion.domain.decision import Known, Terms, decide, decide_people, in_their_form, nearest, summary, zone_in
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
@@ -249,3 +249,11 @@ def test_a_business_unit_speaks_before_its_tenant_and_an_unknown_one_not_at_all(
     assert nearest(forms, None) == [tenant]
     assert nearest(forms, UUID(int=99)) == [tenant]
     assert nearest({}, STAFF) == []
+
+
+def test_the_zone_of_a_unit_is_its_own_else_its_tenants_else_utc() -> None:
+    vienna, tokyo = LocalForm(tz_id="Europe/Vienna"), LocalForm(tz_id="Asia/Tokyo")
+    assert zone_in({None: tokyo, STAFF: vienna}, STAFF) == "Europe/Vienna"
+    assert zone_in({None: tokyo, STAFF: LocalForm(locale="de")}, STAFF) == "Asia/Tokyo"
+    assert zone_in({None: tokyo, STAFF: vienna}, None) == "Asia/Tokyo"
+    assert zone_in({}, STAFF) == "UTC"

@@ -31,6 +31,7 @@ import msgspec
 from clarion.domain import locale
 from clarion.domain.definition import ChannelPolicy, Definition
 from clarion.domain.identity import Channel, Identity, IdentityDomain
+from clarion.domain.local_time import UTC_NAME
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
 from clarion.domain.setting import EffectiveSetting, LeftOut, channels_under
@@ -119,6 +120,11 @@ def nearest(forms: Mapping[UUID | None, LocalForm], unit: UUID | None) -> list[L
     """
     asked = [None] if unit is None else [unit, None]
     return [forms[one] for one in asked if one in forms]
+
+
+def zone_in(forms: Mapping[UUID | None, LocalForm], unit: UUID | None) -> str:
+    """Name the zone of a business unit: its own, else the tenant's, else UTC."""
+    return next((form.tz_id for form in nearest(forms, unit) if form.tz_id is not None), UTC_NAME)
 
 
 def in_their_form(

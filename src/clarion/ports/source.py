@@ -205,9 +205,18 @@ class SourceStore(Protocol):
         ...
 
     async def claim_repairs(
-        self, source_types: Sequence[str], *, every: timedelta, limit: int, lease: timedelta
+        self,
+        source_types: Collection[str] | None,
+        *,
+        besides: Collection[str] = (),
+        every: timedelta,
+        limit: int,
+        lease: timedelta,
     ) -> list[RepairClaim]:
-        """Take reconciliations that are due, of tenants with settings about these types of source."""
+        """Take reconciliations that are due, of tenants with settings about these types of source.
+
+        None stands for every type that there are settings about, without those of `besides`.
+        """
         ...
 
     async def finish_repair(self, claim: RepairClaim, *, cursor: str | None, watermark_at: datetime) -> bool:
