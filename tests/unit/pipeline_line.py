@@ -144,11 +144,11 @@ class Line:
     def _spawn(self, call: Coroutine[None, None, None]) -> None:
         self.tasks.add(asyncio.get_running_loop().create_task(call))
 
-    async def seed(self) -> None:
+    async def seed(self, *, definitions: Path = DEFINITIONS) -> None:
         """Make the tenant with its notifications and a few people."""
         await self.dispatcher.ensure_tenant(self.tenant_id)
         await Publisher(catalog=self.store, renderer=self.renderer).publish(
-            self.tenant_id, folder=DEFINITIONS, actor="test"
+            self.tenant_id, folder=definitions, actor="test"
         )
         people = People(catalog=self.store, dispatcher=self.dispatcher, keyring=self.keyring)
         mail = ContactEntry(channel=Channel.EMAIL, destination="sam@example.com")

@@ -40,6 +40,11 @@ def wait_after_failure(retry_count: int, *, is_long_runner: bool = False) -> tim
     return LONG_RUNNER_WAIT if is_long_runner else None
 
 
+SKIPPING: Final = frozenset({EndReason.NO_RECIPIENTS, EndReason.NOTIFICATION_TYPE_OFF, EndReason.RUN_MISSED})
+"""Reasons for which an occurrence that is asked for is complete although nobody is told: it is not made again when its
+source changes. For any other reason it is deactivated, and comes back if it is asked for again."""
+
+
 class DueOutcome(StrEnum):
     """What a completed occurrence came to: `HandedOver` says that delivery work is queued, not that it arrived."""
 
