@@ -97,10 +97,24 @@ def test_a_pending_row_with_the_same_time_is_not_written() -> None:
     assert settled(SAME_TIME, EVERY_STATE[0])[1] is EVERY_STATE[0]
 
 
-@pytest.mark.parametrize("found", EVERY_STATE)
-def test_another_occurrence_under_the_key_is_a_conflict_in_every_state(found: AutomationScheduler) -> None:
-    given = automation_scheduler(input_hash=Fingerprint.of("another"), scheduled_at=AT)
-    outcome, row = settled(given, found)
+ANOTHER = automation_scheduler(input_hash=Fingerprint.of("another"), scheduled_at=AT)
+
+
+def test_another_occurrence_under_the_key_holds_a_pending_row_back_and_changes_nothing_else() -> None:
+    found = EVERY_STATE[0]
+    outcome, row = settled(ANOTHER, found)
+    assert outcome is Outcome.CONFLICT
+    assert row == msgspec.structs.replace(
+        found, on_support_hold=True, failure_reason="another occurrence was asked for under its key", version=8
+    )
+    assert settled(ANOTHER, row) == (Outcome.CONFLICT, row)
+
+
+@pytest.mark.parametrize("found", EVERY_STATE[1:])
+def test_another_occurrence_under_the_key_is_a_conflict_and_no_more_in_every_other_state(
+    found: AutomationScheduler,
+) -> None:
+    outcome, row = settled(ANOTHER, found)
     assert outcome is Outcome.CONFLICT
     assert row is found
 

@@ -110,7 +110,11 @@ TIMING_FIELDS = ("scheduled_at", "local_date", "local_time", "tz_id", "tzdata_ve
 
 
 class AutomationScheduler(msgspec.Struct, frozen=True, kw_only=True):
-    """One due occurrence: the row that workers poll, kept small."""
+    """One due occurrence: the row that workers poll, kept small.
+
+    `run_now_at` is when a person made it due, whatever its plan says; `end_reason` why it ended without anybody being
+    told.
+    """
 
     GIVEN: ClassVar[tuple[str, ...]] = ("automation_type", *INPUT_FIELDS, "input_hash")
 
@@ -143,6 +147,8 @@ class AutomationScheduler(msgspec.Struct, frozen=True, kw_only=True):
     next_retry_at: datetime | None = None
     failure_reason: str | None = None
     on_support_hold: bool = False
+    run_now_at: datetime | None = None
+    end_reason: str | None = None
     canceled_by: CanceledBy | None = None
     dispatch_result: str | None = None
     trace_blob: str | None = None
@@ -155,6 +161,12 @@ class AutomationScheduler(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> tuple[str, ...]:
         """What is unique within the tenant."""
         return (self.scheduler_key,)
+
+    @property
+    def due_at(self) -> datetime:
+        """When it may be claimed, a retry that it waits for included; lists are in this order."""
+        planned_at = self.run_now_at or self.scheduled_at
+        return planned_at if self.next_retry_at is None else max(planned_at, self.next_retry_at)
 
 
 class AutomationJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,13 +190,24 @@ class AutomationJob(msgspec.Struct, frozen=True, kw_only=True):
         return (self.partition_key, self.row_key)
 
 
+CONFLICT_HELD = "another occurrence was asked for under its key"
+"""Why a row is on hold that an ensure was in conflict with."""
+
+
 def settled(given: AutomationScheduler, found: AutomationScheduler) -> tuple[Outcome, AutomationScheduler]:
-    """Decide what an ensure makes of a row that is already there: the outcome, and the row as it must then be."""
+    """Decide what an ensure makes of a row that is already there: the outcome, and the row as it must then be.
+
+    One that contradicts it holds it back while it is pending, so that nobody is told what may be wrong (I-04).
+    """
     fields = differing(given, found)
     if fields is None:
         return Outcome.NEWER, found
     if fields:
-        return Outcome.CONFLICT, found
+        if found.status is not AutomationStatus.PENDING or found.on_support_hold:
+            return Outcome.CONFLICT, found
+        return Outcome.CONFLICT, msgspec.structs.replace(
+            found, on_support_hold=True, failure_reason=CONFLICT_HELD, version=found.version + 1
+        )
     timing = {name: getattr(given, name) for name in TIMING_FIELDS}
     if reactivates(found.status, canceled_by=found.canceled_by):
         # Diagnostics, attempts and old coordinates stay: support must still see what went before.
@@ -194,6 +217,8 @@ def settled(given: AutomationScheduler, found: AutomationScheduler) -> tuple[Out
             status=AutomationStatus.PENDING,
             canceled_by=None,
             next_retry_at=None,
+            run_now_at=None,
+            end_reason=None,
             version=found.version + 1,
         )
     movable = found.status is AutomationStatus.PENDING and not found.on_support_hold
@@ -211,11 +236,14 @@ def remade(given: AutomationScheduler, found: AutomationScheduler) -> Automation
     if found.status is not AutomationStatus.PENDING and not reactivates(found.status, canceled_by=found.canceled_by):
         return None
     replaced = {name: getattr(given, name) for name in (*INPUT_FIELDS, *TIMING_FIELDS, "input_hash", "trigger_type")}
+    waits = found.status is AutomationStatus.PENDING
     return msgspec.structs.replace(
         found,
         **replaced,
         status=AutomationStatus.PENDING,
         canceled_by=None,
-        next_retry_at=found.next_retry_at if found.status is AutomationStatus.PENDING else None,
+        next_retry_at=found.next_retry_at if waits else None,
+        run_now_at=found.run_now_at if waits else None,
+        end_reason=None,
         version=found.version + 1,
     )

@@ -20,7 +20,9 @@ from clarion.domain.automation import (
 )
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.fingerprint import Fingerprint
-from clarion.testing.contracts.harness import StoreHarness, everything, without_cases
+from clarion.domain.support import SupportCase
+from clarion.testing.contracts.harness import StoreHarness, everything, with_row, without_cases
+from clarion.testing.contracts.kind import contradicted
 from clarion.testing.contracts.sets import outcomes
 from clarion.testing.factories import automation_scheduler
 
@@ -46,6 +48,8 @@ AWAKE: Final = {
     "status": AutomationStatus.PENDING,
     "canceled_by": None,
     "next_retry_at": None,
+    "run_now_at": None,
+    "end_reason": None,
     "version": 8,
 }
 
@@ -77,12 +81,12 @@ def _moved() -> dict[str, object]:
 
 STATES: Final = (
     Case(name="pending", stored={}, written_with_new_time=_moved()),
-    Case(name="waiting for a retry", stored={"next_retry_at": AT}, written_with_new_time=_moved()),
+    Case(name="waiting for a retry", stored={"next_retry_at": AT, "run_now_at": AT}, written_with_new_time=_moved()),
     Case(name="held for support", stored={"on_support_hold": True}),
     Case(name="processing", stored={"status": AutomationStatus.PROCESSING, "lease_until": AT}),
     Case(name="completed", stored={"status": AutomationStatus.COMPLETED}),
     _asleep("failed", status=AutomationStatus.FAILED, next_retry_at=AT),
-    _asleep("deactivated", status=AutomationStatus.DEACTIVATED),
+    _asleep("deactivated", status=AutomationStatus.DEACTIVATED, end_reason="SourceChanged", run_now_at=AT),
     _asleep("canceled by the system", status=AutomationStatus.CANCELED, canceled_by=CanceledBy.SYSTEM),
     Case(
         name="canceled by a person",
@@ -127,14 +131,31 @@ class AutomationContract:
 
     @each_state
     async def test_another_input_hash_is_a_conflict_in_every_state(self, harness: StoreHarness, case: Case) -> None:
-        """It never overwrites, wakes or moves a row, and a person is told."""
-        await put(harness, case)
+        """I-04: it never overwrites, wakes or moves a row; a person is told, and what would be claimed is held back."""
+        stored = await put(harness, case)
         before = await everything(harness)
         given = automation_scheduler(input_hash=Fingerprint.of("another occurrence"), **NEW_TIME)
         (answer,) = await harness.store.ensure_automation_schedulers(harness.tenant_id, [given])
         assert (answer.outcome, answer.differing) == (Outcome.CONFLICT, ("input_hash",))
-        assert without_cases(await everything(harness)) == without_cases(before)
         assert len(await harness.store.list_support_cases(harness.tenant_id)) == 1
+        if stored.status is AutomationStatus.PENDING and not stored.on_support_hold:
+            assert answer.record == contradicted(stored)
+            before = with_row(before, answer.record)
+        assert without_cases(await everything(harness)) == without_cases(before)
+
+    async def test_a_row_that_is_held_back_is_the_same_case_when_it_is_contradicted_again(
+        self, harness: StoreHarness
+    ) -> None:
+        """And an ensure that agrees with it does not let it go: only a person does."""
+        await put(harness, STATES[0])
+        odd = automation_scheduler(input_hash=Fingerprint.of("another occurrence"))
+        (first,) = await harness.store.ensure_automation_schedulers(harness.tenant_id, [odd])
+        (second,) = await harness.store.ensure_automation_schedulers(harness.tenant_id, [odd])
+        assert second == first
+        (case,) = await harness.rows(harness.tenant_id, SupportCase)
+        assert (case.case_id, case.seen_count) == (first.case_id, 2)
+        (again,) = await harness.store.ensure_automation_schedulers(harness.tenant_id, [automation_scheduler()])
+        assert again == Ensured(outcome=Outcome.FOUND, record=first.record)
 
     @pytest.mark.parametrize("name", TIMING_FIELDS)
     async def test_each_part_of_the_send_time_moves_a_pending_row(self, harness: StoreHarness, name: str) -> None:
@@ -197,7 +218,7 @@ class AutomationContract:
             rows[case.name] = msgspec.structs.replace(created.record, **{**NOTES, **case.stored})
             await harness.overwrite(harness.tenant_id, rows[case.name])
         asked = [automation_scheduler(n, **NEW_TIME) for n in range(len(STATES))]
-        odd = automation_scheduler(0, input_hash=Fingerprint.of("another"))
+        odd = automation_scheduler(3, input_hash=Fingerprint.of("another"))  # a worker has it
         new = automation_scheduler(len(STATES))
         answers = await harness.store.ensure_automation_schedulers(harness.tenant_id, [odd, *asked[::-1], new])
         expected = [Outcome.CONFLICT, *(case.outcome for case in STATES[::-1]), Outcome.CREATED]

@@ -15,7 +15,7 @@ import pytest
 from clarion.domain.automation import TIMING_FIELDS
 from clarion.domain.ensured import Ensured, Outcome
 from clarion.domain.support import DETAILS_BYTES_MAX, SupportCase, SupportKind, SupportStatus
-from clarion.testing.contracts.harness import StoreHarness, everything, without_cases
+from clarion.testing.contracts.harness import StoreHarness, everything, with_row, without_cases
 from clarion.testing.contracts.kind import (
     AUTOMATION_SCHEDULER,
     COMPARED,
@@ -24,6 +24,7 @@ from clarion.testing.contracts.kind import (
     NOTIFICATION_SCHEDULER,
     Kind,
     changed,
+    contradicted,
     sample,
 )
 from clarion.testing.factories import guid
@@ -109,14 +110,15 @@ class EnsuringContract:
         assert (await ensure_one(harness, kind, given)).record == created
 
     @each_pair_that_differs
-    async def test_a_field_that_differs_is_a_conflict_that_names_it_and_changes_nothing(
+    async def test_a_field_that_differs_is_a_conflict_that_names_it_and_changes_nothing_else(
         self, harness: StoreHarness, kind: Kind, name: str, stored: msgspec.Struct, given: msgspec.Struct
     ) -> None:
-        """I-04: the row stays as it was, and one support case says what differs."""
+        """I-04: the row stays as it was (an occurrence is held back), and one support case says what differs."""
         created = await ensure_one(harness, kind, stored)
-        before = await everything(harness)
+        left = contradicted(created.record)
+        before = with_row(await everything(harness), left)
         answer = await ensure_one(harness, kind, given)
-        assert (answer.outcome, answer.record, answer.differing) == (Outcome.CONFLICT, created.record, (name,))
+        assert (answer.outcome, answer.record, answer.differing) == (Outcome.CONFLICT, left, (name,))
         assert not answer.proceeds
         after = await everything(harness)
         assert without_cases(after) == without_cases(before)

@@ -107,6 +107,11 @@ def by_key(rows: list[S]) -> list[S]:
     return sorted(rows, key=lambda row: repr(row.case_id if isinstance(row, SupportCase) else row.key))  # type: ignore[attr-defined]  # every other record has one
 
 
+def with_row(rows: Rows, row: msgspec.Struct) -> Rows:
+    """Replace the one row of its kind."""
+    return {**rows, type(row).__name__: [row]}
+
+
 def without_cases(rows: Rows) -> Rows:
-    """Leave the support cases out: all that a conflict may change."""
+    """Leave the support cases out: all that a conflict may change, but for a hold."""
     return {name: kept for name, kept in rows.items() if name != SupportCase.__name__}

@@ -39,6 +39,8 @@ STATE_FIELDS: Final = frozenset(
         "next_retry_at",
         "failure_reason",
         "on_support_hold",
+        "run_now_at",
+        "end_reason",
         "canceled_by",
         "dispatch_result",
         "trace_blob",
@@ -95,6 +97,18 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     def bare(self, n: int = 1) -> Any:  # noqa: ANN401  see the class
         """Make a record with every field empty that a caller may leave empty."""
         return msgspec.structs.replace(self.make(n), **dict.fromkeys(self.optional_fields()))
+
+
+def contradicted(row: Any) -> Any:  # noqa: ANN401  as in `Kind`
+    """Give what a conflict leaves of a new row: itself, and an occurrence on hold, so that nobody is told of it."""
+    if not isinstance(row, AutomationScheduler):
+        return row
+    return msgspec.structs.replace(
+        row,
+        on_support_hold=True,
+        failure_reason="another occurrence was asked for under its key",
+        version=row.version + 1,
+    )
 
 
 async def _ensure_jobs(

@@ -8,8 +8,8 @@ from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingMessage
-from clarion.testing.contracts.harness import StoreHarness, everything, without_cases
-from clarion.testing.contracts.kind import COMPARED, Kind, changed
+from clarion.testing.contracts.harness import StoreHarness, everything, with_row, without_cases
+from clarion.testing.contracts.kind import COMPARED, Kind, changed, contradicted
 from clarion.testing.contracts.outgoing import ensure, make_addresses, make_job
 from clarion.testing.contracts.sets import outcomes
 from clarion.testing.factories import (
@@ -86,9 +86,9 @@ class PartialFailureContract:
     async def test_any_hash_that_does_not_fit_stops_and_is_reported(
         self, harness: StoreHarness, kind: Kind, name: str
     ) -> None:
-        """Of every record that has one; what is stored stays."""
-        await kind.ensure(harness.store, harness.tenant_id, [kind.make()])
-        before = await everything(harness)
+        """Of every record that has one; what is stored stays, and an occurrence waits on hold."""
+        (created,) = await kind.ensure(harness.store, harness.tenant_id, [kind.make()])
+        before = with_row(await everything(harness), contradicted(created.record))
         (answer,) = await kind.ensure(harness.store, harness.tenant_id, [changed(kind.make(), name)])
         assert (answer.differing, answer.proceeds) == ((name,), False)
         assert without_cases(await everything(harness)) == without_cases(before)

@@ -16,7 +16,7 @@ from clarion.errors import InvalidInput
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.testing.contracts.ensuring import each_compared_kind, each_kind
 from clarion.testing.contracts.harness import StoreHarness, everything
-from clarion.testing.contracts.kind import ADDRESS_VERSION, COMPARED, Kind, changed
+from clarion.testing.contracts.kind import ADDRESS_VERSION, COMPARED, Kind, changed, contradicted
 from clarion.testing.factories import address_version
 
 # One is a set of one; 500 is the batch that a statement count is promised for.
@@ -84,7 +84,7 @@ class SetContract:
         assert (first.outcome, second.outcome) == (Outcome.CREATED, Outcome.CONFLICT)
         assert second.differing == (name,)
         (row,) = await harness.rows(harness.tenant_id, kind.record)
-        assert row == first.record == second.record
+        assert row == second.record == contradicted(first.record)
         assert getattr(row, name) == getattr(asked[0], name)
 
     @each_compared_kind

@@ -93,7 +93,7 @@ def settle(
     stored: Mapping[Key, AutomationScheduler | None],
     created: Collection[Key],
 ) -> Verdicts[AutomationScheduler]:
-    """Do the same for occurrences, whose rows an ensure may also move or wake; `changed` holds their new versions."""
+    """Do the same for occurrences, whose rows an ensure may also move, wake or hold back: those are `changed`."""
     verdicts: Verdicts[AutomationScheduler] = Verdicts(answers=[], cases=[], changed=[])
     fresh, rows, changed = set(created), dict(stored), {}
     for given in items:
@@ -106,11 +106,11 @@ def settle(
             verdicts.answers.append(Ensured(outcome=Outcome.CREATED, record=found))
             continue
         outcome, row = settled(given, found)
-        if outcome is Outcome.CONFLICT:
-            _conflict(verdicts, tenant_id, given, found, differing(given, found) or ())
-            continue
         if row is not found:
             rows[given.key] = changed[given.key] = row
+        if outcome is Outcome.CONFLICT:
+            _conflict(verdicts, tenant_id, given, row, differing(given, found) or ())
+            continue
         verdicts.answers.append(Ensured(outcome=outcome, record=row))
     verdicts.changed.extend(changed.values())
     return verdicts

@@ -33,7 +33,7 @@ async def ensure_automation_jobs(
 async def ensure_automation_schedulers(
     transaction: Transaction, tenant_id: str, items: Sequence[AutomationScheduler]
 ) -> list[Ensured[AutomationScheduler]]:
-    """Insert the occurrences that are absent; wake or move those that are there and want it."""
+    """Insert the occurrences that are absent; wake, move or hold back those that are there, as `settled` decides."""
     created, stored = await insert_and_read(transaction, tenant_id, items, _SCHEDULERS)
     verdicts = answer.settle(tenant_id, items, stored=stored, created=created)
     if moved := sorted(verdicts.changed, key=lambda row: row.scheduler_key):

@@ -38,21 +38,27 @@ JOIN automation_scheduler AS s ON s.tenant_id = :tenant_id AND s.scheduler_key =
 FOR UPDATE OF s;
 
 -- name: move_automation_schedulers
--- Reactivates rows or gives them a new send time. They are locked, and at the version that was read.
+-- Reactivates rows, gives them a new send time, or holds back what is contradicted. They are locked, and at the version
+-- that was read.
 UPDATE automation_scheduler AS s
 SET
   version = g.version,
   status = g.status,
   canceled_by = g.canceled_by,
   next_retry_at = g.next_retry_at,
+  failure_reason = g.failure_reason,
+  on_support_hold = g.on_support_hold,
+  run_now_at = g.run_now_at,
+  end_reason = g.end_reason,
   scheduled_at = g.scheduled_at,
   local_date = g.local_date,
   local_time = g.local_time,
   tz_id = g.tz_id,
   tzdata_version = g.tzdata_version
 FROM {
-  rows: id whole, version whole, status text, canceled_by text, next_retry_at instant, scheduled_at instant,
-  local_date date, local_time text, tz_id text, tzdata_version text
+  rows: id whole, version whole, status text, canceled_by text, next_retry_at instant, failure_reason text,
+  on_support_hold truth, run_now_at instant, end_reason text, scheduled_at instant, local_date date, local_time text,
+  tz_id text, tzdata_version text
 } AS g
 WHERE s.id = g.id;
 
