@@ -35,7 +35,7 @@ outside is a slip of the keyboard, and reminders years before and after a date s
 MISTAKES_MAX: Final = 100
 """As many as an answer names: the pattern shows by then."""
 
-_SCOPE: Final = re.compile(rf"(?=.*\S)[^{UNSEEN}]{{1,{SCOPE_CHARS_MAX}}}")
+_SCOPE: Final = re.compile(rf"(?!\s)[^{UNSEEN}]{{1,{SCOPE_CHARS_MAX}}}(?<!\s)")
 
 V = TypeVar("V")
 

@@ -7,15 +7,20 @@ from its caller's key, or from the version of the source that it tells of.
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 from uuid import UUID
 
 import msgspec
 
 from clarion.domain.machine import Cause, Machine, by
+from clarion.errors import InvalidInput
 
 EVENT_DATA_BYTES_MAX: Final = 16 * 1024
 """As JSON, sealed in the event's row. Whoever has more to tell stores it as a source and names that."""
+
+
+EventType = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+"""The kind of an event, as the table of mappings and paths write it."""
 
 
 class EventStatus(StrEnum):
@@ -139,3 +144,16 @@ class EventMapping(msgspec.Struct, frozen=True, kw_only=True):
     notification_type: str | None
     changed_by: str = ""
     changed_at: datetime | None = None
+
+
+def check_type(text: str, *, field: str) -> str:
+    """Refuse what is no kind of event."""
+    try:
+        return msgspec.convert(text, EventType)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            "it is no type of an event",
+            field=field,
+            hint="use 1 to 100 of A-Z, a-z, 0-9, '.', '-' and '_', starting with a letter or digit, such as "
+            "invoice.paid",
+        ) from None

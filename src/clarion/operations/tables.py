@@ -59,10 +59,11 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int = 0
     refused: int = 0
     added: int | None = None
+    changed: int | None = None
     unknown: int | None = None
 
 
-class _Chunk(Generic[T]):
+class Chunk(Generic[T]):
     """Rows that are stored together, each with what it says, and those that are left out."""
 
     def __init__(self) -> None:
@@ -73,6 +74,7 @@ class _Chunk(Generic[T]):
 
     @property
     def is_full(self) -> bool:
+        """Tell whether it is as much as is stored at once."""
         return len(self.read) + len(self.bad) >= ITEMS_MAX or self.size >= CHUNK_BYTES_MAX
 
 
@@ -101,7 +103,7 @@ class Tables:
         declared = {one.name: one for one in await self._store.list_attributes(tenant_id)}
         rows = read_rows(readline, lambda names: check_columns(names, declared))
         counted = Imported(dry_run=dry_run)
-        for chunk in _chunks(rows, lambda row: edit_of(row, declared), alone=lambda edit: edit.identity):
+        for chunk in chunks(rows, lambda row: edit_of(row, declared), alone=lambda edit: edit.identity):
             edits = [edit for _, edit in chunk.read]
             if dry_run:
                 bad = await self._people.check(tenant_id, edits, region=region, create=True)
@@ -114,7 +116,7 @@ class Tables:
                 for one in bad
                 for row in [chunk.read[one.place][0]]
             ]
-            counted = _count(counted, chunk, note, progress)
+            counted = count(counted, chunk, note, progress)
         return counted
 
     async def export_people(self, tenant_id: str) -> AsyncIterator[tuple[int, str]]:
@@ -155,7 +157,7 @@ class Tables:
         keys = await self._keyring.get(tenant_id)
         counted = Imported(dry_run=dry_run, added=0, unknown=0)
         known: dict[UUID, bool] = {}
-        for chunk in _chunks(read_rows(readline, MEMBERS.check), _membership):
+        for chunk in chunks(read_rows(readline, MEMBERS.check), _membership):
             by_group: dict[UUID, list[tuple[Row, Identity]]] = {}
             for row, (guid, identity) in chunk.read:
                 by_group.setdefault(guid, []).append((row, identity))
@@ -175,7 +177,7 @@ class Tables:
                     added=(counted.added or 0) + change.added,
                     unknown=(counted.unknown or 0) + change.unknown,
                 )
-            counted = _count(counted, chunk, note, progress)
+            counted = count(counted, chunk, note, progress)
         return counted
 
     async def _is_group(self, tenant_id: str, guid: UUID, known: dict[UUID, bool]) -> bool:
@@ -219,7 +221,7 @@ class Tables:
         """Add the relations of a table; none is removed."""
         keys = await self._keyring.get(tenant_id)
         counted = Imported(dry_run=dry_run, added=0, unknown=0)
-        for chunk in _chunks(read_rows(readline, RELATIONS.check), lambda row: _relation(row, keys)):
+        for chunk in chunks(read_rows(readline, RELATIONS.check), lambda row: _relation(row, keys)):
             relations = [relation for _, relation in chunk.read]
             if not dry_run:
                 change = await self._store.change_relations(tenant_id, add=relations, remove=[], actor=actor)
@@ -228,19 +230,23 @@ class Tables:
                     added=(counted.added or 0) + change.added,
                     unknown=(counted.unknown or 0) + change.unknown,
                 )
-            counted = _count(counted, chunk, note, progress)
+            counted = count(counted, chunk, note, progress)
         return counted
 
 
-def _chunks(
-    rows: Iterator[Row | BadRow], read: Callable[[Row], T], *, alone: Callable[[T], Hashable] | None = None
-) -> Iterator[_Chunk[T]]:
+def chunks(
+    rows: Iterator[Row | BadRow],
+    read: Callable[[Row], T],
+    *,
+    alone: Callable[[T], Hashable] | None = None,
+    column_of: Callable[[InvalidInput, Row], str] = column_of,
+) -> Iterator[Chunk[T]]:
     """Put rows together that are stored together; what is `alone` is in no chunk twice.
 
     So of a person who comes twice in a table the later row stands, wherever the chunks end. Where the table turns out
     to be no table, what stands before that is still given.
     """
-    chunk: _Chunk[T] = _Chunk()
+    chunk: Chunk[T] = Chunk()
     while True:
         try:
             row = next(rows, None)
@@ -252,7 +258,7 @@ def _chunks(
             return
         if chunk.is_full:
             yield chunk
-            chunk = _Chunk()
+            chunk = Chunk()
         if isinstance(row, BadRow):
             chunk.bad.append(row)
             continue
@@ -264,19 +270,18 @@ def _chunks(
         key = None if alone is None else alone(said)
         if key is not None and key in chunk.keys:
             yield chunk
-            chunk = _Chunk()
+            chunk = Chunk()
         chunk.read.append((row, said))
         chunk.size += row.size
         chunk.keys.add(key)
 
 
-def _count(counted: Imported, chunk: _Chunk[T], note: Note, progress: Progress) -> Imported:
+def count(counted: Imported, chunk: Chunk[T], note: Note, progress: Progress) -> Imported:
     """Count a chunk, and tell what was left out of it, in the order of the rows."""
     for one in sorted(chunk.bad, key=lambda one: one.row):
         note(one)
-    refused = len(chunk.bad)
-    read_and_refused = {row.number for row, _ in chunk.read} & {one.row for one in chunk.bad}
-    rows = len(chunk.read) + refused - len(read_and_refused)
+    bad = {one.row for one in chunk.bad}
+    refused, rows = len(bad), len(bad | {row.number for row, _ in chunk.read})
     counted = msgspec.structs.replace(
         counted,
         rows=counted.rows + rows,
