@@ -58,10 +58,18 @@ VIOLATIONS = (
     Violation("drivers-in-adapters", "ports.noun", "from sqlalchemy import text"),
     Violation("drivers-in-adapters", "bootstrap", "import typer"),
     Violation("producers-blind", "producers.noun", "import clarion.pipeline.noun"),
+    Violation("handlers-plan-only", "producers.planning", "import clarion.ports.renderer"),
+    Violation("handlers-plan-only", "producers.planning", "import clarion.producers.pages"),
+    Violation("handlers-plan-only", "producers.reminders", "import clarion.producers.sources"),
+    Violation("handlers-plan-only", "producers.reminders", "import clarion.ports.provider"),
     Violation("stages-apart", "pipeline.noun", "import clarion.pipeline.verb"),
 )
 IMPORTED = re.compile(r"(?:import|from) (\S+)")
 SINGLE_FILES = {"errors", "bootstrap"}
+NAMED = (  # modules that contracts name one by one
+    *(f"producers.{name}" for name in ("planning", "reminders", "direct", "pages", "records", "sources")),
+    *(f"ports.{name}" for name in ("provider", "renderer", "queue", "insights")),
+)
 EXCEPTIONS = (("bootstrap", "adapters.host"), ("sandbox.remote", "adapters.providers.http"))
 
 
@@ -98,6 +106,8 @@ def build_skeleton(folder: Path, *, root: Path, settings: dict[str, Any]) -> Pat
             module.parent.mkdir(parents=True, exist_ok=True)
             module.touch()
     (folder / "clarion" / "__init__.py").touch()
+    for name in NAMED:
+        (folder / "clarion" / f"{name.replace('.', '/')}.py").touch()
     # The exceptions of the contracts; without them import-linter says that they excuse nothing.
     for importer, imported in EXCEPTIONS:
         for name in (importer, imported):

@@ -5,7 +5,7 @@ from its caller's key, or from the version of the source that it tells of.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 from uuid import UUID
@@ -157,3 +157,29 @@ def check_type(text: str, *, field: str) -> str:
             hint="use 1 to 100 of A-Z, a-z, 0-9, '.', '-' and '_', starting with a letter or digit, such as "
             "invoice.paid",
         ) from None
+
+
+EVENT_LEASE: Final = timedelta(minutes=5)
+"""A plugin that answers nothing takes three questions of ten seconds, and an event may be asked of several."""
+
+EVENT_WAITS: Final = tuple(timedelta(seconds=seconds) for seconds in (10, 60, 300, 900, 3600))
+"""After the first failure, the second and so on. Most of what passes does so within seconds, and people wait for what
+an event leads to; what has not passed within an hour and a half is for a person to look at."""
+
+
+def wait_after_event_failure(retry_count: int) -> timedelta | None:
+    """Say how long an event waits that failed so often before; None where it fails for good."""
+    return EVENT_WAITS[retry_count] if retry_count < len(EVENT_WAITS) else None
+
+
+def handled_line(event: EntityEvent, text: str, *, at: datetime) -> EntityHistory:
+    """Write the line of an event in its entity's story; handled again it is the same line."""
+    return EntityHistory(
+        entity_guid=event.entity_guid,
+        kind=HistoryKind.EVENT,
+        subject=str(event.event_guid),
+        cause="handled",
+        at=at,
+        text=text,
+        correlation_id=event.correlation_id,
+    )
