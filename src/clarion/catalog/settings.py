@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain.audience import ADDRESSEES_MAX, Addressee, require_one
+from clarion.domain.audience import Addressee, require_addressees
 from clarion.domain.identity import Channel
 from clarion.domain.setting import SettingChange
 from clarion.errors import InvalidInput
@@ -49,15 +49,7 @@ class TypeSettings:
 
     async def _check_recipients(self, tenant_id: str, recipients: Sequence[Addressee]) -> None:
         """Refuse addressees that are too many, none, named twice, or groups that there are not."""
-        if not 1 <= len(recipients) <= ADDRESSEES_MAX:
-            raise InvalidInput(
-                f"it names {len(recipients)}",
-                field="recipients",
-                hint=f"name 1 to {ADDRESSEES_MAX}, and more of them in a group, which counts as one",
-            )
-        for place, one in enumerate(recipients):
-            if require_one(one, field=f"recipients[{place}]") in recipients[:place]:
-                raise InvalidInput(f"{one} is named twice", field=f"recipients[{place}]", hint="name it once")
+        require_addressees(recipients, field="recipients")
         for place, one in enumerate(recipients):
             if one.group is not None and await self._groups.find_group(tenant_id, one.group) is None:
                 raise InvalidInput(

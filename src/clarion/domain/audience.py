@@ -4,7 +4,7 @@ A setting lists addressees as an administrator writes them. Together with the bu
 they are an audience: exactly what the store is asked for, as sorted recipient hashes. Pure.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Final, TypeVar
 from uuid import UUID
 
@@ -83,6 +83,19 @@ def require_one(addressee: Addressee, *, field: str) -> Addressee:
             hint='write, for example, {"role": "teacher"}',
         )
     return addressee
+
+
+def require_addressees(addressees: Sequence[Addressee], *, field: str) -> None:
+    """Refuse addressees that are too many or none, one that is none or several at once, and one that is named twice."""
+    if not 1 <= len(addressees) <= ADDRESSEES_MAX:
+        raise InvalidInput(
+            f"it names {len(addressees)}",
+            field=field,
+            hint=f"name 1 to {ADDRESSEES_MAX}, and more of them in a group, which counts as one",
+        )
+    for place, one in enumerate(addressees):
+        if require_one(one, field=f"{field}[{place}]") in addressees[:place]:
+            raise InvalidInput(f"{one} is named twice", field=f"{field}[{place}]", hint="name it once")
 
 
 def audience_of(

@@ -46,12 +46,23 @@ _SENTENCES: Final = (
     (re.compile(r"Expected `object` of length >= (\d+)"), "it has too few fields", "use {0} or more"),
     (re.compile(r"Expected `object` of length <= (\d+)"), "it has too many fields", "use {0} or less"),
     (re.compile(rf"Expected `str` matching regex .*{re.escape(repr(UNSEEN)[1:-1])}"), UNREADABLE, ""),
+    (
+        re.compile(r"Expected `str` matching regex .*2\[0-3\]"),
+        "it is no time of day",
+        "write it such as 09:00 or 17:30",
+    ),
+    (
+        re.compile(r"Expected `str` matching regex '\^\[(?:a-z|A-Za-z_)\]\["),
+        "it is no name that a field or a type can have",
+        "begin it with a letter, in lower case for a type, and go on with letters, digits and _",
+    ),
     (re.compile(r"Expected `str` matching regex"), "it is blank, or holds characters that it cannot have", ""),
     (re.compile(r"Expected `datetime` with"), "it names no zone", "end it with Z or an offset such as +01:00"),
     (re.compile(r"Invalid enum value (.{1,80})"), "{0} is not one of its words", ""),
     (re.compile(r"Invalid (?:RFC3339|epoch)"), "it is no time", "write it as 2027-01-31T08:00:00+01:00"),
     (re.compile(r"Invalid UUID"), "it is no guid", ""),
-    (re.compile(r"Integer (?:value )?out of range"), "it is too large", ""),
+    (re.compile(r"(?:Integer|Number) (?:value )?out of range"), "it is too large", ""),
+    (re.compile(r"Invalid value (.{1,80})"), "{0} is not one of its words", ""),
 )
 
 
@@ -75,7 +86,8 @@ def read_misfit(said: str, shape: object = None) -> Misfit:
         return Misfit(field, "there is no such field" if named[1] == "unknown" else MISSING)
     for pattern, sentence, advice in _SENTENCES:
         if match := pattern.match(what):
-            words = () if shape is None or "enum" not in what else _words_at(inspect.type_info(shape), path)
+            has_words = shape is not None and ("enum" in what or what.startswith("Invalid value"))
+            words = _words_at(inspect.type_info(shape), path) if has_words else ()
             hint = f"choose from {', '.join(words)}" if words else advice.format(*match.groups())
             return Misfit(path, sentence.format(*match.groups()), hint)
     if kinds := re.match(r"Expected `(.*?)`, got `(.*?)`", what):
@@ -106,7 +118,7 @@ def _inside(value: object, shape: Any, path: str) -> Iterator[Misfit]:  # noqa: 
     """Look at each part of a value by itself, if its shape has parts."""
     origin, arguments = get_origin(shape), get_args(shape)
     if origin in (Annotated, Union, UnionType):
-        for one in arguments[:1] if origin is Annotated else arguments:
+        for one in arguments[:1] if origin is Annotated else _meant(value, arguments):
             yield from _inside(value, one, path)
     elif origin is dict and isinstance(value, Mapping):
         for name, entry in value.items():
@@ -120,9 +132,19 @@ def _inside(value: object, shape: Any, path: str) -> Iterator[Misfit]:  # noqa: 
         yield from _in_fields(value, shape, path)
 
 
+def _meant(value: object, shapes: Sequence[Any]) -> Sequence[Any]:
+    """Of several shapes give that which a value says that it has, where they are told apart by a word in it."""
+    tagged = [one for one in shapes if getattr(getattr(one, "__struct_config__", None), "tag_field", None)]
+    if not isinstance(value, Mapping) or not tagged:
+        return shapes
+    tags = {one: one.__struct_config__ for one in tagged}
+    return [one for one, config in tags.items() if config.tag == value.get(config.tag_field)]
+
+
 def _in_fields(value: Mapping[str, object], shape: type[msgspec.Struct], path: str) -> Iterator[Misfit]:
-    fields = {one.encode_name: one for one in msgspec.structs.fields(shape)}
-    for name in [one for one in value if one not in fields and shape.__struct_config__.forbid_unknown_fields]:
+    fields, config = {one.encode_name: one for one in msgspec.structs.fields(shape)}, shape.__struct_config__
+    known = {*fields, config.tag_field}
+    for name in [one for one in value if one not in known and config.forbid_unknown_fields]:
         yield Misfit(_joined(path, str(name)), "there is no such field")
     for name, field in fields.items():
         if name in value:
@@ -141,7 +163,8 @@ def _words_at(shape: inspect.Type, path: str) -> tuple[str, ...]:
         case inspect.Metadata(type=inner):
             return _words_at(inner, path)
         case inspect.UnionType(types=types):
-            return next(filter(None, (_words_at(one, path) for one in types)), ())
+            tags = tuple(str(one.tag) for one in types if isinstance(one, inspect.StructType) and one.tag_field == path)
+            return tags or next(filter(None, (_words_at(one, path) for one in types)), ())
         case inspect.StructType(fields=fields):
             name, _, rest = path.partition(".")
             name, entry, _ = name.partition("[")

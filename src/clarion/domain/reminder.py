@@ -5,16 +5,20 @@ of it is planned by `plan`; what it says of type, recipients and business unit i
 """
 
 from calendar import isleap
+from collections.abc import Sequence
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated, Final
+from math import isfinite
+from typing import Annotated, Final, assert_never
 from uuid import UUID
 
 import msgspec
 
-from clarion.domain.audience import Addressee
+from clarion.domain.audience import Addressee, require_addressees
 from clarion.domain.key import FiringPolicy
-from clarion.domain.source import WHOLE, FieldName, FieldValue, SourceFacts, SourceType
+from clarion.domain.part import UNSEEN
+from clarion.domain.source import SCOPE_CHARS_MAX, WHOLE, FieldName, FieldValue, SourceFacts, SourceType
+from clarion.errors import InvalidInput
 
 OFFSETS_MAX: Final = 20
 """Reminders about one date: more than anybody wants to get."""
@@ -26,6 +30,8 @@ CONDITIONS_MAX: Final = 20
 
 OFFSET_DAYS_MAX: Final = 3660
 """Ten years, either way."""
+
+Scope = Annotated[str, msgspec.Meta(min_length=1, max_length=SCOPE_CHARS_MAX, pattern=rf"^(?=.*\S)[^{UNSEEN}]+$")]
 
 SendTime = Annotated[str, msgspec.Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 """The time of day in the business unit's zone."""
@@ -83,7 +89,7 @@ class ThresholdRule(
     metric: FieldName
     compare: Comparison = Comparison.AT_LEAST
     value: float
-    scope: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = WHOLE
+    scope: Scope = WHOLE
     policy: FiringPolicy = FiringPolicy.ONCE_PER_THRESHOLD
 
     def is_met(self, value: float) -> bool:
@@ -156,3 +162,35 @@ class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):
     planned_version: int = 0
     changed_by: str
     changed_at: datetime
+
+
+def require_setting(setting: ReminderSetting) -> ReminderSetting:
+    """Refuse a setting that cannot be meant although its parts fit their shapes; what it names is looked up elsewhere.
+
+    A file of TOML can hold a number that is none, which JSON cannot.
+    """
+    if setting.recipients is not None:
+        require_addressees(setting.recipients, field="recipients")
+    for place, condition in enumerate(setting.conditions):
+        field = f"conditions[{place}].values"
+        _require_once(condition.values, field=field)
+        for number, value in enumerate(condition.values):
+            if isinstance(value, float) and not isfinite(value):
+                raise InvalidInput("it is no number", field=f"{field}[{number}]", hint="write a number, text or null")
+    match setting.rule:
+        case DateRule(offsets=offsets):
+            _require_once(offsets, field="rule.offsets")
+        case ThresholdRule(value=value):
+            if not isfinite(value):
+                raise InvalidInput("it is no number", field="rule.value", hint="write the value from which it is met")
+        case _:
+            assert_never(setting.rule)
+    return setting
+
+
+def _require_once(values: Sequence[object], *, field: str) -> None:
+    """Refuse what stands in a list twice; true and 1 are two values, as for a condition."""
+    seen = [(type(one) is bool, one) for one in values]
+    for place, one in enumerate(seen):
+        if one in seen[:place]:
+            raise InvalidInput(f"{one[1]!r:.40} stands there twice", field=f"{field}[{place}]", hint="write it once")
