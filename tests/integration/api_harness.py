@@ -16,7 +16,6 @@ from clarion.api.description import describe
 from clarion.api.metrics import Metrics
 from clarion.bootstrap import Platform, Settings
 from clarion.catalog.access import Access, mint
-from clarion.catalog.publish import Publisher
 from clarion.domain.call import Unknown
 from clarion.domain.identity import Channel
 from clarion.errors import ClarionError
@@ -24,7 +23,7 @@ from clarion.ports.catalog import Role
 from clarion.ports.provider import Provider
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.store import SqliteInMemory
-from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted
+from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted, publish_compiled
 
 OTHER = "other-school"
 ENTITY = UUID("6f1c2c7e-0000-4000-8000-000000000001")
@@ -102,8 +101,7 @@ class ApiHarness:
         """Make both tenants with their notifications, and a key of every role for each."""
         await self.line.seed()
         await self.line.dispatcher.ensure_tenant(OTHER)
-        publisher = Publisher(catalog=self.memory, renderer=self.line.renderer)
-        await publisher.publish(OTHER, folder=DEFINITIONS / "welcome", actor="test")  # and nothing else
+        await publish_compiled(self.memory, OTHER, folder=DEFINITIONS / "welcome")  # and nothing else
         access, ids = Access(self.memory, clock=self.clock), SeededIds("keys")
         for tenant_id in (TENANT, OTHER):
             for role in Role:

@@ -1,8 +1,9 @@
 """The whole line in one place: every stage over SQLite in memory, drained by hand, with a scripted provider."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from uuid import UUID
 
@@ -10,9 +11,10 @@ import msgspec
 
 from clarion.adapters.renderers import open_renderer
 from clarion.adapters.renderers.renderer import LiquidRenderer
+from clarion.catalog.change import Change
 from clarion.catalog.library import Library
 from clarion.catalog.people import ContactEntry, GroupEntry, People, PersonEntry
-from clarion.catalog.publish import Publisher
+from clarion.catalog.publish import Publisher, compile_folder
 from clarion.client.wire import Recipient, SendAnswer, SendRequest
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Trace
@@ -28,6 +30,7 @@ from clarion.pipeline.generate import Generate
 from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
+from clarion.ports.catalog import CatalogStore
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.renderer import Bundle, Merge, Renderer
 from clarion.producers.direct import DirectSends, origin_of
@@ -43,6 +46,18 @@ DEFINITIONS = Path(__file__).parents[2] / "src/clarion/cli/definitions"
 TENANT = "school"
 TRACE = Trace(correlation_id="c-1")
 STAFF = UUID("6f1c2c7e-0000-4000-8000-0000000000aa")
+
+
+@cache
+def compiled(folder: Path) -> Sequence[Bundle]:
+    """Compile the notifications of a folder that no test changes: once, because it takes longer than most tests."""
+    return compile_folder(folder, open_renderer())
+
+
+async def publish_compiled(store: CatalogStore, tenant_id: str, *, folder: Path = DEFINITIONS) -> None:
+    """Publish the notifications of such a folder, as `Publisher` stores what it compiled."""
+    changes = [Change.of(None, bundle) for bundle in compiled(folder)]
+    await Publisher(catalog=store, renderer=open_renderer()).store(tenant_id, changes, actor="test")
 
 
 class Scripted:
@@ -147,9 +162,7 @@ class Line:
     async def seed(self, *, definitions: Path = DEFINITIONS) -> None:
         """Make the tenant with its notifications and a few people."""
         await self.dispatcher.ensure_tenant(self.tenant_id)
-        await Publisher(catalog=self.store, renderer=self.renderer).publish(
-            self.tenant_id, folder=definitions, actor="test"
-        )
+        await publish_compiled(self.store, self.tenant_id, folder=definitions)
         people = People(catalog=self.store, dispatcher=self.dispatcher, keyring=self.keyring)
         mail = ContactEntry(channel=Channel.EMAIL, destination="sam@example.com")
         phone = ContactEntry(channel=Channel.SMS, destination="+447700900001")
