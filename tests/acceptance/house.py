@@ -24,6 +24,9 @@ from clarion.adapters.host import HostClock
 from clarion.sandbox.ledger import Ledger, SandboxMessage
 
 PROGRAM = Path(sys.executable).with_name("clarion")
+COMMANDS = [str(PROGRAM)]
+"""The last of these runs commands: while tests run, a program that is `warm`."""
+
 ROOT = Path(__file__).parents[2]
 DEFINITIONS = ROOT / "src/clarion/cli/definitions"
 
@@ -135,7 +138,7 @@ class House:
     ) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end, whatever that is; with a wall clock that is off by so much."""
         return subprocess.run(
-            [*program(off_by), *arguments],
+            [*(program(off_by) if off_by else COMMANDS[-1:]), *arguments],
             env=self.environment,
             input=given,
             capture_output=True,

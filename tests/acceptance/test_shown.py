@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.house import ROOT, House, until
+from tests.acceptance.house import COMMANDS, PROGRAM, ROOT, House, until
 from tests.acceptance.shown import Reader, steps_of
 from tests.integration.smtp_server import closed_port
 
@@ -51,11 +51,14 @@ NOTIFICATIONS = (
 
 
 def reader(folder: Path, *, shown_port: str = "", port: str = "") -> Reader:
-    """Somebody in a clone whose environment is ours."""
-    (folder / ".venv").symlink_to(BIN.parent)
+    """Somebody in a clone whose environment is ours, with a program that starts at once."""
+    (folder / ".venv/bin").mkdir(parents=True)
+    for one in [*BIN.parent.iterdir(), *BIN.iterdir()]:
+        if one != BIN:
+            (folder / ".venv" / one.relative_to(BIN.parent)).symlink_to(COMMANDS[-1] if one == PROGRAM else one)
     (folder / "src").symlink_to(ROOT / "src")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
-    environment = {**kept, "PATH": f"{BIN}:{kept['PATH']}", "TMPDIR": str(folder)}
+    environment = {**kept, "PATH": f"{folder}/.venv/bin:{kept['PATH']}", "TMPDIR": str(folder)}
     return Reader(folder, environment, shown_port=shown_port, port=port)
 
 
