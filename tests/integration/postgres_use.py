@@ -311,6 +311,7 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     job = make.notification_job()
     message = await connection.fetchval("SELECT message_id FROM outgoing_message WHERE pk = $1", job.row_key)
     assert await store.find_job_timeline(TENANT, job.guid)
+    assert await store.copy_tenant(TENANT, until=make.SOURCE_AT, rows_max=10**6)
     part = await store.find_job_timeline(TENANT, job.guid, messages=[message])
     assert part is not None
     assert part.outgoing

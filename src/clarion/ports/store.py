@@ -14,6 +14,7 @@ from clarion.ports.insights import InsightStore
 from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.setting import SettingStore
+from clarion.ports.snapshot import SnapshotStore
 from clarion.ports.suppression import SuppressionStore
 from clarion.ports.track import TrackStore
 
@@ -30,6 +31,7 @@ class Store(
     SettingStore,
     SuppressionStore,
     InsightStore,
+    SnapshotStore,
     Protocol,
 ):
     """Everything that the rooms ask of storage."""

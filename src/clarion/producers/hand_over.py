@@ -23,10 +23,9 @@ from clarion.dispatch.request import FromAutomation, JobRequest, Occurrence
 from clarion.domain import derived_id
 from clarion.domain.audience import Addressee, Audience, audience_of
 from clarion.domain.automation import AutomationScheduler
-from clarion.domain.decision import nearest
+from clarion.domain.decision import zone_in
 from clarion.domain.due import DispatchResult, DueOutcome, Named
 from clarion.domain.identity import Channel
-from clarion.domain.local_time import UTC_NAME
 from clarion.domain.notification import NotificationJob
 from clarion.domain.occurrence import Reminder
 from clarion.domain.person import LocalForm
@@ -275,13 +274,12 @@ def _situation(
     one: Known, facts: SourceFacts | None, forms: Mapping[UUID | None, LocalForm], *, now: datetime
 ) -> Situation:
     """Say by what a reminder is judged: its source as it is now, in the zone of its unit."""
-    zones = (form.tz_id for form in nearest(forms, None if facts is None else facts.business_unit) if form.tz_id)
     return Situation(
         source_type=one.what.source_type,
         source=one.what.source,
         facts=facts,
         settings=[] if one.setting is None else [one.setting],
-        tz_id=next(zones, UTC_NAME),
+        tz_id=zone_in(forms, None if facts is None else facts.business_unit),
         now=now,
     )
 

@@ -54,6 +54,7 @@ class Plugin:
         self.bounds = _bounds(name, provider.bounds)
         self.event_types = _event_types(name, provider) if isinstance(provider, InvalidationProvider) else frozenset()
         self.long_runner = isinstance(provider, LongRunner) and provider.long_runner is True
+        self.names_recipients = isinstance(provider, RecipientProvider)
         self.name = name
         self._provider = provider
         self._apart = Apart(name, patience=patience)

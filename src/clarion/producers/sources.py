@@ -32,6 +32,10 @@ class Sources:
                     hint="uninstall one of them, or let it provide another type",
                 )
 
+    def over(self, records: Records) -> "Sources":
+        """Ask the same plugins, and other records; those who close the plugins close these sources."""
+        return Sources(records, list(self._plugins.values()))
+
     @property
     def provided(self) -> frozenset[str]:
         """The source types that plugins provide; sources of these types are not stored."""
@@ -46,6 +50,11 @@ class Sources:
         """Tell whether the provider of a type declares that it may be away for days."""
         plugin = self._plugins.get(source_type)
         return plugin is not None and plugin.long_runner
+
+    def names_recipients(self, source_type: str) -> bool:
+        """Tell whether the provider of a type says itself for whom reminders are."""
+        plugin = self._plugins.get(source_type)
+        return plugin is not None and plugin.names_recipients
 
     async def load(self, tenant_id: str, source_type: str, sources: Collection[str]) -> Mapping[str, SourceFacts]:
         """Return these sources as they are now, by id; those that are not there are left out."""

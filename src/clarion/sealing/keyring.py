@@ -25,6 +25,10 @@ class Keyring:
         self._vault = vault
         self._known: dict[str, TenantKeys] = {}
 
+    def over(self, store: EnsureStore) -> "Keyring":
+        """Give a keyring of the same vault over another store, such as a copy of this one's."""
+        return Keyring(store, self._vault)
+
     async def ensure(self, tenant_id: str, *, actor: str | None = None) -> bool:
         """Make the tenant with fresh keys unless it exists, and say whether it was made; audited with an actor."""
         is_new = False

@@ -20,6 +20,7 @@ from clarion.testing.contracts.outgoing_parents import ManyParentsContract
 from clarion.testing.contracts.partial_failure import PartialFailureContract
 from clarion.testing.contracts.profiles import ProfileContract
 from clarion.testing.contracts.sets import SetContract
+from clarion.testing.contracts.snapshots import SnapshotContract
 from clarion.testing.contracts.support_cases import SupportCaseContract
 
 
@@ -37,6 +38,7 @@ class StoreContract(
     PartialFailureContract,
     HashTagContract,
     SupportCaseContract,
+    SnapshotContract,
     ABC,
 ):
     """The promises of `ports.ensure.EnsureStore`."""

@@ -1,6 +1,7 @@
 """Every method of a store that takes a tenant, asked about what `tenant_records` gives one."""
 
 from collections.abc import Awaitable, Callable, Sized
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -96,6 +97,7 @@ READS: Final[dict[str, Ask]] = {
     "list_inbox": lambda store, tenant, _: store.list_inbox(tenant, LINE.recipient_id_hash),
     "count_inbox": lambda store, tenant, _: store.count_inbox(tenant, LINE.recipient_id_hash),
     "find_contents": lambda store, tenant, of: store.find_contents(tenant, [(LINE.bucket, of.line)]),
+    "copy_tenant": lambda store, tenant, _: _copied(store, tenant),
     "list_api_keys": lambda store, tenant, _: store.list_api_keys(tenant),
     "list_audit": lambda store, tenant, _: store.list_audit(tenant),
     "list_newest_audit": lambda store, tenant, _: store.list_newest_audit(tenant),
@@ -134,6 +136,12 @@ async def _audiences(store: Store, tenant_id: str) -> object:
     """Leave those out in which nobody is."""
     found = await store.find_audiences(tenant_id, [Audience(groups=(GROUP,))], limit=10)
     return [hashes for hashes in found if hashes]
+
+
+async def _copied(store: Store, tenant_id: str) -> dict[str, int]:
+    """Count the rows of a copy, and leave out tables that have none."""
+    tables = await store.copy_tenant(tenant_id, until=datetime(9000, 1, 1, tzinfo=UTC), rows_max=10_000)
+    return {name: len(table.rows) for name, table in tables.items() if table.rows}
 
 
 async def _freezes(store: Store, tenant_id: str, job_id: int) -> bool:

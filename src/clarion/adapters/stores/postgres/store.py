@@ -5,7 +5,7 @@ method of one statement needs no transaction around it.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 from uuid import UUID
@@ -15,7 +15,7 @@ from clarion.adapters.stores.postgres.outgoing import insert_messages
 from clarion.adapters.stores.postgres.queue import accept, claim
 from clarion.adapters.stores.postgres.queue import stage as stage_
 from clarion.adapters.stores.postgres.session import Session, Transaction
-from clarion.adapters.stores.shared import receipts, usage
+from clarion.adapters.stores.shared import receipts, snapshot, usage
 from clarion.adapters.stores.shared.outgoing import ensure_outgoing_messages
 from clarion.adapters.stores.shared.queue import stage
 from clarion.adapters.stores.shared.queue.claim import rule_picked
@@ -38,6 +38,7 @@ from clarion.domain.quota import Usage
 from clarion.errors import StoreUnreachable
 from clarion.ports.catalog import Used
 from clarion.ports.ensure import bounded
+from clarion.ports.snapshot import TableCopy
 from clarion.ports.track import ProviderEvent
 
 T = TypeVar("T")
@@ -62,6 +63,12 @@ class PostgresStore(SharedStore):
     async def _single(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run a work of one statement, which is a transaction by itself."""
         return await self._session.single(lambda connection: work(Transaction(connection)))
+
+    async def copy_tenant(self, tenant_id: str, *, until: datetime, rows_max: int) -> Mapping[str, TableCopy]:
+        """Return a tenant's tables as they are at one moment."""
+        return await self._session.snapshot(
+            lambda c: snapshot.copy_tenant(Transaction(c), tenant_id, until=until, rows_max=rows_max)
+        )
 
     async def ensure_outgoing_messages(
         self, tenant_id: str, items: Sequence[OutgoingItem]

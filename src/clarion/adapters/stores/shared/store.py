@@ -26,6 +26,7 @@ from clarion.adapters.stores.shared import (
     receipts,
     relation,
     role,
+    snapshot,
     support,
     suppression,
     tenant,
@@ -177,6 +178,8 @@ class SharedStore(ABC):
     resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
     list_audit = _reads(audit.list_audit)
     list_newest_audit = _reads(audit.list_newest_audit)
+
+    copy_tenant = _reads(snapshot.copy_tenant)
 
     list_tenants = _reads(insights.list_tenants)
     find_job = _reads(timeline.find_job)

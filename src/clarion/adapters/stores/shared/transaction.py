@@ -40,6 +40,10 @@ class Transaction(Protocol):
         """Send a statement and return its rows as records, whose fields are named like the columns."""
         ...
 
+    async def copy(self, statement: Statement, /, **given: Argument) -> tuple[tuple[str, ...], Sequence[Sequence[Any]]]:
+        """Send a statement and return the names of its columns and its rows as the engine gives them."""
+        ...
+
     async def execute(self, statement: Statement, /, **given: Argument) -> int:
         """Send a statement and return how many rows it wrote."""
         ...

@@ -8,7 +8,7 @@ one thread, that of its runner. What is asked lives in the other modules of the 
 
 import atexit
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -88,6 +88,23 @@ class Transaction:
         """Run a shared statement, at once, and return its rows as records."""
         cursor = self._connection.execute(statement.sqlite, codec.named(statement, given))
         return list(map(codec.reader(kind, tuple(column[0] for column in cursor.description)), cursor.fetchall()))
+
+    async def copy(self, statement: Statement, /, **given: Argument) -> tuple[codec.Columns, list[tuple[Any, ...]]]:
+        """Run a shared statement, at once, and return the names of its columns and its rows."""
+        cursor = self._connection.execute(statement.sqlite, codec.named(statement, given))
+        return tuple(column[0] for column in cursor.description), cursor.fetchall()
+
+    def paste(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Parameter | float]]) -> None:
+        """Put rows into a table of ours; what the table computes by itself is left out."""
+        own = {
+            name
+            for _, name, _, _, _, _, hidden in self._connection.execute(f"PRAGMA table_xinfo({table})")
+            if not hidden
+        }
+        kept = [place for place, name in enumerate(columns) if name in own]
+        names, marks = ", ".join(columns[place] for place in kept), ", ".join("?" * len(kept))
+        insert = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608  names of our own tables
+        self._connection.executemany(insert, ([row[place] for place in kept] for row in rows))
 
     async def execute(self, statement: Statement, /, **given: Argument) -> int:
         """Run a shared statement, at once, and return how many rows it wrote."""

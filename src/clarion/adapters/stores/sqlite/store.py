@@ -4,7 +4,7 @@ A table of who does what, and how urgently: what is ensured first, because an em
 in one line each. What the methods do lives in the modules that are named here.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -21,6 +21,7 @@ from clarion.domain.ensured import Ensured
 from clarion.domain.identity import Lane
 from clarion.domain.outgoing import OutgoingItem, OutgoingMessage
 from clarion.ports.ensure import bounded
+from clarion.ports.snapshot import TableCopy
 
 R = TypeVar("R")
 P = ParamSpec("P")
@@ -96,6 +97,16 @@ class SqliteStore(SharedStore):
         return await self.run(
             lambda one: ensure_outgoing_messages(one, tenant_id, items, insert=partial(insert_messages, one)), urgency
         )
+
+    async def paste_tenant(self, tables: Mapping[str, TableCopy]) -> None:
+        """Put the rows of a snapshot in, in one transaction."""
+
+        def paste(transaction: Transaction) -> None:
+            for table, copy in tables.items():
+                if copy.rows:
+                    transaction.paste(table, copy.columns, copy.rows)
+
+        await self.write(paste, urgency=Urgency.SOON)
 
     claim_stage = _writes(Urgency.SOON, stage.claim_stage)
     discover_flows = _reads(claim.discover_flows)
