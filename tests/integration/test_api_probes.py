@@ -306,6 +306,10 @@ def test_the_reference_names_every_metric() -> None:
         oldest_outgoing_seconds=0,
         sending=0,
         uncertain=0,
+        occurrences_due=0,
+        oldest_occurrence_seconds=0.0,
+        occurrences_held=0,
+        occurrences_failed=0,
         open_support_cases=0,
     )
     written = set(re.findall(r"^# TYPE (\w+)", Metrics().written(gauge), re.MULTILINE))

@@ -347,6 +347,10 @@ STATUS: Final = wire_status.Status(
     sending=0,
     uncertain=0,
     open_support_cases=1,
+    occurrences_due=2,
+    oldest_occurrence_seconds=4.0,
+    occurrences_held=1,
+    occurrences_failed=0,
 )
 _GROUP: Final = UUID("6f1c2c7e-2222-4000-8000-000000000001")
 _INNER: Final = UUID("6f1c2c7e-2222-4000-8000-000000000002")

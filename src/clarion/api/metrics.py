@@ -108,6 +108,13 @@ def _gauges(gauge: Gauge) -> dict[str, tuple[str, float]]:
         ),
         "clarion_outgoing_sending": ("Messages whose call is open.", gauge.sending),
         "clarion_outgoing_uncertain": ("Messages of which nobody knows whether they arrived.", gauge.uncertain),
+        "clarion_automation_due": ("Reminders and reports that are due and wait.", gauge.occurrences_due),
+        "clarion_automation_oldest_seconds": (
+            "By how much the oldest due reminder or report is late.",
+            gauge.oldest_occurrence_seconds,
+        ),
+        "clarion_automation_held": ("Reminders and reports that a person has to release.", gauge.occurrences_held),
+        "clarion_automation_failed": ("Reminders and reports that failed for good.", gauge.occurrences_failed),
         "clarion_support_cases_open": ("Support cases that nobody has resolved.", gauge.open_support_cases),
     }
 

@@ -52,3 +52,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     sending: int
     uncertain: int
     open_support_cases: int
+    occurrences_due: Annotated[int, msgspec.Meta(description="reminders and reports that are due and not taken")] = 0
+    oldest_occurrence_seconds: Annotated[float, msgspec.Meta(description="by how much the oldest is late")] = 0.0
+    occurrences_held: Annotated[int, msgspec.Meta(description="that wait for a person")] = 0
+    occurrences_failed: int = 0

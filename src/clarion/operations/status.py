@@ -57,6 +57,10 @@ class Status:
             sending=gauge.sending,
             uncertain=gauge.uncertain,
             open_support_cases=gauge.open_support_cases,
+            occurrences_due=gauge.occurrences_due,
+            oldest_occurrence_seconds=gauge.oldest_occurrence_seconds,
+            occurrences_held=gauge.occurrences_held,
+            occurrences_failed=gauge.occurrences_failed,
         )
 
     async def warnings(self, channels: Iterable[str]) -> tuple[str, ...]:

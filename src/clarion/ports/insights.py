@@ -86,6 +86,10 @@ class Gauge(msgspec.Struct, frozen=True, kw_only=True):
     oldest_outgoing_seconds: float
     sending: int
     uncertain: int
+    occurrences_due: int
+    oldest_occurrence_seconds: float
+    occurrences_held: int
+    occurrences_failed: int
     open_support_cases: int
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from clarion.domain.attempt import AttemptStatus
+from clarion.domain.automation import AutomationStatus
 from clarion.domain.call import Accepted, Deferred, Unknown
 from clarion.domain.guard import JobEntry
 from clarion.domain.identity import Channel
@@ -24,6 +25,7 @@ from clarion.testing.contracts.stages import claim, finished, make_pending
 from clarion.testing.contracts.support_cases import support_case
 from clarion.testing.contracts.uncertain import make_uncertain, settlement
 from clarion.testing.factories import (
+    automation_scheduler,
     guarded_entry,
     guid,
     messaging_job,
@@ -40,6 +42,10 @@ NOTHING: Final = Gauge(
     oldest_outgoing_seconds=0.0,
     sending=0,
     uncertain=0,
+    occurrences_due=0,
+    oldest_occurrence_seconds=0.0,
+    occurrences_held=0,
+    occurrences_failed=0,
     open_support_cases=0,
 )
 
@@ -375,6 +381,23 @@ class GaugeContract:
         assert await harness.store.measure() == msgspec.structs.replace(
             NOTHING, sending=1, uncertain=1, open_support_cases=1
         )
+
+    async def test_occurrences_are_counted_as_they_stand_and_their_lateness_told(self, harness: StoreHarness) -> None:
+        """Of all tenants; one on hold is not due, one that waits for its retry is due when that is."""
+        now = await harness.now() - MINUTE
+        for tenant_id in (harness.tenant_id, f"{harness.tenant_id}-2"):
+            rows = [
+                automation_scheduler(1, scheduled_at=now),
+                automation_scheduler(2, scheduled_at=now + MINUTE * 60),
+                automation_scheduler(3, scheduled_at=now, on_support_hold=True),
+                automation_scheduler(4, scheduled_at=now, status=AutomationStatus.FAILED),
+                automation_scheduler(5, scheduled_at=now, next_retry_at=now + MINUTE * 60),
+                automation_scheduler(6, scheduled_at=now, status=AutomationStatus.COMPLETED),
+            ]
+            await harness.store.ensure_automation_schedulers(tenant_id, rows)
+        gauge = await harness.store.measure()
+        assert (gauge.occurrences_due, gauge.occurrences_held, gauge.occurrences_failed) == (2, 2, 2)
+        assert 60 <= gauge.oldest_occurrence_seconds < 90
 
     async def test_a_pending_row_without_a_job_of_ours_is_no_surprise(self, harness: StoreHarness) -> None:
         """It waits for a worker of another kind; the gauge may count it, and does not fail over it."""

@@ -63,6 +63,10 @@ class _Measured(msgspec.Struct, frozen=True):
     oldest_outgoing_due_at: datetime | None
     sending: int
     uncertain: int
+    occurrences_due: int
+    oldest_occurrence_due_at: datetime | None
+    occurrences_held: int
+    occurrences_failed: int
     open_support_cases: int
 
 
@@ -191,6 +195,10 @@ async def measure(transaction: Transaction) -> Gauge:
         oldest_outgoing_seconds=_seconds(found.oldest_outgoing_due_at, found.now),
         sending=found.sending,
         uncertain=found.uncertain,
+        occurrences_due=found.occurrences_due,
+        oldest_occurrence_seconds=_seconds(found.oldest_occurrence_due_at, found.now),
+        occurrences_held=found.occurrences_held,
+        occurrences_failed=found.occurrences_failed,
         open_support_cases=found.open_support_cases,
     )
 
