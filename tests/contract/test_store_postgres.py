@@ -16,7 +16,7 @@ from clarion.adapters.stores.postgres import PostgresStore, open_store
 from clarion.testing.clock import ManualClock
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pipeline import PipelineContract
-from clarion.testing.contracts.set_clock import PostgresDatabase
+from clarion.testing.contracts.set_clock import LEFT_TO_DO, PostgresDatabase
 from clarion.testing.contracts.sql_rows import SqlRows
 from clarion.testing.contracts.store import StoreContract
 from clarion.testing.postgres import PostgresServer
@@ -42,6 +42,8 @@ INSTANTS = {
     "worker": ("started_at", "seen_at"),
     "user_message": ("created_at", "expires_at"),
     "inbox_state": ("seen_at", "read_at", "archived_at", "expires_at"),
+    "entity_event": ("due_at", "lease_until", "created_at"),
+    "source_record": ("changed_at",),
     "inbox_count": ("all_seen_at", "all_read_at", "all_archived_at"),
 }
 
@@ -67,7 +69,7 @@ class PostgresHarness(SqlRows):
 
     async def empty_queue(self) -> None:
         """Take away what other tests left to do, for workers claim across tenants."""
-        for table in ("outgoing_message", "notification_scheduler", "webhook_event", "support_case", "inbox_state"):
+        for table in LEFT_TO_DO:
             await self._connection.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
 
 

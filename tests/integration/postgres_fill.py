@@ -60,6 +60,23 @@ SELECT 'acme', 'teacher', md5(n::text) FROM generate_series(1, 5000) AS n;
 INSERT INTO entity_relation (tenant_id, entity_type, entity_guid, relation, recipient_id_hash)
 SELECT 'acme', 'class', '00000000-0000-4000-8000-000000000001', 'guardian', md5(n::text)
 FROM generate_series(1, 5000) AS n;
+INSERT INTO source_record (
+  tenant_id, source_type, source, entity_guid, active, content, content_hash, row_version, changed_at
+)
+SELECT
+  'acme', 'invoice', 'other-' || n, gen_random_uuid(), n % 2 = 0, '', 'h', 1, now() - n * interval '1 s'
+FROM generate_series(1, 5000) AS n;
+INSERT INTO source_day (tenant_id, source_type, source, name, day)
+SELECT 'acme', 'invoice', 'other-' || n, 'due', date '2026-01-01' + n FROM generate_series(1, 5000) AS n;
+INSERT INTO entity_event (
+  tenant_id, partition_key, row_key, event_guid, event_type, entity_type, entity_guid, occurred_at, data_hash, status,
+  due_at, correlation_id
+)
+SELECT
+  CASE WHEN n <= 5000 THEN 'acme' ELSE 'other-' || n END, 'p', 'r', gen_random_uuid(), 'order.shipped', 'order',
+  gen_random_uuid(), now(), '', CASE WHEN n % 2 = 0 THEN 'Ready' ELSE 'Done' END,
+  CASE WHEN n % 2 = 0 THEN now() END, 'c'
+FROM generate_series(1, 7000) AS n;
 INSERT INTO suppression (tenant_id, subject, scope, cause, created_by, created_at)
 SELECT 'acme', md5(n::text), '*', 'bounce', 'track', now() - n * interval '1 s' FROM generate_series(1, 2000) AS n;
 INSERT INTO user_message (

@@ -37,6 +37,12 @@ async def automation_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int],
     return lambda store: store.ensure_automation_jobs(tenant, items)
 
 
+async def entity_events(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
+    fields = {"data_hash": "k1:another"} if differing else {}
+    items = [make.entity_event(n, **fields) for n in numbers]
+    return lambda store: store.ensure_events(tenant, items)
+
+
 async def messaging_jobs(_: PostgresStore, tenant: str, numbers: Sequence[int], differing: bool) -> Call:
     fields = {"content_hash": Fingerprint.of("another")} if differing else {}
     items = [make.messaging_job(n, **fields) for n in numbers]
@@ -157,6 +163,7 @@ RACED: Final[dict[Prepare, Raced]] = {
         "automation_job",
         ("SELECT partition_key, row_key FROM automation_job ORDER BY ctid",),
     ),
+    entity_events: Raced("ensure_events", "entity_event", ("SELECT event_guid FROM entity_event ORDER BY ctid",)),
     messaging_jobs: Raced("ensure_messaging_jobs", "messaging_job", ("SELECT guid FROM messaging_job ORDER BY ctid",)),
     person_versions: Raced(
         "ensure_person_versions",

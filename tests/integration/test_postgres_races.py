@@ -15,6 +15,7 @@ from clarion.domain.ensured import Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.seal import Purpose
 from clarion.ports.ensure import EnsureStore
+from clarion.ports.source import EventStore
 from clarion.testing import factories as make
 from clarion.testing.contracts.kind import contradicted
 from tests.integration.race import Call, Meeting, Race, open_race
@@ -38,10 +39,10 @@ async def race(migrated_postgres_url: str) -> AsyncIterator[Race]:
 
 
 def test_every_ensure_of_a_store_is_raced() -> None:
-    """So that a tenth cannot be forgotten; the making of a tenant has a test of its own below."""
-    ensures = {name for name in vars(EnsureStore) if name.startswith("ensure_")}
+    """So that an eleventh cannot be forgotten; the making of a tenant has a test of its own below."""
+    ensures = {name for port in (EnsureStore, EventStore) for name in vars(port) if name.startswith("ensure_")}
     assert ensures - {"ensure_tenant"} == {raced.method for raced in RACED.values()}
-    assert len(ensures) == 10
+    assert len(ensures) == 11
 
 
 COUNTED = (address_versions, person_versions)

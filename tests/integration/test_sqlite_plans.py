@@ -17,8 +17,10 @@ from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.adapters.stores.sqlite.session import OUTGOING_KEY
 from clarion.domain.call import Unknown
 from clarion.domain.claim import Gate
+from clarion.domain.entity_event import EventStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.catalog import ApiKey, NewTemplate, Role
+from clarion.ports.source import EventEnd
 from clarion.ports.track import ProviderEvent
 from clarion.testing import factories
 from clarion.testing.clock import START_AT, ManualClock
@@ -61,6 +63,11 @@ FEW_OF: dict[str, set[str]] = {
     "insert_user_messages": {"m", "h"},
     "lock_lines_outside": {"u"},
     "insert_notification_schedulers": {"n"},
+    "insert_entity_events": {"n"},
+    "read_event_turn": {"t"},
+    "put_event_turn": {"event_turn"},
+    "find_waiting_tenants": {"walk"},
+    "lock_due_events": {"h", "v"},
 }
 # By hand and hardly ever, while nobody else uses the file: it may take as long as it takes.
 ALL_OF = "setting.sql"
@@ -185,6 +192,7 @@ async def fill(store: SqliteStore) -> None:
     await store.ensure_messaging_jobs(TENANT, [factories.messaging_job(n) for n in NUMBERS])
     await fill_queue(store)
     await fill_catalog(store)
+    await fill_sources(store)
 
 
 async def fill_queue(store: SqliteStore) -> None:
@@ -215,6 +223,20 @@ async def fill_queue(store: SqliteStore) -> None:
         ],
     )
     await store.apply_events(limit=10, actor="track")
+
+
+async def fill_sources(store: SqliteStore) -> None:
+    """Sources, and events in each state."""
+    await store.put_sources(TENANT, [factories.source_record(n) for n in NUMBERS], actor="app", correlation_id="c")
+    await store.ensure_events(TENANT, [factories.entity_event(n) for n in NUMBERS])
+    claims = await store.claim_events(limit=100, lease=timedelta(minutes=1))
+    ends = [
+        EventEnd(
+            tenant_id=TENANT, event_id=one.event.id or 0, version=one.event.version, to=list(EventStatus)[2 + n % 2]
+        )
+        for n, one in enumerate(claims[:50])
+    ]
+    await store.finish_events(ends)
 
 
 async def fill_catalog(store: SqliteStore) -> None:

@@ -103,6 +103,11 @@ def retry_job(job_guid: UUID, *, reason: str, actor: str) -> Act:
     return Act(actor=actor, act="retry", subject=f"job {job_guid}", reason=reason)
 
 
+def retry_event(event_guid: UUID, *, reason: str, actor: str) -> Act:
+    """Word that an event that failed is handled again."""
+    return Act(actor=actor, act="retry", subject=f"event {event_guid}", reason=reason)
+
+
 def cancel(job_guid: UUID, *, actor: str) -> Act:
     """Word the cancel of a direct job."""
     return Act(actor=actor, act="cancel", subject=f"job {job_guid}")

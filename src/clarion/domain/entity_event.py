@@ -12,7 +12,9 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain import derived_id, key
 from clarion.domain.machine import Cause, Machine, by
+from clarion.domain.source import SourceChange, SourceRecord
 from clarion.errors import InvalidInput
 
 EVENT_DATA_BYTES_MAX: Final = 16 * 1024
@@ -99,6 +101,41 @@ class EntityEvent(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> tuple[str, ...]:
         """What is unique within the tenant: an event is one event, whatever it says of itself the second time."""
         return (str(self.event_guid),)
+
+
+def change_event(
+    tenant_id: str, source: SourceRecord, change: SourceChange, *, at: datetime, actor: str, correlation_id: str
+) -> EntityEvent:
+    """Make the event that tells of one change of a source: `{source_type}.created`, `.changed` or `.removed`."""
+    guid = derived_id.source_event(
+        tenant_id=tenant_id, source_type=source.source_type, source=source.source, row_version=source.row_version
+    )
+    return EntityEvent(
+        partition_key=key.entity_event_pk(entity_type=source.source_type, entity_guid=source.entity_guid),
+        row_key=key.entity_event_rk(occurred_at=at, event_guid=guid),
+        event_guid=guid,
+        event_type=f"{source.source_type}.{change}",
+        entity_type=source.source_type,
+        entity_guid=source.entity_guid,
+        occurred_at=at,
+        source_type=source.source_type,
+        source=source.source,
+        source_version=source.row_version,
+        business_unit=source.business_unit,
+        data_hash="",
+        actor=actor,
+        correlation_id=correlation_id,
+    )
+
+
+def rescued(event: EntityEvent, *, rescues_max: int) -> tuple[EventStatus, str | None]:
+    """Rule an event whose worker was lost: ready again or, past the bound, failed; and why, if it failed (I-23)."""
+    rescues = event.rescue_count + 1
+    to, reason = EventStatus.READY, None
+    if rescues > rescues_max:
+        to, reason = EventStatus.FAILED, f"rescued {rescues} times: every worker that took it was lost"
+    ENTITY_EVENT.require(from_=event.status, to=to)
+    return to, reason
 
 
 class HistoryKind(StrEnum):

@@ -7,6 +7,7 @@ whoever stores it.
 
 from collections.abc import Mapping
 from datetime import date, datetime
+from enum import StrEnum
 from math import isfinite
 from typing import Annotated, Final
 from uuid import UUID
@@ -72,6 +73,42 @@ class SourceRecord(msgspec.Struct, frozen=True, kw_only=True):
     days: tuple[tuple[str, date], ...] = ()
     row_version: int = 1
     changed_at: datetime | None = None
+
+
+class SourceChange(StrEnum):
+    """What became of a source, as the last word of the type of the event that tells of it."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+def after_put(given: SourceRecord, stored: SourceRecord | None) -> tuple[SourceRecord, SourceChange] | None:
+    """Say what a source is after it was put, and what that means; None where it was so already.
+
+    It keeps the entity that it was stored with first, and its row version counts on whatever becomes of it. One that
+    is removed keeps its business unit: who removes it need not know it. The removal of one that is not there says
+    nothing new.
+    """
+    if stored is None:
+        return (msgspec.structs.replace(given, row_version=1), SourceChange.CREATED) if given.active else None
+    if given.active:
+        same = (stored.content_hash, stored.business_unit) == (given.content_hash, given.business_unit)
+        if stored.active and same:
+            return None
+        change = SourceChange.CHANGED if stored.active else SourceChange.CREATED
+    elif stored.active:
+        change = SourceChange.REMOVED
+    else:
+        return None
+    after = msgspec.structs.replace(
+        given,
+        entity_guid=stored.entity_guid,
+        business_unit=given.business_unit if given.active else stored.business_unit,
+        days=given.days if given.active else (),
+        row_version=stored.row_version + 1,
+    )
+    return after, change
 
 
 class SourceFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,6 +65,7 @@ RECORD_IN_WORDS: Final[Mapping[str, str]] = {
     "AddressVersion": "address",
     "ProviderAccount": "account",
     "Template": "template version",
+    "EntityEvent": "event",
 }
 
 
@@ -125,7 +126,7 @@ def about(case: SupportCase) -> str:
         key = msgspec.json.decode(case.record_key, type=list[str])
     except msgspec.DecodeError:
         return word
-    if case.record == "ProviderAccount":
+    if case.record in ("ProviderAccount", "EntityEvent"):
         return " ".join([word, *key])
     job = next(filter(None, map(_DIRECT_JOB.fullmatch, key)), None)
     if job is None:

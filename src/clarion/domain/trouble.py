@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from clarion.domain import derived_id, reply
+from clarion.domain.entity_event import EntityEvent
 from clarion.domain.notification import NotificationScheduler
 from clarion.domain.queue_row import Trouble
 from clarion.domain.support import SupportCase, SupportKind
@@ -95,6 +96,18 @@ def failed_job(tenant_id: str, scheduler: NotificationScheduler) -> SupportCase:
         key=scheduler.key,
         details={"stage": scheduler.stage, "reason": _shortened(scheduler.reason or "")},
         correlation_id=scheduler.correlation_id,
+    )
+
+
+def failed_event(tenant_id: str, event: EntityEvent, *, reason: str) -> SupportCase:
+    """Make the case of an event that could not be handled, for good or because its workers died of it."""
+    return _case(
+        SupportKind.DEAD_LETTER,
+        tenant_id,
+        record=EntityEvent.__name__,
+        key=event.key,
+        details={"event_type": reply.storable(event.event_type, bytes_max=200), "reason": _shortened(reason)},
+        correlation_id=event.correlation_id,
     )
 
 

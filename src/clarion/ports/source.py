@@ -97,8 +97,8 @@ class SubscriptionRecord(msgspec.Struct, frozen=True, kw_only=True):
     changed_at: datetime
 
 
-class SourceStore(Protocol):
-    """What automation is told, and what of it is still to be worked on."""
+class RecordStore(Protocol):
+    """Sources as applications put them in."""
 
     async def put_sources(
         self, tenant_id: str, sources: Sequence[SourceRecord], *, actor: str, correlation_id: str
@@ -106,7 +106,8 @@ class SourceStore(Protocol):
         """Store sources as they are given, each change with its event; the store counts row versions.
 
         The event's guid is uuid5(event, tenant, type, id, row version). What is so already writes nothing. One with
-        `active` False is a removal. A source keeps the entity that it was stored with first.
+        `active` False is a removal; of one that was never there the answer's version is 0. A source keeps the entity
+        that it was stored with first. Of one that is given twice the last word counts.
         """
         ...
 
@@ -124,9 +125,14 @@ class SourceStore(Protocol):
         """Return a page of active sources within the bounds of a scan.
 
         First those that changed, by when, and then those with a date in the window, by that; a source may come more
-        than once. What changes after the first page is left to the next scan.
+        than once. What changes after the first page is left to the next scan; whatever changed before it is found,
+        also in a transaction that was still under way: the first page waits for those.
         """
         ...
+
+
+class EventStore(Protocol):
+    """What happened to things, and how far it was handled."""
 
     async def ensure_events(self, tenant_id: str, events: Sequence[EntityEvent]) -> list[Ensured[EntityEvent]]:
         """Store events unless they are there; each waits to be handled. One guid for two events is a conflict."""
@@ -163,6 +169,10 @@ class SourceStore(Protocol):
     ) -> Sequence[EntityEvent]:
         """Return events, the newest first, of one entity or of all, behind a place."""
         ...
+
+
+class ReminderStore(Protocol):
+    """What events lead to, reminder settings, and how far each was planned and repaired."""
 
     async def put_mapping(self, tenant_id: str, mapping: EventMapping, *, actor: str) -> bool:
         """Say what an event type leads to; audited; False where it is so already."""
@@ -223,6 +233,10 @@ class SourceStore(Protocol):
         """Note how far a round has come; only at its end (no cursor) does the watermark move."""
         ...
 
+
+class SubscriptionStore(Protocol):
+    """Report subscriptions."""
+
     async def put_subscription(self, tenant_id: str, subscription: ReportSubscription, *, actor: str) -> bool:
         """Store a report subscription; audited; False where it is so already."""
         ...
@@ -236,3 +250,7 @@ class SourceStore(Protocol):
     ) -> Sequence[SubscriptionRecord]:
         """Return a tenant's report subscriptions by guid."""
         ...
+
+
+class SourceStore(RecordStore, EventStore, ReminderStore, SubscriptionStore, Protocol):
+    """What automation is told, and what of it is still to be worked on."""

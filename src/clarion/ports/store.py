@@ -15,6 +15,7 @@ from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.setting import SettingStore
 from clarion.ports.snapshot import SnapshotStore
+from clarion.ports.source import EventStore, RecordStore
 from clarion.ports.suppression import SuppressionStore
 from clarion.ports.track import TrackStore
 
@@ -30,6 +31,8 @@ class Store(
     GroupStore,
     SettingStore,
     SuppressionStore,
+    RecordStore,
+    EventStore,
     InsightStore,
     SnapshotStore,
     Protocol,

@@ -6,7 +6,7 @@ ensured for any tenant, since no store looks into a hash.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -20,6 +20,7 @@ from clarion.domain.automation import (
     AutomationType,
     TriggerType,
 )
+from clarion.domain.entity_event import EntityEvent
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard, JobEntry
 from clarion.domain.identity import Channel, Identity, Lane
@@ -29,6 +30,7 @@ from clarion.domain.notification import ArtifactType, NotificationJob, Notificat
 from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
 from clarion.domain.person import Contact, Person, PersonVersion
 from clarion.domain.queue_row import LockedRow
+from clarion.domain.source import SourceRecord
 from clarion.ports.ensure import EnsureStore
 
 TENANT = "acme"
@@ -104,6 +106,37 @@ def automation_job(n: int = 1, /, **fields: object) -> AutomationJob:
         input_hash=scheduler.input_hash,
         key_version=key.KEY_VERSION,
         correlation_id=scheduler.correlation_id,
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def entity_event(n: int = 1, /, **fields: object) -> EntityEvent:
+    """Make an event that an application tells."""
+    event_guid, entity_guid = guid(n, "event"), guid(n, "order")
+    row = EntityEvent(
+        partition_key=key.entity_event_pk(entity_type="order", entity_guid=entity_guid),
+        row_key=key.entity_event_rk(occurred_at=SOURCE_AT, event_guid=event_guid),
+        event_guid=event_guid,
+        event_type="order.shipped",
+        entity_type="order",
+        entity_guid=entity_guid,
+        occurred_at=SOURCE_AT,
+        data=b"sealed",
+        data_hash=f"k1:{n:064x}",
+        correlation_id=f"request-{n}",
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def source_record(n: int = 1, /, **fields: object) -> SourceRecord:
+    """Make a source as an application puts it."""
+    row = SourceRecord(
+        source_type="invoice",
+        source=f"invoice-{n}",
+        entity_guid=guid(n, "invoice"),
+        content=BYTES,
+        content_hash=f"k1:{n:064x}",
+        days=(("due", date(2026, 2, 1) + timedelta(days=n)),),
     )
     return msgspec.structs.replace(row, **fields)
 

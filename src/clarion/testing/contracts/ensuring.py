@@ -19,6 +19,7 @@ from clarion.testing.contracts.harness import StoreHarness, everything, with_row
 from clarion.testing.contracts.kind import (
     AUTOMATION_SCHEDULER,
     COMPARED,
+    ENTITY_EVENT,
     KINDS,
     NOTIFICATION_JOB,
     NOTIFICATION_SCHEDULER,
@@ -103,7 +104,7 @@ class EnsuringContract:
         given = kind.full() if fill == "full" else kind.bare()
         created = (await ensure_one(harness, kind, given)).record
         resolved = {"id": created.id}
-        if kind is NOTIFICATION_SCHEDULER and fill == "bare":
+        if kind in (NOTIFICATION_SCHEDULER, ENTITY_EVENT) and fill == "bare":
             resolved["due_at"] = created.due_at
         assert isinstance(created.id, int)
         assert created == msgspec.structs.replace(given, **resolved)

@@ -12,6 +12,7 @@ import msgspec
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
+from clarion.domain.entity_event import EntityEvent
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
@@ -28,6 +29,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 RECORDS: Final[tuple[type[msgspec.Struct], ...]] = (
     AutomationScheduler,
     AutomationJob,
+    EntityEvent,
     NotificationJob,
     NotificationScheduler,
     MessagingJob,

@@ -15,6 +15,7 @@ import msgspec
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.ensured import Ensured
+from clarion.domain.entity_event import EntityEvent
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import JobEntry
 from clarion.domain.inbox import UserMessage
@@ -47,6 +48,7 @@ STATE_FIELDS: Final = frozenset(
         "reason",
         "rule",
         "diagnostics",
+        "metrics",
     }
 )
 
@@ -137,6 +139,11 @@ AUTOMATION_JOB: Final = Kind(
     make=factories.automation_job,
     ensure=lambda store, tenant_id, items: store.ensure_automation_jobs(tenant_id, items),
 )
+ENTITY_EVENT: Final = Kind(
+    record=EntityEvent,
+    make=factories.entity_event,
+    ensure=lambda store, tenant_id, items: store.ensure_events(tenant_id, items),
+)
 NOTIFICATION_JOB: Final = Kind(record=NotificationJob, make=factories.notification_job, ensure=_ensure_jobs)
 NOTIFICATION_SCHEDULER: Final = Kind(
     record=NotificationScheduler,
@@ -166,6 +173,7 @@ USER_MESSAGE: Final = Kind(
 KINDS: Final = (
     AUTOMATION_SCHEDULER,
     AUTOMATION_JOB,
+    ENTITY_EVENT,
     NOTIFICATION_JOB,
     NOTIFICATION_SCHEDULER,
     MESSAGING_JOB,

@@ -13,6 +13,7 @@ from clarion.testing.contracts.canceling import CancelContract, GateContract
 from clarion.testing.contracts.catalog import AuditPageContract, FactContract, KeyContract, TemplateContract
 from clarion.testing.contracts.chained import AuditContract
 from clarion.testing.contracts.claiming import ClaimContract
+from clarion.testing.contracts.events import EventContract
 from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.groups import BelongingContract, GroupContract, NestingContract
 from clarion.testing.contracts.harness import StoreHarness
@@ -31,6 +32,7 @@ from clarion.testing.contracts.refusing import RefusalContract
 from clarion.testing.contracts.retiring import RetiringContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.settings import SettingContract
+from clarion.testing.contracts.sources import SourceContract, SourceScanContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
 from clarion.testing.contracts.steps import StepContract
 from clarion.testing.contracts.suppressing import SuppressionContract
@@ -79,6 +81,9 @@ class PipelineContract(
     LatestContract,
     InboxContract,
     GaugeContract,
+    SourceContract,
+    SourceScanContract,
+    EventContract,
     WorkerContract,
     UsageContract,
     TenancyContract,

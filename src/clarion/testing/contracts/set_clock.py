@@ -17,6 +17,16 @@ from clarion.testing.contracts.sql_rows import Row, SqlRows
 
 _TENANTS: Final = count(1)
 
+LEFT_TO_DO: Final = (
+    "outgoing_message",
+    "notification_scheduler",
+    "webhook_event",
+    "support_case",
+    "inbox_state",
+    "entity_event",
+)
+"""Tables that workers look into for what there is to do, of whichever tenant."""
+
 SET_CLOCK: Final = """
 CREATE SCHEMA set_clock;
 CREATE TABLE set_clock.clock (at timestamptz NOT NULL);
@@ -77,7 +87,7 @@ class SetHarness(SqlRows):
 
     async def empty_queue(self) -> None:
         """Take away what is left to do."""
-        for table in ("outgoing_message", "notification_scheduler", "webhook_event", "support_case", "inbox_state"):
+        for table in LEFT_TO_DO:
             await self._connection.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
 
 

@@ -24,6 +24,7 @@ from clarion.domain.suppression import Cause, Change
 from clarion.ports.catalog import NewTemplate
 from clarion.ports.store import Store
 from clarion.testing import factories as make
+from clarion.testing.contracts import tenant_sources
 from clarion.testing.contracts.pump import BROADCAST
 from clarion.testing.contracts.tenant_records import (
     BY,
@@ -129,6 +130,7 @@ READS: Final[dict[str, Ask]] = {
     "find_setting of a unit": lambda store, tenant, _: _said(store, tenant, UNIT.guid),
     "list_settings": lambda store, tenant, _: _all_said(store, tenant),
     "find_settings": lambda store, tenant, _: _effective(store, tenant),
+    **tenant_sources.READS,
 }
 
 
@@ -229,6 +231,7 @@ WRITES: Final[dict[str, Ask]] = {
         store.change_holders(tenant, "teacher", unit=UNIT.guid, add=[], remove=[HASH], **BY)
     ),
     "change_relations": lambda store, tenant, _: _gone(store.change_relations(tenant, add=[], remove=[RELATION], **BY)),
+    **tenant_sources.WRITES,
 }
 """Acts that change what is there, and answer whether they did; a stranger has nothing there."""
 
@@ -280,6 +283,7 @@ MAKES: Final[dict[str, Ask]] = {
     "ensure_address_versions": lambda store, tenant, _: store.ensure_address_versions(tenant, [make.address_version()]),
     "ensure_person_versions": lambda store, tenant, _: store.ensure_person_versions(tenant, [make.person_version()]),
     "ensure_user_messages": lambda store, tenant, _: store.ensure_user_messages(tenant, [make.user_message()]),
+    **tenant_sources.MAKES,
 }
 """Acts that make something where there is nothing."""
 

@@ -29,6 +29,7 @@ from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import ACCOUNT, BROADCAST, Pump
+from clarion.testing.contracts.tenant_sources import fill_sources
 
 GROUP: Final = make.guid(1, "group")
 UNIT: Final = BusinessUnit(guid=make.guid(1, "unit"), name="North", locale="fr", tz_id="Europe/Paris")
@@ -84,8 +85,7 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
     await store.publish_templates(tenant_id, [BUNDLE], actor="sam")
     await store.set_type_enabled(tenant_id, "welcome", enabled=False, actor="sam")
     await store.put_setting(tenant_id, "welcome", UNIT.guid, SettingChange(channels=(Channel.SMS,)), actor="sam")
-    await store.ensure_automation_schedulers(tenant_id, [make.automation_scheduler()])
-    await store.ensure_automation_jobs(tenant_id, [make.automation_job()])
+    await fill_automation(harness, tenant_id)
     await store.ensure_messaging_jobs(tenant_id, [make.messaging_job()])
     pending = [JobEntry(job=job, scheduler=make.scheduler_of(job)) for job in (JOB, FAILED_JOB)]
     await store.ensure_notification_jobs(tenant_id, [DIRECT, *pending])
@@ -143,6 +143,13 @@ async def fill(harness: StoreHarness, tenant_id: str) -> Filled:
         job=job.id or 0,
         hold=(row.id or 0, row.version),
     )
+
+
+async def fill_automation(harness: StoreHarness, tenant_id: str) -> None:
+    """Give it an occurrence, and what occurrences are planned by."""
+    await harness.store.ensure_automation_schedulers(tenant_id, [make.automation_scheduler()])
+    await harness.store.ensure_automation_jobs(tenant_id, [make.automation_job()])
+    await fill_sources(harness, tenant_id)
 
 
 def failed_key() -> tuple[str, ...]:

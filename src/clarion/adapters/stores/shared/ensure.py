@@ -1,7 +1,7 @@
 """How an ensure works: insert what is absent, read in a second statement, compare, open cases of conflicts.
 
-A `Table` names the two statements of one kind of record; which records there are stands in `automation`, `messaging`
-and `job`. The verdicts are in `answer`. Writes the table that it is given, and `support_case`.
+A `Table` names the two statements of one kind of record; which records there are stands in `automation`, `messaging`,
+`event` and `job`. The verdicts are in `answer`. Writes the table that it is given, and `support_case`.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,6 +17,7 @@ from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
 from clarion.domain.ensured import Ensured
+from clarion.domain.entity_event import EntityEvent
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
@@ -28,6 +29,7 @@ R = TypeVar(
     AddressVersion,
     AutomationJob,
     AutomationScheduler,
+    EntityEvent,
     MessagingJob,
     NotificationJob,
     NotificationScheduler,

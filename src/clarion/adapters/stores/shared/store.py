@@ -15,6 +15,7 @@ from clarion.adapters.stores.shared import (
     audit,
     automation,
     catalog,
+    event,
     facts,
     group,
     history,
@@ -27,6 +28,7 @@ from clarion.adapters.stores.shared import (
     relation,
     role,
     snapshot,
+    source,
     support,
     suppression,
     tenant,
@@ -208,6 +210,18 @@ class SharedStore(ABC):
     sweep_inbox = _writes(Urgency.SOON, inbox.sweep_inbox)
     sweep_inboxes = _writes(Urgency.LATER, inbox.sweep_inboxes)
     enter_lines = _writes(Urgency.LATER, inbox.enter_lines)
+
+    put_sources = _writes(Urgency.SOON, source.put_sources)
+    find_sources = _reads(source.find_sources)
+    list_sources = _reads(source.list_sources)
+    scan_sources = _reads(source.scan_sources)
+    ensure_events = _ensures(event.ensure_events)
+    claim_events = _writes(Urgency.SOON, event.claim_events)
+    finish_events = _writes(Urgency.SOON, event.finish_events)
+    rescue_events = _writes(Urgency.LATER, event.rescue_events)
+    retry_event = _writes(Urgency.SOON, event.retry_event)
+    find_event = _reads(event.find_event)
+    list_events = _reads(event.list_events)
 
     finish_stage = _writes(Urgency.SOON, stage.finish_stage)
     freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)

@@ -49,7 +49,14 @@ class Transaction(Protocol):
         ...
 
     async def lock(self, what: str, /) -> None:
-        """Let nobody else pass here with the same words until the transaction ends; SQLite has one writer anyway."""
+        """Let nobody else pass here with the same words until the transaction ends; SQLite has one writer anyway.
+
+        Outside of a transaction it is over at once: then it waits for those who have passed before, and no more.
+        """
+        ...
+
+    async def share(self, what: str, /) -> None:
+        """Pass together with others who share, but with nobody who locks the same words, until the transaction ends."""
         ...
 
 

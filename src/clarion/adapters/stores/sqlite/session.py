@@ -113,6 +113,9 @@ class Transaction:
     async def lock(self, what: str, /) -> None:
         """Do nothing: there is one writer at a time."""
 
+    async def share(self, what: str, /) -> None:
+        """Do nothing, for the same reason."""
+
 
 class Commit:
     """A transaction of SQLite that several store methods share, each in a part of its own."""
