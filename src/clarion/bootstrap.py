@@ -1,7 +1,8 @@
 """Settings and wiring: the only place that reads the environment and chooses adapters.
 
 Adapters are found by the scheme of a URL through entry points (`clarion.stores`, `clarion.blobs`, `clarion.vaults`),
-ours exactly as a stranger's. Everything below takes what it needs as arguments.
+ours exactly as a stranger's. Plugins of `clarion.reminders` are all used. Everything below takes what it needs as
+arguments.
 """
 
 import asyncio
@@ -33,6 +34,9 @@ from clarion.ports.store import ClockReading, Migrated, Store
 from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness, Vault
 from clarion.producers.direct import DirectSends
+from clarion.producers.records import Records
+from clarion.producers.registration import REMINDERS, Loader, reminder_plugins
+from clarion.producers.sources import Sources
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.recipients import RecipientSets
 
@@ -152,6 +156,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     accounts: Mapping[str, str]  # route (a channel, for now) → account
     providers: Mapping[str, Provider]  # account → provider
     sends: DirectSends
+    sources: Sources
     clock: Clock
     ids: Ids
     randomness: Randomness
@@ -244,6 +249,9 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
         if isinstance(renderer, Closing):
             closing.push_async_callback(renderer.close)
         dispatcher = DeliveryDispatcher(store=store, blobs=blobs, keyring=keyring)
+        sends = DirectSends(dispatcher=dispatcher, templates=templates, renderer=renderer)
+        sources = Sources(Records(store, keyring), reminder_plugins(_loaders(REMINDERS)))
+        closing.push_async_callback(sources.close)
         yield Platform(
             settings=settings,
             store=store,
@@ -255,7 +263,8 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
             renderer=renderer,
             accounts=accounts,
             providers=providers,
-            sends=DirectSends(dispatcher=dispatcher, templates=templates, renderer=renderer),
+            sends=sends,
+            sources=sources,
             clock=clock,
             ids=ids,
             randomness=random_bytes,
@@ -367,6 +376,11 @@ def _engine(settings: Settings) -> StoreEngine:
 
 def _vault(settings: Settings) -> VaultKind:
     return cast(VaultKind, _adapter("vaults", settings.vault, setting="CLARION_VAULT"))
+
+
+def _loaders(group: str) -> dict[str, Loader]:
+    """Find the plugins of a group, by their names; none is imported yet."""
+    return {point.name: point.load for point in entry_points(group=group)}
 
 
 def _adapter(group: str, url: str, *, setting: str) -> object:

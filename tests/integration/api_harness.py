@@ -21,6 +21,8 @@ from clarion.domain.identity import Channel
 from clarion.errors import ClarionError
 from clarion.ports.catalog import Role
 from clarion.ports.provider import Provider
+from clarion.producers.records import Records
+from clarion.producers.sources import Sources
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted, publish_compiled
@@ -91,6 +93,7 @@ class ApiHarness:
             accounts={Channel.EMAIL: "scripted", Channel.SMS: "scripted"},
             providers={"scripted": self.provider, **reporters},
             sends=self.line.sends,
+            sources=Sources(Records(delegating, self.line.keyring)),
             clock=self.clock,
             ids=SeededIds("api"),
             randomness=bytes,

@@ -30,6 +30,8 @@ from clarion.errors import InvalidInput
 from clarion.pipeline.generate import inbox
 from clarion.ports.catalog import NewTemplate
 from clarion.ports.renderer import Bundle
+from clarion.producers.records import Records
+from clarion.producers.sources import Sources
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
 from clarion.testing.store import SqliteInMemory
@@ -279,6 +281,7 @@ def platform_of(line: Line) -> Platform:
         accounts={Channel.SMS: line.account},
         providers={line.account: line.provider},
         sends=line.sends,
+        sources=Sources(Records(line.store, line.keyring)),
         clock=line.clock,
         ids=line.ids,
         randomness=random_bytes,

@@ -18,7 +18,7 @@ import structlog
 from clarion.domain.entity_event import EVENT_LEASE, EntityHistory, EventStatus, handled_line, wait_after_event_failure
 from clarion.errors import BrokenInvariant, CallerError, OperatorError, Superseded, TooManyAtOnce
 from clarion.ports.automation import AutomationStore
-from clarion.ports.source import EventClaim, EventEnd, SourceStore
+from clarion.ports.source import EventClaim, EventEnd, EventStore
 from clarion.producers.post_processing import PostProcessors
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.sources import opened_event_data
@@ -48,7 +48,7 @@ class Handling:
     def __init__(
         self,
         *,
-        store: SourceStore,
+        store: EventStore,
         automation: AutomationStore,
         keyring: Keyring,
         processors: PostProcessors,

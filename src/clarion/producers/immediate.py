@@ -17,7 +17,7 @@ from clarion.domain.entity_event import EntityEvent, EventData, EventMapping
 from clarion.domain.source import SourceFacts
 from clarion.errors import InvalidInput
 from clarion.ports.reminding import Immediate
-from clarion.ports.source import SourceStore
+from clarion.ports.source import ReminderStore
 from clarion.ports.templates import Published
 from clarion.producers.direct import DirectSends
 from clarion.producers.sources import Sources
@@ -35,7 +35,7 @@ class Notified(msgspec.Struct, frozen=True, kw_only=True):
 class Immediately:
     """Tells at once what is to be told about events."""
 
-    def __init__(self, *, store: SourceStore, sources: Sources, sends: DirectSends) -> None:
+    def __init__(self, *, store: ReminderStore, sources: Sources, sends: DirectSends) -> None:
         """Look into this table of mappings, ask these sources, and send by this door."""
         self._store = store
         self._sources = sources

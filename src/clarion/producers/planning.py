@@ -22,7 +22,7 @@ from clarion.domain.wanted import Situation
 from clarion.errors import CallerError, Superseded
 from clarion.ports.automation import AutomationStore
 from clarion.ports.facts import FactStore
-from clarion.ports.source import SourceStore
+from clarion.ports.source import ReminderStore
 
 SET_MAX: Final = 100
 """Sources planned in one transaction: with ten occurrences each it writes a thousand rows."""
@@ -58,7 +58,9 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 class Planning:
     """The one way by which occurrences of reminders are planned."""
 
-    def __init__(self, *, automation: AutomationStore, settings: SourceStore, facts: FactStore, sources: Known) -> None:
+    def __init__(
+        self, *, automation: AutomationStore, settings: ReminderStore, facts: FactStore, sources: Known
+    ) -> None:
         """Plan with this store, by these settings, zones and sources."""
         self._automation = automation
         self._settings = settings

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Final
 
 from clarion.domain.local_time import UTC_NAME, local_date
-from clarion.ports.source import RepairClaim, SourceScan, SourceStore
+from clarion.ports.clock import Clock
+from clarion.ports.source import ReminderStore, RepairClaim, SourceScan
 from clarion.producers.pages import plan_page, side_by_side
 from clarion.producers.planning import Planning
 from clarion.producers.records import BOUNDS
@@ -23,6 +24,9 @@ from clarion.producers.sources import Sources
 
 BATCH: Final = 10
 """Rounds at once: each is a page of sources, and there is all the time until the next one."""
+
+LOOK: Final = timedelta(minutes=1)
+"""How long it rests where nothing is due: rounds are hours apart, and whether one is due costs a question for each."""
 
 LEASE: Final = timedelta(minutes=5)
 """A thousand sources take seconds; a plugin that answers nothing takes half a minute."""
@@ -33,17 +37,25 @@ _DAY: Final = timedelta(days=1)
 class Reconciliation:
     """The worker of repairs."""
 
-    def __init__(self, *, store: SourceStore, planning: Planning, sources: Sources, lease: timedelta = LEASE) -> None:
+    def __init__(
+        self, *, store: ReminderStore, planning: Planning, sources: Sources, clock: Clock, lease: timedelta = LEASE
+    ) -> None:
         """Claim from this store, and plan what these sources tell."""
         self._store = store
         self._planning = planning
         self._sources = sources
+        self._clock = clock
         self._lease = lease
+        self._rests_until = float("-inf")
 
     async def step(self) -> int:
         """Plan one page of each round that is claimed; return how many rounds."""
+        if self._clock.monotonic() < self._rests_until:
+            return 0
         claims = [claim for some in await asyncio.gather(*self._asked()) for claim in some]
         await side_by_side("reconcile", [self._page(claim) for claim in claims])
+        if not claims:
+            self._rests_until = self._clock.monotonic() + LOOK.total_seconds()
         return len(claims)
 
     def _asked(self) -> list[Coroutine[None, None, list[RepairClaim]]]:

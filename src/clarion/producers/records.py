@@ -8,7 +8,7 @@ from typing import Final
 
 from clarion.domain.source import SourceFacts
 from clarion.ports.reminding import ScanBounds, ScanPage
-from clarion.ports.source import SourceScan, SourceStore
+from clarion.ports.source import RecordStore, SourceScan
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.sources import opened_source
 
@@ -20,7 +20,7 @@ the usual bounds find it."""
 class Records:
     """The provider of stored sources, of whichever type."""
 
-    def __init__(self, store: SourceStore, keyring: Keyring) -> None:
+    def __init__(self, store: RecordStore, keyring: Keyring) -> None:
         """Read from this store with these keys."""
         self._store = store
         self._keyring = keyring

@@ -8,7 +8,7 @@ plans and how far they have come.
 from datetime import timedelta
 from typing import Final
 
-from clarion.ports.source import SettingClaim, SourceScan, SourceStore
+from clarion.ports.source import ReminderStore, SettingClaim, SourceScan
 from clarion.producers.pages import plan_page, side_by_side
 from clarion.producers.planning import Planning
 from clarion.producers.sources import Sources
@@ -23,7 +23,7 @@ LEASE: Final = timedelta(minutes=5)
 class Replanning:
     """The worker of changed settings."""
 
-    def __init__(self, *, store: SourceStore, planning: Planning, sources: Sources, lease: timedelta = LEASE) -> None:
+    def __init__(self, *, store: ReminderStore, planning: Planning, sources: Sources, lease: timedelta = LEASE) -> None:
         """Claim from this store, and plan what these sources tell."""
         self._store = store
         self._planning = planning

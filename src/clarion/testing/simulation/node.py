@@ -21,6 +21,8 @@ from clarion.ports.renderer import Bundle, NotMerged, Renderer
 from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
+from clarion.producers.records import Records
+from clarion.producers.sources import Sources
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.recipients import RecipientSets
 from clarion.testing.clock import SeededIds
@@ -166,6 +168,7 @@ class Node:
             accounts={channel: channel for channel in CHANNELS},
             providers=providers,
             sends=DirectSends(dispatcher=dispatcher, templates=templates, renderer=content.renderer()),
+            sources=Sources(Records(store, keyring)),
             clock=self.clock,
             ids=ids,
             randomness=bytes,  # nobody asks for any here: keys of the API are not made in a simulation
