@@ -84,6 +84,7 @@ send
 send welcome --lane fast
 serve --port 70000
 settings set welcome --to bob
+sources put invoice 17 --metric open=x
 status --nope
 suppress add
 support

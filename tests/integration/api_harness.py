@@ -191,6 +191,8 @@ NOBODY = {
     "person": "user:nobody",
     "suppression": "AAECAwQFBgcICQoLDA0ODyo?reason=r",
     "name": "level",
+    "source_type": "nothing",
+    "source": "nobody's",
 }
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
 
@@ -224,6 +226,9 @@ async def things(api: ApiHarness) -> dict[str, str]:
             assert (await client.patch(f"{path}/members", json={"add": ["user:1"]})).status_code == 200
         assert (await client.patch("/v1/roles/teacher/holders", json={"add": ["user:1"]})).status_code == 200
         assert (await client.put("/v1/attributes/grade", json={"kind": "number"})).status_code == 200
+        source = {"fields": {"payer": "user:1"}}
+        for source_type in ("invoice", "nothing"):
+            assert (await client.put(f"/v1/sources/{source_type}/2026%2F17", json=source)).status_code == 200
         nobody = {"items": [{"recipient": "stop@example.com"}], "reason": "asked"}
         assert (await client.post("/v1/suppressions", json=nobody)).status_code == 200
         (suppressed,) = (await client.get("/v1/suppressions")).json()["items"]
@@ -243,6 +248,8 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "person": "user:2",
         "suppression": f"{suppressed['id']}?reason=r",
         "name": "grade",
+        "source_type": "invoice",
+        "source": "2026%2F17",
     }
 
 

@@ -72,6 +72,9 @@ ASKED = (
     ("roles holders teacher --business-unit {unit}", "/v1/roles/teacher/holders?business_unit={unit}"),
     ("relations list child:{child}", "/v1/relations?entity=child:{child}"),
     ("relations list user:1", "/v1/relations?person=user:1"),
+    ("sources list invoice", "/v1/sources/invoice"),
+    ("sources list invoice --limit 1", "/v1/sources/invoice?limit=1"),
+    ("sources show invoice 2026/17", "/v1/sources/invoice/2026%2F17"),
     ("suppress list", "/v1/suppressions"),
     ("suppress list user:1 --cause manual", "/v1/suppressions?recipient=user:1&cause=manual"),
     ("suppress preferences user:1", "/v1/people/user:1/preferences"),
@@ -143,6 +146,20 @@ CHANGED = (
             "remove_contacts": {"email": [{"destination": "a@example.com"}]},
         },
     ),
+    Change(
+        "sources put invoice 2026/17 --field payer=Sam --number total=120.5 --truth paid=true --date due_on=2026-12-01 "
+        "--metric open=0 --metric seats:north=3 --business-unit {unit} --entity {child}",
+        "PUT",
+        "/v1/sources/invoice/2026%2F17",
+        {
+            "fields": {"payer": "Sam", "total": 120.5, "paid": True},
+            "dates": {"due_on": "2026-12-01"},
+            "metrics": {"open": 0, "seats": {"north": 3}},
+            "business_unit": UNIT,
+            "entity": CHILD,
+        },
+    ),
+    Change("sources remove invoice 18", "DELETE", "/v1/sources/invoice/18", {}),
     Change("people attributes declare since date", "PUT", "/v1/attributes/since", {"kind": "date"}),
     Change(
         "groups put {group} --name Two --group {inner}", "PUT", "/v1/groups/{group}", {"name": "Two", "groups": [INNER]}
@@ -178,7 +195,7 @@ CHANGED = (
 WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
     "suppress lift",  # the API answers it without a body
-    *("people import", "groups import", "relations import"),  # files, which the API does not take
+    *("people import", "groups import", "relations import", "sources import"),  # files, which the API does not take
     *("tenants set", "groups remove", "people remove"),
     *("clock show", "clock set", "audit verify"),
     *("keys create", "keys list", "keys revoke", "quota list", "quota set"),
@@ -225,6 +242,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     said(home, f"groups change {GROUP} --add user:1 --add employee:{CHILD}")
     said(home, f"units change {UNIT} --add user:1")
     said(home, "roles change teacher --add user:1")
+    said(home, f"sources put invoice 2026/17 --date due_on=2026-11-01 --entity {CHILD}")
+    said(home, "sources put invoice 18 --metric open=1")
     said(home, f"roles change teacher --business-unit {UNIT} --add user:2")
     said(home, f"relations change child:{CHILD} guardian --add user:1 --add user:2")
     said(home, f"relations change child:{CHILD} payer --add user:1")

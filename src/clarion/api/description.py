@@ -28,6 +28,7 @@ _KINDS: Final[dict[str, Json]] = {
     "uuid": {"type": "string", "format": "uuid"},
     "int": {"type": "integer", "minimum": 0, "maximum": wire.ROW_ID_MAX},
     "str": {"type": "string", "minLength": 1},
+    "path": {"type": "string", "minLength": 1, "description": "percent-encoded, `/` as `%2F`"},
 }
 
 _PROBLEMS: Final = {

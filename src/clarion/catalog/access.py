@@ -42,6 +42,7 @@ class Grant(StrEnum):
 
     VIEW = "view"  # notifications, histories, types, uncertain messages, support cases
     SEND = "send"
+    TELL = "tell"  # put in sources, and tell of events
     RAISE = "raise"  # send in a more urgent lane than the type's own
     CANCEL = "cancel"
     SWITCH = "switch"  # notification types on and off
@@ -59,8 +60,8 @@ class Grant(StrEnum):
 GRANTS: Final[Mapping[Role, frozenset[Grant]]] = {
     Role.VIEWER: frozenset({Grant.VIEW}),
     Role.AUTHOR: frozenset({Grant.VIEW, Grant.SWITCH, Grant.PUBLISH}),
-    Role.SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.CANCEL}),
-    Role.URGENT_SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.RAISE, Grant.CANCEL}),
+    Role.SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.TELL, Grant.CANCEL}),
+    Role.URGENT_SENDER: frozenset({Grant.VIEW, Grant.SEND, Grant.TELL, Grant.RAISE, Grant.CANCEL}),
     Role.INBOX: frozenset({Grant.VIEW, Grant.INBOX}),
     Role.SUPPORT: frozenset(
         {Grant.VIEW, Grant.CANCEL, Grant.SUPPRESS, Grant.MEND, Grant.AUDIT, Grant.WATCH, Grant.REVEAL}

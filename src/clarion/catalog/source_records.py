@@ -13,7 +13,7 @@ from clarion.domain.source import SourceContent
 from clarion.errors import InvalidInput
 from clarion.ports.ensure import in_sets
 from clarion.ports.facts import FactStore
-from clarion.ports.source import SourceAnswer, SourceStore
+from clarion.ports.source import RecordStore, SourceAnswer
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.sources import sealed_source
 
@@ -21,7 +21,7 @@ from clarion.sealing.sources import sealed_source
 class SourceRecords:
     """Puts and removes stored sources."""
 
-    def __init__(self, *, store: SourceStore, facts: FactStore, keyring: Keyring) -> None:
+    def __init__(self, *, store: RecordStore, facts: FactStore, keyring: Keyring) -> None:
         """Store here, under these keys; `facts` knows the business units."""
         self._store = store
         self._facts = facts

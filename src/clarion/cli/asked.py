@@ -15,7 +15,7 @@ from clarion.cli import option
 from clarion.cli.output import print_json, print_line, print_table, say_more
 from clarion.cli.session import Session, in_session
 from clarion.client.wire import PageQuery
-from clarion.errors import InvalidInput
+from clarion.errors import InvalidInput, InvalidItems
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -48,8 +48,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """Do the work in a session; what is wrong with a field of a request is said of what was typed for it."""
         try:
             return in_session(work, store=self.store, tenant=self.tenant)
+        except InvalidItems as error:
+            raise type(error)([_as_typed(one, typed_as or {}) for one in error.mistakes]) from None
         except InvalidInput as error:
-            raise type(error)(error.message, field=_typed(error.field, typed_as or {}), hint=error.hint) from None
+            raise _as_typed(error, typed_as or {}) from None
 
     def line(self, text: str, answer: object) -> None:
         """Print an answer: in a line for a person, or as JSON."""
@@ -117,10 +119,15 @@ def _with_options(
     return called
 
 
+def _as_typed(error: InvalidInput, typed_as: Mapping[str, str]) -> InvalidInput:
+    return type(error)(error.message, field=_typed(error.field, typed_as), hint=error.hint)
+
+
 def _typed(field: str, typed_as: Mapping[str, str]) -> str:
-    """Name a field of a request as it was typed; of one of several, with its number there."""
+    """Name a field of a request as it was typed; of one of several, with its number there or its name."""
     name, _, place = field.partition("[")
     if name not in typed_as:
-        return field
+        kind, dot, rest = field.partition(".")
+        return f"{typed_as[kind]} {rest}" if dot and kind in typed_as else field
     number = place.partition("]")[0]
     return f"{typed_as[name]} ({int(number) + 1})" if number.isdecimal() else typed_as[name]

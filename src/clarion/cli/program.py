@@ -76,6 +76,7 @@ class Program(LazyGroup):
             "people": Listed(
                 "table:people", "People: who they are, where they are reached, and what templates read of them."
             ),
+            "sources": Listed("table:sources", "Sources: the invoices, documents or classes that reminders are about."),
             "groups": Listed(
                 "table:groups", "Groups: people who are written to together. A group may hold other groups."
             ),

@@ -1,4 +1,4 @@
-"""`import` and `export` of people, of members of groups and of relations: files of CSV, of any size.
+"""`import` and `export` of people, of members of groups, of relations and of sources: files of CSV, of any size.
 
 A row that cannot be stored is left out and reported: the first of them on standard error, all of them in a file where
 one is named. Files that are written belong to whoever runs the program, because they hold addresses.
@@ -21,6 +21,7 @@ from clarion.cli.people import people
 from clarion.cli.relations import relations
 from clarion.cli.session import guid as read_guid
 from clarion.cli.session import in_session
+from clarion.cli.sources import TYPED_AS, TypeName, sources
 from clarion.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -144,6 +145,60 @@ def import_relations(
     _import(work, file, errors=errors, tenant=tenant, store=store, as_json=as_json)
 
 
+@sources.command("import")
+def import_sources(
+    source_type: TypeName,
+    file: FileName,
+    *,
+    dry_run: DryRun = False,
+    errors: Errors = None,
+    tenant: option.Tenant = None,
+    store: option.Store = None,
+    as_json: option.Json = False,
+) -> None:
+    """Store the sources of a CSV file, each as a whole (columns: id, field:NAME, date:NAME, ...); none is removed."""
+
+    def work(session: "Session", readline: "ReadLine", note: "Note", told: "Progress") -> "Awaitable[Imported]":
+        return session.operations.source_tables.import_sources(
+            session.tenant_id,
+            source_type,
+            readline,
+            actor=session.actor,
+            trace=session.trace,
+            note=note,
+            progress=told,
+            dry_run=dry_run,
+        )
+
+    with _typed():
+        _import(work, file, errors=errors, tenant=tenant, store=store, as_json=as_json)
+
+
+@sources.command("export")
+def export_sources(
+    source_type: TypeName, file: OutName = None, tenant: option.Tenant = None, store: option.Store = None
+) -> None:
+    """Write all sources of a type as CSV, to be imported again."""
+    with _typed():
+        _export(
+            lambda it: it.operations.source_tables.export_sources(it.tenant_id, source_type),
+            file,
+            tenant=tenant,
+            store=store,
+        )
+
+
+@contextmanager
+def _typed() -> "Iterator[None]":
+    """Name what is wrong with the type of sources as it was typed."""
+    try:
+        yield
+    except InvalidInput as error:
+        if error.field != "type":
+            raise
+        raise InvalidInput(error.message, field=TYPED_AS[error.field], hint=error.hint) from None
+
+
 def _import(
     work: _Import, file: Path, *, errors: Path | None, tenant: str | None, store: str | None, as_json: bool
 ) -> None:
@@ -174,7 +229,11 @@ def _rows(number: int) -> str:
 
 
 def _more(done: "Imported") -> str:
-    if done.dry_run or done.added is None:
+    if done.dry_run:
+        return ""
+    if done.changed is not None:
+        return f"; {done.changed} changed"
+    if done.added is None:
         return ""
     unknown = f", {done.unknown} of people who are not known yet" if done.unknown else ""
     return f"; {done.added} new{unknown}"

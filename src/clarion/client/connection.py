@@ -5,7 +5,6 @@ own, as those of groups are in `belonging`, and have their line here.
 """
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -15,6 +14,7 @@ from uuid import UUID
 
 from clarion.client import (
     belonging,
+    telling,
     wire,
     wire_explain,
     wire_inbox,
@@ -25,6 +25,7 @@ from clarion.client import (
     wire_suppression,
     wire_types,
 )
+from clarion.client.finite import require_finite
 from clarion.client.transport import TIMEOUT, ApiError, Transport, Unreachable
 from clarion.domain.attribute import Kind
 from clarion.domain.hint import Hints
@@ -85,8 +86,7 @@ class Client:
 
         With a key it is sent once, however often it is asked for.
         """
-        if not _is_finite(data):
-            raise ValueError("data holds a number that JSON does not have (infinity or NaN): leave it out")
+        require_finite(data=data)
         body = wire.SendRequest(
             type=notification,
             to=(to,) if isinstance(to, wire.Recipient) else tuple(to),
@@ -274,6 +274,11 @@ class Client:
     change_holders = belonging.change_holders
     relations = belonging.relations
     change_relations = belonging.change_relations
+    sources = telling.sources
+    source = telling.source
+    put_source = telling.put_source
+    put_sources = telling.put_sources
+    remove_source = telling.remove_source
 
     async def suppressions(
         self, *, recipient: str | None = None, cause: Cause | None = None, cursor: str | None = None
@@ -364,12 +369,3 @@ def _inbox(reader: str) -> str:
 def _flag(value: bool) -> str | None:
     """Write what is asked for; what is not is left out."""
     return "true" if value else None
-
-
-def _is_finite(value: object) -> bool:
-    """Tell whether every number in it can be written: the encoder would make null of the others."""
-    if isinstance(value, Mapping):
-        return all(map(_is_finite, value.values()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(map(_is_finite, value))
-    return not isinstance(value, float) or math.isfinite(value)

@@ -21,6 +21,8 @@ given, find out who asks, and word refusals for their callers.
 | `support` | uncertain messages, support cases, the audit log |
 | `suppression` | who gets nothing, and what people want |
 | `types` | notification types: which there are, switching them on and off |
+| `sources` | sources that applications put in |
+| `source_tables` | sources as CSV; for the program only |
 | `groups` | groups and business units with their members, and how a tenant's people read |
 | `tables` | people, members of groups and relations as CSV; for the program only |
 | `relations` | roles that people hold, and what they are to things |
@@ -41,6 +43,8 @@ from clarion.operations.people import People
 from clarion.operations.publishing import Publishing
 from clarion.operations.relations import Relations, Roles
 from clarion.operations.settings import Settings
+from clarion.operations.source_tables import SourceTables
+from clarion.operations.sources import Sources
 from clarion.operations.status import Status
 from clarion.operations.support import Support
 from clarion.operations.suppression import Suppressions
@@ -72,3 +76,5 @@ class Operations:
         self.roles = Roles(platform.store, platform.keyring)
         self.relations = Relations(platform.store, platform.keyring)
         self.tables = Tables(platform)
+        self.sources = Sources(platform, wake=wake)
+        self.source_tables = SourceTables(platform, wake=wake)

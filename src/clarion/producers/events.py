@@ -23,7 +23,7 @@ from clarion.domain.seal import TenantKeys
 from clarion.domain.source import check_id, check_type
 from clarion.errors import CallerError, Conflict, InvalidInput, InvalidKey, SealBroken
 from clarion.ports.facts import FactStore
-from clarion.ports.source import SourceStore
+from clarion.ports.source import EventStore
 from clarion.producers.immediate import Immediately
 from clarion.producers.sources import Sources
 from clarion.sealing.keyring import Keyring
@@ -68,7 +68,7 @@ class Events:
     """The door for events."""
 
     def __init__(
-        self, *, store: SourceStore, facts: FactStore, sources: Sources, immediately: Immediately, keyring: Keyring
+        self, *, store: EventStore, facts: FactStore, sources: Sources, immediately: Immediately, keyring: Keyring
     ) -> None:
         """Store events here; ask these about sources, the time, and what an event leads to."""
         self._store = store
@@ -93,6 +93,13 @@ class Events:
         if answer.outcome is Outcome.CONFLICT:
             raise self._conflict(keys, told, answer)
         return answer
+
+    async def is_known(self, tenant_id: str, *, event_guid: UUID | None, key: str | None) -> bool:
+        """Tell whether an event was told before under this id or key."""
+        if (event_guid is None) == (key is None):
+            return False
+        guid = event_guid or derived_id.told_event(tenant_id=tenant_id, key=key or "")
+        return await self._store.find_event(tenant_id, guid) is not None
 
     async def _event(
         self, keys: TenantKeys, guid: UUID, telling: Telling, known: EntityEvent | None
