@@ -8,6 +8,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final, cast
 
@@ -96,9 +97,9 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
             change_blobs=self.blobs,
         )
 
-    def is_caught_at(self, seed: int) -> bool:
-        """Tell whether a run of this seed finds it, by what it breaks."""
-        found = {violation.partition(":")[0] for violation in self.run(seed).violations}
+    def is_caught_by(self, report: Report) -> bool:
+        """Tell whether a run found it, by what it breaks."""
+        found = {violation.partition(":")[0] for violation in report.violations}
         return not found.isdisjoint(self.found_by)
 
 
@@ -167,11 +168,20 @@ BUGS: Final[Mapping[str, Bug]] = {
 
 CAUGHT_AT: Final = Path(__file__).parent / "planted.json"
 SEEDS_MAX: Final = 100
+CHOICE: Final = 3
+"""Seeds that catch a bug, of which the shortest run is noted: some run to the end of their world's patience."""
 
 
 def search(bug: Bug, seeds: Iterable[int]) -> int | None:
     """Return the first of these seeds that catches a bug."""
-    return next((seed for seed in seeds if bug.is_caught_at(seed)), None)
+    return next((seed for seed in seeds if bug.is_caught_by(bug.run(seed))), None)
+
+
+def shortest(bug: Bug, seeds: Iterable[int]) -> int | None:
+    """Return the seed of the shortest run among the first few that catch a bug: it is run at every commit."""
+    caught = (report for report in map(bug.run, seeds) if bug.is_caught_by(report))
+    first = list(islice(caught, CHOICE))
+    return min(first, key=lambda report: report.seconds).seed if first else None
 
 
 def main() -> int:
@@ -183,7 +193,7 @@ def main() -> int:
     given = parser.parse_args()
     noted = cast(dict[str, int], json.loads(CAUGHT_AT.read_text())) if CAUGHT_AT.exists() else {}
     for name in [given.bug] if given.bug else BUGS:
-        caught_at = search(BUGS[name], range(1, given.seeds + 1))
+        caught_at = shortest(BUGS[name], range(1, given.seeds + 1))
         sys.stdout.write(f"{name}: {caught_at or f'not caught in {given.seeds} seeds'}\n")
         sys.stdout.flush()
         if caught_at is not None:
