@@ -14,6 +14,7 @@ import pytest
 
 from clarion.adapters.stores.migration import migrate_postgres, migrate_sqlite
 from clarion.testing import postgres
+from tests.warm import COMMANDS, warm_program
 
 TEMPLATE = "migrated"
 
@@ -47,6 +48,15 @@ def migrated_postgres_url(postgres_server: postgres.PostgresServer, postgres_tem
     """The address of a fresh database with the whole schema and no rows."""
     with postgres_server.database(template=postgres_template) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run the program's commands without starting Python for each."""
+    with warm_program(tmp_path_factory.mktemp("warm")) as program:
+        COMMANDS.append(str(program))
+        yield
+        COMMANDS.pop()
 
 
 @pytest.fixture(scope="session")

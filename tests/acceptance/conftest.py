@@ -1,21 +1,15 @@
 """Fixtures of the acceptance tests: one installation is built, and every test has a copy of its own."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.house import COMMANDS, House, build
-from tests.acceptance.warm import warm_program
+from tests.acceptance.house import House, build
 
 
 @pytest.fixture(scope="session", autouse=True)
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Run commands without starting Python for each."""
-    with warm_program(tmp_path_factory.mktemp("warm")) as program:
-        COMMANDS.append(str(program))
-        yield
-        COMMANDS.pop()
+def _commands(warm: None) -> None:
+    """Have commands run at once."""
 
 
 @pytest.fixture(scope="session")

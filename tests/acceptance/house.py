@@ -22,11 +22,9 @@ import msgspec
 
 from clarion.adapters.host import HostClock
 from clarion.sandbox.ledger import Ledger, SandboxMessage
+from tests.warm import COMMANDS
 
 PROGRAM = Path(sys.executable).with_name("clarion")
-COMMANDS = [str(PROGRAM)]
-"""The last of these runs commands: while tests run, a program that is `warm`."""
-
 ROOT = Path(__file__).parents[2]
 DEFINITIONS = ROOT / "src/clarion/cli/definitions"
 

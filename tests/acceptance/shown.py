@@ -38,7 +38,7 @@ _DIFFERS = re.compile(
     rf"(?P<kept>{_KEPT})"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|\d{4}-\d\d-\d\d(?!\d)"
     r"|\d\d:\d\d:\d\d\.\d+|\b\d+ ms\b|\b[0-9a-f]{8}-\d+(?=-)|\bsandbox-\d+|--before \d+|\bcli:\w+"
-    r"|\bk1:[0-9a-f]+(?:\.\.\.)?|(?<=<)[0-9a-f]{32}(?=@)|\b000\d(?:, 000\d)*\b"
+    r"|\bk1:[0-9a-f]+(?:\.\.\.)?|(?<=<)[0-9a-f]{32}(?=@)|\b00\d\d(?:, 00\d\d)*\b"
 )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.house import COMMANDS, PROGRAM, ROOT, House, until
+from tests.acceptance.house import PROGRAM, ROOT, House, until
 from tests.acceptance.shown import Reader, steps_of
 from tests.integration.smtp_server import closed_port
+from tests.warm import COMMANDS
 
 BIN = Path(sys.executable).parent
 

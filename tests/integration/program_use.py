@@ -1,4 +1,4 @@
-"""The program as people start it: in a process of its own, in an installation of its own."""
+"""The program as people use it: each command in a process of its own, in an installation of its own."""
 
 import os
 import resource
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.warm import COMMANDS
 
 PROGRAM = Path(sys.executable).with_name("clarion")
 ROOT = Path(__file__).parents[2]
@@ -24,7 +26,7 @@ def clarion(
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
     env = {**kept, "CLARION_HOME": str(home), **environment}
     return subprocess.run(
-        [PROGRAM, *arguments],
+        [PROGRAM if file_bytes_max else COMMANDS[-1], *arguments],
         env=env,
         input=given,
         capture_output=True,
@@ -37,7 +39,7 @@ def clarion(
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(warm: None, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  for what it does
     """An installation with one tenant and one published type, for making copies of."""
     home = tmp_path_factory.mktemp("model") / "home"
     for command in (("migrate",), ("tenants", "create", "school"), ("publish", "src/clarion/cli/definitions/welcome")):

@@ -7,7 +7,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tests.integration.test_program import clarion
+from tests.integration.program_use import clarion
+
+pytestmark = pytest.mark.usefixtures("warm")
 
 EDIT = "UPDATE schema_step SET checksum = 'other'"
 COMMANDS = {

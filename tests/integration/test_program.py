@@ -1,8 +1,7 @@
-"""The program `clarion` as it is run: what it says, to which stream, and with which exit code."""
+"""The program `clarion` as it is used: what it says, to which stream, and with which exit code."""
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -12,14 +11,15 @@ from typer.testing import CliRunner
 
 from clarion.cli.program import Program, program
 from tests.integration.smtp_server import closed_port
+from tests.warm import COMMANDS
 
-PROGRAM = Path(sys.executable).with_name("clarion")
+pytestmark = pytest.mark.usefixtures("warm")
 
 
 def clarion(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CLARION_")}
     env = {**kept, "CLARION_HOME": str(home), **environment}
-    return subprocess.run([PROGRAM, *arguments], env=env, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([COMMANDS[-1], *arguments], env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import pytest
 from clarion.cli.session import user_name
 from tests.integration.program_use import clarion, refused
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 PEOPLE = ("ada", "ben", "cleo")
 
 FIELDS = "at, actor, act, subject, reason, details, previous_hash, hash"

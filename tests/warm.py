@@ -1,9 +1,9 @@
 """The program `clarion` with everything imported already: each command is a fork of one process that waits for them.
 
 Starting Python and importing the platform is nearly all that a command costs, a third of a second of a processor, and
-the acceptance tests run hundreds. A fork is a process of its own, with its own memory, environment, folder, streams and
+tests run some hundreds. A fork is a process of its own, with its own memory, environment, folder, streams and
 exit code, so that commands share no more than they do otherwise. What it leaves out, the start itself, is held by
-`tests/checks/test_program_start.py`, `test_wheel.py`, and by everything that `House.serving` starts.
+`tests/checks/test_program_start.py`, `test_wheel.py`, and by everything that serves.
 """
 
 import array
@@ -20,6 +20,9 @@ from importlib import import_module
 from pathlib import Path
 
 import msgspec
+
+COMMANDS = [str(Path(sys.executable).with_name("clarion"))]
+"""The last of these runs commands: the program, and before it while the fixture `warm` stands what is said here."""
 
 ASKED_MAX = 1 << 20
 """Bytes of arguments and environment: what the kernel takes for a new process is about as much."""
@@ -53,7 +56,7 @@ def warm_program(folder: Path) -> Iterator[Path]:
     program.write_text(PROGRAM.format(python=sys.executable, door=str(door)))
     program.chmod(0o755)
     waiting = subprocess.Popen(
-        [sys.executable, "-m", "tests.acceptance.warm", str(door)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "tests.warm", str(door)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     with waiting:
         assert waiting.stdout is not None
@@ -72,6 +75,8 @@ def main() -> None:
             import_module(f"clarion.cli.{listed.place.partition(':')[0]}")
     for name in ("bootstrap", "operations", "adapters.renderers", "adapters.stores.sqlite", "adapters.stores.postgres"):
         import_module(f"clarion.{name}")
+    for name in ("alembic.command", "sqlalchemy.ext.asyncio"):
+        import_module(name)  # which take a third of a second at every `migrate`
     gc.freeze()  # what is imported is never collected: a collection in a fork would only copy it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks but those who asked
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
