@@ -62,6 +62,7 @@ async def use_ensures(store: PostgresStore, around: range) -> None:
     await store.ensure_automation_schedulers(TENANT, [make.automation_scheduler(n) for n in around])
     moved = [make.automation_scheduler(n, local_time="10:00") for n in around]
     await store.ensure_automation_schedulers(TENANT, moved)
+    await store.rerun_occurrence(TENANT, moved[0].scheduler_key, n=1, actor="sam", reason="lost")
     await store.ensure_automation_jobs(TENANT, [make.automation_job(n) for n in around])
     await store.ensure_notification_jobs(TENANT, [make.guarded_entry(f"key-{n}") for n in around])
     await store.ensure_notification_jobs(TENANT, [JobEntry(job=make.notification_job(n)) for n in around])

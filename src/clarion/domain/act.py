@@ -108,6 +108,12 @@ def retry_event(event_guid: UUID, *, reason: str, actor: str) -> Act:
     return Act(actor=actor, act="retry", subject=f"event {event_guid}", reason=reason)
 
 
+def rerun(scheduler_key: str, *, n: int, reason: str, actor: str) -> Act:
+    """Word the deliberate re-run of an occurrence that is completed."""
+    details = canonical_json({"n": n}).decode()
+    return Act(actor=actor, act="rerun", subject=f"occurrence {scheduler_key}", reason=reason, details=details)
+
+
 def cancel(job_guid: UUID, *, actor: str) -> Act:
     """Word the cancel of a direct job."""
     return Act(actor=actor, act="cancel", subject=f"job {job_guid}")

@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from clarion.domain.automation import AutomationScheduler, AutomationStatus, AutomationType
+from clarion.domain.ensured import Ensured
 from clarion.domain.entity_event import EntityHistory
 from clarion.domain.planning import AppliedPlan, EndReason, SourcePlan, SourceStanding
 
@@ -121,6 +122,16 @@ class AutomationStore(Protocol):
 
     async def deactivate_occurrence(self, tenant_id: str, scheduler_key: str, *, actor: str, reason: str) -> bool:
         """Cancel a pending occurrence on a person's word, which no plan takes back; audited; False where it is over."""
+        ...
+
+    async def rerun_occurrence(
+        self, tenant_id: str, first_key: str, *, n: int, actor: str, reason: str
+    ) -> Ensured[AutomationScheduler] | None:
+        """Ensure the n-th deliberate re-run of an occurrence, due now; audited.
+
+        One that is there is found as it is, and nothing is written. None where the first run, or the re-run before it,
+        is not completed.
+        """
         ...
 
     async def write_history(self, tenant_id: str, lines: Sequence[EntityHistory]) -> None:

@@ -26,6 +26,7 @@ from clarion.adapters.stores.shared import (
     people,
     receipts,
     relation,
+    rerun,
     role,
     snapshot,
     source,
@@ -180,6 +181,8 @@ class SharedStore(ABC):
     resolve_support_case = _writes(Urgency.SOON, catalog.resolve_support_case)
     list_audit = _reads(audit.list_audit)
     list_newest_audit = _reads(audit.list_newest_audit)
+
+    rerun_occurrence = _writes(Urgency.SOON, rerun.rerun_occurrence)
 
     copy_tenant = _reads(snapshot.copy_tenant)
 
