@@ -95,11 +95,11 @@ CROSS JOIN LATERAL (
 JOIN entity_event AS f ON f.id = h.value;
 
 -- name: take_events
--- Ready → Processing, of events that are locked.
+-- Ready → Processing, of events that are locked; were their state named here, it might be looked up by instead.
 UPDATE entity_event AS e
 SET status = 'Processing', version = e.version + 1, due_at = NULL, lease_until = now() + :lease
 FROM {ids: event_id whole} AS g
-WHERE e.id = +g.event_id AND e.status = 'Ready'
+WHERE e.id = +g.event_id
 RETURNING *;
 
 -- name: finish_events
