@@ -44,6 +44,8 @@ INSTANTS = {
     "inbox_state": ("seen_at", "read_at", "archived_at", "expires_at"),
     "entity_event": ("due_at", "lease_until", "created_at"),
     "source_record": ("changed_at",),
+    "reminder_setting": ("plan_at", "changed_at"),
+    "repair": ("watermark_at", "round_at", "due_at", "next_at"),
     "inbox_count": ("all_seen_at", "all_read_at", "all_archived_at"),
 }
 

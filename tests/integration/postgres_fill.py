@@ -68,6 +68,20 @@ SELECT
 FROM generate_series(1, 5000) AS n;
 INSERT INTO source_day (tenant_id, source_type, source, name, day)
 SELECT 'acme', 'invoice', 'other-' || n, 'due', date '2026-01-01' + n FROM generate_series(1, 5000) AS n;
+INSERT INTO event_mapping (tenant_id, event_type, changed_by)
+SELECT 'acme', 'other-' || n, 'sam' FROM generate_series(1, 2000) AS n;
+INSERT INTO reminder_setting (
+  tenant_id, guid, source_type, setting, version, planned_version, plan_at, changed_by
+)
+SELECT
+  CASE WHEN n <= 2000 THEN 'acme' ELSE 'other-' || n END, CAST(md5(n::text) AS uuid), 'other-' || n % 50,
+  json_build_object(
+    'guid', CAST(md5(n::text) AS uuid), 'name', 'n', 'source_type', 'invoice', 'notification_type', 'n',
+    'rule', json_build_object('on', 'date', 'field', 'due')
+  )::text, 2, 2 - n % 2, CASE WHEN n % 2 = 1 THEN now() END, 'sam'
+FROM generate_series(1, 4000) AS n;
+INSERT INTO repair (tenant_id, source_type, watermark_at, due_at, next_at)
+SELECT 'other-' || n, 'other-' || n % 50, now(), now(), now() FROM generate_series(1, 4000) AS n;
 INSERT INTO entity_event (
   tenant_id, partition_key, row_key, event_guid, event_type, entity_type, entity_guid, occurred_at, data_hash, status,
   due_at, correlation_id

@@ -35,7 +35,7 @@ from clarion.testing import factories as make
 from tests.integration.postgres_fill import TENANT
 from tests.integration.postgres_suppressing import use_suppressions
 from tests.integration.postgres_use_groups import use_groups
-from tests.integration.postgres_use_sources import use_events, use_sources
+from tests.integration.postgres_use_sources import use_events, use_reminders, use_sources
 from tests.integration.watched_connection import Connection
 
 ROUTE: Final = "email:default"
@@ -54,6 +54,7 @@ async def use_everything(store: PostgresStore, connection: Connection, *, start:
     await use_inboxes(store, connection, start + 77)
     await use_sources(store, start)
     await use_events(store, start)
+    await use_reminders(store, start)
 
 
 async def use_ensures(store: PostgresStore, around: range) -> None:

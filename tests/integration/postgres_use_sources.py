@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 from clarion.adapters.stores.postgres import PostgresStore
-from clarion.domain.entity_event import EventStatus
+from clarion.domain.entity_event import EventMapping, EventStatus
 from clarion.ports.source import EventEnd, SourceScan
 from clarion.testing import factories as make
 from tests.integration.postgres_fill import TENANT
@@ -49,3 +49,24 @@ async def use_events(store: PostgresStore, start: int) -> None:
     assert await store.list_events(TENANT, limit=20)
     assert await store.list_events(TENANT, status=EventStatus.READY, limit=20)
     assert await store.list_events(TENANT, entity=("order", make.guid(start, "order")), limit=20)
+
+
+async def use_reminders(store: PostgresStore, start: int) -> None:
+    """Say what events lead to and when to remind, and plan and repair by it."""
+    types = [f"type-{start + n}" for n in range(2)]
+    for event_type in types:
+        mapping = EventMapping(event_type=event_type, notification_type=None)
+        assert await store.put_mapping(TENANT, mapping, actor="sam")
+    assert await store.find_mappings(TENANT, types)
+    assert await store.list_mappings(TENANT, limit=20)
+    assert await store.remove_mapping(TENANT, types[0], actor="sam")
+    settings = [make.reminder_setting(start + n, source_type=f"type-{start}") for n in range(2)]
+    for setting in settings:
+        assert await store.put_reminder(TENANT, setting, actor="sam")
+    assert await store.find_reminder(TENANT, settings[0].guid)
+    assert await store.find_reminders(TENANT, f"type-{start}")
+    assert await store.list_reminders(TENANT, limit=20)
+    (claim, *_) = await store.claim_settings(limit=20, lease=timedelta(minutes=1))
+    assert await store.finish_setting(claim, cursor=None)
+    (repair, *_) = await store.claim_repairs(None, every=timedelta(), limit=20, lease=timedelta(minutes=1))
+    assert await store.finish_repair(repair, cursor=None, watermark_at=repair.round_at)

@@ -17,7 +17,7 @@ from clarion.adapters.stores.sqlite import InlineRunner, SqliteStore, open_store
 from clarion.adapters.stores.sqlite.session import OUTGOING_KEY
 from clarion.domain.call import Unknown
 from clarion.domain.claim import Gate
-from clarion.domain.entity_event import EventStatus
+from clarion.domain.entity_event import EventMapping, EventStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.catalog import ApiKey, NewTemplate, Role
 from clarion.ports.source import EventEnd
@@ -68,6 +68,8 @@ FEW_OF: dict[str, set[str]] = {
     "put_event_turn": {"event_turn"},
     "find_waiting_tenants": {"walk"},
     "lock_due_events": {"h", "v"},
+    "walk_repaired_types": {"walk"},
+    "lock_due_repairs": {"h", "v"},
 }
 # By hand and hardly ever, while nobody else uses the file: it may take as long as it takes.
 ALL_OF = "setting.sql"
@@ -237,6 +239,10 @@ async def fill_sources(store: SqliteStore) -> None:
         for n, one in enumerate(claims[:50])
     ]
     await store.finish_events(ends)
+    for n in NUMBERS:
+        mapping = EventMapping(event_type=f"type-{n}", notification_type=None)
+        await store.put_mapping(TENANT, mapping, actor="sam")
+        await store.put_reminder(TENANT, factories.reminder_setting(n, source_type=f"type-{n % 9}"), actor="sam")
 
 
 async def fill_catalog(store: SqliteStore) -> None:

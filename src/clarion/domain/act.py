@@ -11,9 +11,11 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.claim import Gate
+from clarion.domain.entity_event import EventMapping
 from clarion.domain.group import Relation
 from clarion.domain.hashing import canonical_json
 from clarion.domain.person import BusinessUnit
+from clarion.domain.reminder import ReminderSetting
 from clarion.domain.setting import SILENT, TypeSetting
 from clarion.domain.suppression import Cause
 from clarion.errors import InvalidInput
@@ -112,6 +114,32 @@ def rerun(scheduler_key: str, *, n: int, reason: str, actor: str) -> Act:
     """Word the deliberate re-run of an occurrence that is completed."""
     details = canonical_json({"n": n}).decode()
     return Act(actor=actor, act="rerun", subject=f"occurrence {scheduler_key}", reason=reason, details=details)
+
+
+def put_mapping(mapping: EventMapping, *, actor: str) -> Act:
+    """Word what an event type leads to from now on; null is explicitly nothing."""
+    details = canonical_json({"notification_type": mapping.notification_type}).decode()
+    return Act(actor=actor, act="map", subject=f"event type {mapping.event_type}", details=details)
+
+
+def remove_mapping(event_type: str, *, actor: str) -> Act:
+    """Word that nobody says any more what an event type leads to."""
+    return Act(actor=actor, act="unmap", subject=f"event type {event_type}")
+
+
+def put_reminder(setting: ReminderSetting, *, actor: str) -> Act:
+    """Word the making or changing of a reminder setting; of its conditions and recipients it says how many."""
+    said = {
+        "name": setting.name,
+        "active": setting.active,
+        "source_type": setting.source_type,
+        "rule": msgspec.to_builtins(setting.rule),
+        "send_time": setting.send_time,
+        "notification_type": setting.notification_type,
+        "conditions": len(setting.conditions),
+        "recipients": None if setting.recipients is None else len(setting.recipients),
+    }
+    return Act(actor=actor, act="put", subject=f"reminder {setting.guid}", details=canonical_json(said).decode())
 
 
 def cancel(job_guid: UUID, *, actor: str) -> Act:

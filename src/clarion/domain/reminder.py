@@ -28,6 +28,9 @@ EVERY: Final = "*"
 
 CONDITIONS_MAX: Final = 20
 
+SETTING_BYTES_MAX: Final = 32 * 1024
+"""As JSON: twenty conditions with twenty values each have room, and all settings of a type are read for each event."""
+
 OFFSET_DAYS_MAX: Final = 3660
 """Ten years, either way."""
 
@@ -186,6 +189,18 @@ def require_setting(setting: ReminderSetting) -> ReminderSetting:
         case _:
             assert_never(setting.rule)
     return setting
+
+
+def setting_text(setting: ReminderSetting) -> str:
+    """Write a setting as it is stored, or refuse one that is too long."""
+    text = msgspec.json.encode(setting)
+    if len(text) > SETTING_BYTES_MAX:
+        raise InvalidInput(
+            f"the setting is {len(text)} bytes long as JSON",
+            field="conditions",
+            hint=f"use shorter values, or fewer: {SETTING_BYTES_MAX} bytes is the most",
+        )
+    return text.decode()
 
 
 def _require_once(values: Sequence[object], *, field: str) -> None:

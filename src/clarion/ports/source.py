@@ -191,7 +191,10 @@ class ReminderStore(Protocol):
         ...
 
     async def put_reminder(self, tenant_id: str, setting: ReminderSetting, *, actor: str) -> bool:
-        """Store a reminder setting, and note that its sources are to be planned anew; audited; False if so already."""
+        """Store a reminder setting, and note that its sources are to be planned anew; audited; False if so already.
+
+        It keeps its type of source: InvalidInput where that is another one, whose occurrences nobody would take back.
+        """
         ...
 
     async def find_reminder(self, tenant_id: str, guid: UUID) -> SettingRecord | None:

@@ -15,7 +15,7 @@ from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.setting import SettingStore
 from clarion.ports.snapshot import SnapshotStore
-from clarion.ports.source import EventStore, RecordStore
+from clarion.ports.source import EventStore, RecordStore, ReminderStore
 from clarion.ports.suppression import SuppressionStore
 from clarion.ports.track import TrackStore
 
@@ -33,6 +33,7 @@ class Store(
     SuppressionStore,
     RecordStore,
     EventStore,
+    ReminderStore,
     InsightStore,
     SnapshotStore,
     Protocol,

@@ -13,6 +13,7 @@ import msgspec
 
 from clarion.domain import derived_id, key
 from clarion.domain.address import AddressVersion
+from clarion.domain.audience import Addressee
 from clarion.domain.automation import (
     INPUT_FIELDS,
     AutomationJob,
@@ -30,6 +31,7 @@ from clarion.domain.notification import ArtifactType, NotificationJob, Notificat
 from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
 from clarion.domain.person import Contact, Person, PersonVersion
 from clarion.domain.queue_row import LockedRow
+from clarion.domain.reminder import Condition, DateRule, ReminderSetting
 from clarion.domain.source import SourceRecord
 from clarion.ports.ensure import EnsureStore
 
@@ -137,6 +139,20 @@ def source_record(n: int = 1, /, **fields: object) -> SourceRecord:
         content=BYTES,
         content_hash=f"k1:{n:064x}",
         days=(("due", date(2026, 2, 1) + timedelta(days=n)),),
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
+def reminder_setting(n: int = 1, /, **fields: object) -> ReminderSetting:
+    """Make a setting that reminds of invoices before they are due."""
+    row = ReminderSetting(
+        guid=guid(n, "setting"),
+        name=f"Invoice due {n}",
+        source_type="invoice",
+        conditions=(Condition(field="state", values=("open", None, 2.5, True)),),
+        rule=DateRule(field="due", offsets=(30, 0, -7)),
+        notification_type="payment-reminder",
+        recipients=(Addressee(role="Buchhaltung"),),
     )
     return msgspec.structs.replace(row, **fields)
 

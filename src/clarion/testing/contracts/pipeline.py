@@ -29,6 +29,7 @@ from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
 from clarion.testing.contracts.refusing import RefusalContract
+from clarion.testing.contracts.reminders import MappingContract, ReminderContract, RepairContract
 from clarion.testing.contracts.retiring import RetiringContract
 from clarion.testing.contracts.rude_replies import RudeReplyContract
 from clarion.testing.contracts.settings import SettingContract
@@ -84,6 +85,9 @@ class PipelineContract(
     SourceContract,
     SourceScanContract,
     EventContract,
+    MappingContract,
+    ReminderContract,
+    RepairContract,
     WorkerContract,
     UsageContract,
     TenancyContract,

@@ -24,6 +24,8 @@ LEFT_TO_DO: Final = (
     "support_case",
     "inbox_state",
     "entity_event",
+    "reminder_setting",
+    "repair",
 )
 """Tables that workers look into for what there is to do, of whichever tenant."""
 

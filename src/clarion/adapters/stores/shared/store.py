@@ -22,10 +22,13 @@ from clarion.adapters.stores.shared import (
     inbox,
     insights,
     job,
+    mapping,
     messaging,
     people,
     receipts,
     relation,
+    reminder_setting,
+    repair,
     rerun,
     role,
     snapshot,
@@ -225,6 +228,18 @@ class SharedStore(ABC):
     retry_event = _writes(Urgency.SOON, event.retry_event)
     find_event = _reads(event.find_event)
     list_events = _reads(event.list_events)
+    put_mapping = _writes(Urgency.SOON, mapping.put_mapping)
+    remove_mapping = _writes(Urgency.SOON, mapping.remove_mapping)
+    find_mappings = _reads(mapping.find_mappings)
+    list_mappings = _reads(mapping.list_mappings)
+    put_reminder = _writes(Urgency.SOON, reminder_setting.put_reminder)
+    find_reminder = _reads(reminder_setting.find_reminder)
+    find_reminders = _reads(reminder_setting.find_reminders)
+    list_reminders = _reads(reminder_setting.list_reminders)
+    claim_settings = _writes(Urgency.LATER, reminder_setting.claim_settings)
+    finish_setting = _writes(Urgency.LATER, reminder_setting.finish_setting)
+    claim_repairs = _writes(Urgency.LATER, repair.claim_repairs)
+    finish_repair = _writes(Urgency.LATER, repair.finish_repair)
 
     finish_stage = _writes(Urgency.SOON, stage.finish_stage)
     freeze_recipients = _writes(Urgency.SOON, stage.freeze_recipients)
