@@ -37,6 +37,7 @@ from clarion.domain.attempt import DELIVERY_ATTEMPT
 from clarion.domain.automation import AUTOMATION_SCHEDULER
 from clarion.domain.campaign import CAMPAIGN, recipient_code
 from clarion.domain.definition import Definition
+from clarion.domain.entity_event import ENTITY_EVENT
 from clarion.domain.machine import Cause, Machine
 from clarion.domain.notification import NOTIFICATION_SCHEDULER
 from clarion.domain.outgoing import OUTGOING_MESSAGE, OutgoingStatus, ReasonClass
@@ -274,6 +275,7 @@ BLOCKS: Mapping[str, Block] = {
     "schema": schema,
     "skip-rules": skip_rules,
     "automation-scheduler": partial(machine, AUTOMATION_SCHEDULER),
+    "entity-event": partial(machine, ENTITY_EVENT),
     "notification-scheduler": partial(machine, NOTIFICATION_SCHEDULER),
     # Evidence leads from nearly everywhere to nearly everywhere: sixty more arrows would hide the rest.
     "outgoing-message": partial(machine, OUTGOING_MESSAGE, without={Cause.EVIDENCE}),

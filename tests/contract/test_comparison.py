@@ -11,7 +11,7 @@ import pytest
 from clarion.domain.call import Accepted
 from clarion.domain.claim import CallResult
 from clarion.ports.store import Store
-from clarion.testing.contracts.comparison import ENSURES, INBOXES, JOBS, KNOWN, MESSAGES, WORKS, Compared, Work
+from clarion.testing.contracts.comparison import ENSURES, INBOXES, JOBS, KNOWN, MESSAGES, TOLD, WORKS, Compared, Work
 from clarion.testing.contracts.side import Operation
 from clarion.testing.store import StandIn
 
@@ -148,6 +148,9 @@ BUGS = [
     (KNOWN, "list_api_keys", backwards),
     (INBOXES, "sweep_inboxes", nothing),
     (INBOXES, "list_inbox", backwards),
+    (TOLD, "put_sources", by_another),
+    (TOLD, "claim_events", longer),
+    (TOLD, "list_reminders", backwards),
 ]
 
 

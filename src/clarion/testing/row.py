@@ -3,7 +3,7 @@
 Field names are column names, so that a test can read the same rows from any store. Pure values.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 import msgspec
@@ -197,3 +197,73 @@ class InInbox(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> Key:
         """The line."""
         return (self.recipient_id_hash, self.row_key)
+
+
+class SourceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A source as it is stored, without its dates."""
+
+    source_type: str
+    source: str
+    entity_guid: UUID
+    business_unit: UUID | None
+    active: bool
+    content: bytes
+    content_hash: str
+    row_version: int
+    changed_at: datetime
+
+    @property
+    def key(self) -> Key:
+        """What is unique within the tenant."""
+        return (self.source_type, self.source)
+
+
+class SourceDay(msgspec.Struct, frozen=True, kw_only=True):
+    """A date of an active source."""
+
+    source_type: str
+    source: str
+    name: str
+    day: date
+
+    @property
+    def key(self) -> Key:
+        """What is unique within the tenant."""
+        return (self.source_type, self.source, self.name)
+
+
+class PlannedSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A reminder setting, and how far its sources were planned."""
+
+    guid: UUID
+    source_type: str
+    setting: str
+    version: int
+    planned_version: int
+    plan_at: datetime | None
+    plan_cursor: str
+    plan_token: int
+    changed_by: str
+    changed_at: datetime
+
+    @property
+    def key(self) -> Key:
+        """What is unique within the tenant."""
+        return (str(self.guid),)
+
+
+class RepairRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the reconciliation of a type of source has come."""
+
+    source_type: str
+    watermark_at: datetime
+    round_at: datetime | None
+    cursor: str | None
+    due_at: datetime
+    next_at: datetime
+    token: int
+
+    @property
+    def key(self) -> Key:
+        """What is unique within the tenant."""
+        return (self.source_type,)

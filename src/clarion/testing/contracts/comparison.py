@@ -11,9 +11,11 @@ from itertools import count, islice
 from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
 import hypothesis
+import msgspec
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from clarion.domain.entity_event import EntityEvent
 from clarion.domain.notification import NotificationScheduler
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.support import SupportCase
@@ -25,8 +27,9 @@ from clarion.testing.contracts.inbox_operation import INBOX_OPERATIONS
 from clarion.testing.contracts.operation import OPERATIONS, Prepare
 from clarion.testing.contracts.queue_operation import QUEUE_OPERATIONS, START, Elapse
 from clarion.testing.contracts.side import Operation, Side, differences
+from clarion.testing.contracts.source_operation import SOURCE_OPERATIONS
 from clarion.testing.contracts.stage_operation import STAGE_OPERATIONS
-from clarion.testing.row import InboxState, WebhookEvent
+from clarion.testing.row import InboxState, PlannedSetting, RepairRow, WebhookEvent
 from clarion.testing.store import StandIn
 
 T = TypeVar("T")
@@ -84,6 +87,18 @@ class Compared:
         self._looked_at = await self._harness.now()
 
 
+LEFT: Final[tuple[type[msgspec.Struct], ...]] = (
+    OutgoingMessage,
+    NotificationScheduler,
+    WebhookEvent,
+    SupportCase,
+    InboxState,
+    EntityEvent,
+    PlannedSetting,
+    RepairRow,
+)
+"""What workers look into for what there is to do, of whichever tenant."""
+
 SEED: Final = 11
 """Of the run at every commit. With this one it sees the bugs that its own tests plant; a rare one needs luck."""
 
@@ -105,12 +120,20 @@ class Work(NamedTuple):
         return [(*self.start, *one) for one in found]
 
 
-ENSURES: Final = Work((Prepare(),), OPERATIONS, (8, 30), 30)
-MESSAGES: Final = Work(START, QUEUE_OPERATIONS, (30, 60), 35)
+ENSURES: Final = Work((Prepare(),), OPERATIONS, (8, 30), 28)
+MESSAGES: Final = Work(START, QUEUE_OPERATIONS, (30, 60), 32)
 JOBS: Final = Work((), STAGE_OPERATIONS, (20, 40), 20)
 KNOWN: Final = Work((), CATALOG_OPERATIONS, (10, 30), 10)
 INBOXES: Final = Work((), INBOX_OPERATIONS, (20, 40), 5)
-WORKS: Final = {"ensures": ENSURES, "messages": MESSAGES, "jobs": JOBS, "known": KNOWN, "inboxes": INBOXES}
+TOLD: Final = Work((), SOURCE_OPERATIONS, (20, 40), 5)
+WORKS: Final = {
+    "ensures": ENSURES,
+    "messages": MESSAGES,
+    "jobs": JOBS,
+    "known": KNOWN,
+    "inboxes": INBOXES,
+    "told": TOLD,
+}
 
 
 class ComparisonContract:
@@ -144,6 +167,10 @@ class ComparisonContract:
     async def test_any_use_of_inboxes_comes_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
         """New lines, marks of some and of all, what expires and what is swept, down to every row."""
         await self._compare(harness, INBOXES.examples(self.EXAMPLES // 3))
+
+    async def test_whatever_automation_is_told_comes_to_the_same_as_on_sqlite(self, harness: StoreHarness) -> None:
+        """Sources, events, settings, planning, repairs and scans, down to every row."""
+        await self._compare(harness, TOLD.examples(self.EXAMPLES // 3))
 
     async def _compare(self, harness: StoreHarness, examples: Sequence[Sequence[Operation]]) -> None:
         compared = await Compared.open(harness, within=self.WITHIN)
@@ -184,6 +211,6 @@ async def _outcome(operation: Operation, side: Side) -> object:
 
 async def _clear(side: Side) -> None:
     """Take away what is left to do, since workers work for all tenants."""
-    for kind in (OutgoingMessage, NotificationScheduler, WebhookEvent, SupportCase, InboxState):
+    for kind in LEFT:
         for row in await side.harness.rows(side.tenant_id, kind):
             await side.harness.remove(side.tenant_id, row)

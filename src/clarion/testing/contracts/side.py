@@ -26,6 +26,7 @@ from clarion.domain.timeline import OutgoingTimeline
 from clarion.ports.catalog import AuditEntry
 from clarion.ports.inbox import InboxLine
 from clarion.ports.insights import UncertainLine
+from clarion.ports.source import EventClaim
 from clarion.testing.contracts.harness import RECORDS, StoreHarness, by_key
 from clarion.testing.row import DeliveryAttempt, FlowCount, Transition, WebhookEvent
 
@@ -66,6 +67,7 @@ class Side:
         self.claims: list[ClaimedMessage] = []
         self.said: dict[int, CallOutcome] = {}
         self.stages: list[StageClaim] = []
+        self.events: list[EventClaim] = []
 
     async def rows(self) -> list[OutgoingMessage]:
         """Read the tenant's outgoing rows in an order that is the same on both sides."""

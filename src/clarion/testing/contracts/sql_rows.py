@@ -27,7 +27,11 @@ from clarion.testing.row import (
     InboxCount,
     InboxState,
     InInbox,
+    PlannedSetting,
     QueueEntry,
+    RepairRow,
+    SourceDay,
+    SourceRow,
     Transition,
     WebhookEvent,
 )
@@ -60,10 +64,20 @@ IDENTITY: Mapping[type[msgspec.Struct], tuple[str, ...]] = {
     InboxState: ("user_message_id",),
     InboxCount: ("recipient_id_hash",),
     RecipientJob: ("recipient_id_hash", "job_key"),
+    SourceRow: ("source_type", "source"),
+    SourceDay: ("source_type", "source", "name"),
+    PlannedSetting: ("guid",),
+    RepairRow: ("source_type",),
 }
 
 # Tables that are not named as the record is.
-TABLES: Mapping[type[msgspec.Struct], str] = {AuditEntry: "audit_log", InInbox: "user_message"}
+TABLES: Mapping[type[msgspec.Struct], str] = {
+    AuditEntry: "audit_log",
+    InInbox: "user_message",
+    SourceRow: "source_record",
+    PlannedSetting: "reminder_setting",
+    RepairRow: "repair",
+}
 
 
 class Database(Protocol):
