@@ -40,6 +40,8 @@ NOTIFICATIONS = (
     "docs/how-to/group-people.md",
     "docs/how-to/say-who-is-related.md",
     "docs/how-to/import-people-from-csv.md",
+    "docs/how-to/tell-clarion-about-your-invoices.md",
+    "docs/how-to/send-an-event.md",
     "docs/how-to/send-one-time-codes.md",
     "docs/how-to/show-an-inbox.md",
     "docs/how-to/send-to-many.md",

@@ -58,6 +58,9 @@ check --nope
 clock set
 clock show --nope
 demo --port x
+event member.joined --data x
+event-mappings set member.joined
+events retry
 explain
 groups change x
 groups put

@@ -193,6 +193,8 @@ NOBODY = {
     "name": "level",
     "source_type": "nothing",
     "source": "nobody's",
+    "event_id": str(UUID(int=1)),
+    "event_type": "nothing.told",
 }
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
 
@@ -229,6 +231,10 @@ async def things(api: ApiHarness) -> dict[str, str]:
         source = {"fields": {"payer": "user:1"}}
         for source_type in ("invoice", "nothing"):
             assert (await client.put(f"/v1/sources/{source_type}/2026%2F17", json=source)).status_code == 200
+        mapping = {"notification_type": "welcome"}
+        assert (await client.put("/v1/event-mappings/member.joined", json=mapping)).status_code == 200
+        event = {"type": "member.joined", "entity": {"type": "child", "guid": str(ENTITY)}, "data": {"name": "user:1"}}
+        told = (await client.post("/v1/events", json=event, headers={"idempotency-key": "joined"})).json()
         nobody = {"items": [{"recipient": "stop@example.com"}], "reason": "asked"}
         assert (await client.post("/v1/suppressions", json=nobody)).status_code == 200
         (suppressed,) = (await client.get("/v1/suppressions")).json()["items"]
@@ -250,6 +256,8 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "name": "grade",
         "source_type": "invoice",
         "source": "2026%2F17",
+        "event_id": told["event_id"],
+        "event_type": "member.joined",
     }
 
 

@@ -180,7 +180,7 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_says() -> None:
 def test_help_is_for_people_and_shows_no_types_of_a_program(home: Path) -> None:
     shown = clarion("--help", home=home).stdout
     assert "<bool>" not in shown
-    assert "  explain    Tell the whole timeline" in shown
+    assert "  explain         Tell the whole timeline" in shown
 
 
 def test_help_and_version_name_the_program(home: Path) -> None:

@@ -75,6 +75,13 @@ ASKED = (
     ("sources list invoice", "/v1/sources/invoice"),
     ("sources list invoice --limit 1", "/v1/sources/invoice?limit=1"),
     ("sources show invoice 2026/17", "/v1/sources/invoice/2026%2F17"),
+    ("events list", "/v1/events"),
+    (
+        "events list --entity child:{child} --status Failed --limit 1",
+        "/v1/events?entity=child:{child}&status=Failed&limit=1",
+    ),
+    ("events show {event}", "/v1/events/{event}"),
+    ("event-mappings list", "/v1/event-mappings"),
     ("suppress list", "/v1/suppressions"),
     ("suppress list user:1 --cause manual", "/v1/suppressions?recipient=user:1&cause=manual"),
     ("suppress preferences user:1", "/v1/people/user:1/preferences"),
@@ -90,6 +97,8 @@ DONE = (
     (f"{SEND} --to sam@example.com --key known", "/v1/notifications"),
     ("cancel {waiting}", "/v1/notifications/{waiting}/cancel"),
     ("explain --would welcome --user parent-1 --channel inbox --entity child:{child}", "/v1/explain"),
+    ("events retry {event} --reason r", "/v1/events/{event}/retry"),
+    ("event-mappings set member.left --nothing", "PUT /v1/event-mappings/member.left"),
     ("uncertain retry {outgoing} --version {version} --reason r", "/v1/outgoing/{outgoing}/retry"),
     ("support retry {failed} --reason r", "/v1/notifications/{failed}/retry"),
     ("support resolve {case} -m done", "/v1/support-cases/{case}/resolve"),
@@ -108,6 +117,8 @@ BODIES: dict[str, Any] = {
     "uncertain retry": {"reason": "r"},
     "support retry": {"reason": "r"},
     "support resolve": {"resolution": "done"},
+    "events retry": {"reason": "r"},
+    "event-mappings set": {"notification_type": None},
     "settings set": {"enabled": False, "recipients": [{"role": "head"}], "channels": ["email"]},
     "settings clear": None,
 }
@@ -159,6 +170,18 @@ CHANGED = (
             "entity": CHILD,
         },
     ),
+    Change(
+        "event member.joined --id {inner} --entity child:{child} --data {data} --at 2026-01-01T08:00:00Z",
+        "POST",
+        "/v1/events",
+        {
+            "type": "member.joined",
+            "id": INNER,
+            "entity": {"type": "child", "guid": CHILD},
+            "data": {"name": "Sam"},
+            "occurred_at": "2026-01-01T08:00:00Z",
+        },
+    ),
     Change("sources remove invoice 18", "DELETE", "/v1/sources/invoice/18", {}),
     Change("people attributes declare since date", "PUT", "/v1/attributes/since", {"kind": "date"}),
     Change(
@@ -196,7 +219,7 @@ WITHOUT_TWIN = {
     *("demo", "outbox", "publish", "migrate", "check", "serve", "work", "tenants list", "tenants create"),
     "suppress lift",  # the API answers it without a body
     *("people import", "groups import", "relations import", "sources import"),  # files, which the API does not take
-    *("tenants set", "groups remove", "people remove"),
+    *("tenants set", "groups remove", "people remove", "event-mappings remove"),
     *("clock show", "clock set", "audit verify"),
     *("keys create", "keys list", "keys revoke", "quota list", "quota set"),
     "preview",  # in the shape of the API too: tests/integration/test_program_files.py
@@ -243,6 +266,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     said(home, f"units change {UNIT} --add user:1")
     said(home, "roles change teacher --add user:1")
     said(home, f"sources put invoice 2026/17 --date due_on=2026-11-01 --entity {CHILD}")
+    said(home, "event-mappings set member.joined welcome")
+    event = said(home, f"event member.joined --key joined --entity child:{CHILD} --data {{data}}")
+    with closing(sqlite3.connect(home / "clarion.db", isolation_level=None)) as connection:
+        connection.execute(
+            "UPDATE entity_event SET status = 'Failed', due_at = NULL WHERE event_type = 'member.joined'"
+        )
     said(home, "sources put invoice 18 --metric open=1")
     said(home, f"roles change teacher --business-unit {UNIT} --add user:2")
     said(home, f"relations change child:{CHILD} guardian --add user:1 --add user:2")
@@ -261,6 +290,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
         "outgoing": str(uncertain[0]["id"]),
         "version": str(uncertain[0]["version"]),
         "case": cases["Conflict"],
+        "event": event["event_id"],
         "unit": UNIT,
         "welcome_of_unit": f"/v1/settings/welcome?business_unit={UNIT}",
         "group": GROUP,
@@ -302,7 +332,9 @@ def test_an_act_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: Pat
         headers={"idempotency-key": "known"},
     )
     one, other = msgspec.json.decode(by_program), msgspec.json.decode(by_api)
-    done = {"support resolve": "resolved", "settings set": "changed"}.get(" ".join(line.split()[:2]))
+    done = {"support resolve": "resolved", "settings set": "changed", "event-mappings set": "changed"}.get(
+        " ".join(line.split()[:2])
+    )
     if done is not None:
         assert all(answer.pop(f"{done}_at") and answer.pop(f"{done}_by") for answer in (one, other))
         assert list(one) == list(other)

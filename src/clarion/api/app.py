@@ -18,6 +18,7 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.types import Guard
 
 from clarion.api import (
+    events,
     explain,
     groups,
     hosted,
@@ -106,6 +107,13 @@ ROUTES: Final[Sequence[HTTPRouteHandler]] = (
     sources.get_source,
     sources.put_source,
     sources.remove_source,
+    events.tell_event,
+    events.list_events,
+    events.get_event,
+    events.retry_event,
+    events.list_mappings,
+    events.put_mapping,
+    events.remove_mapping,
     suppressions.list_suppressions,
     suppressions.add_suppressions,
     suppressions.lift_suppression,

@@ -4,7 +4,8 @@ from datetime import UTC, date, datetime
 from typing import Final
 from uuid import UUID
 
-from clarion.client import wire_sources
+from clarion.client import wire, wire_events, wire_sources
+from clarion.domain.entity_event import EventStatus
 
 _AT: Final = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
 _INVOICE: Final = UUID("6f1c2c7e-1111-4000-8000-000000000001")
@@ -43,3 +44,36 @@ SOURCE: Final = wire_sources.Source(
     metrics={"open": 120.0},
 )
 SOURCE_PAGE: Final = wire_sources.SourcePage(items=(SOURCE,), next_cursor=None)
+
+EVENT_REQUEST: Final = wire_events.EventRequest(
+    type="invoice.paid",
+    id=_EVENT,
+    entity=wire.Entity(type="invoice", guid=_INVOICE),
+    data={"name": "Robin"},
+)
+EVENT_ANSWER: Final = wire_events.EventAnswer(event_id=_EVENT, entity=_INVOICE, repeated=False)
+EVENT: Final = wire_events.Event(
+    event_id=_EVENT,
+    type="invoice.paid",
+    entity=wire.Entity(type="invoice", guid=_INVOICE),
+    source=wire_events.EventSource(type="invoice", id="2026-0815"),
+    source_version=None,
+    business_unit=None,
+    occurred_at=_AT,
+    status=EventStatus.DONE,
+    reason=None,
+    retries=0,
+    due_at=None,
+    result={"ensured": 1, "deactivated": 2},
+    actor="billing",
+    correlation_id=_REQUEST,
+    data={"name": "Robin"},
+)
+EVENT_PAGE: Final = wire_events.EventPage(items=(EVENT,), next_cursor=None)
+EVENT_RETRY: Final = wire_events.EventRetryRequest(reason="the template is published now")
+EVENT_RETRIED: Final = wire_events.EventRetried(event_id=_EVENT)
+MAPPING_REQUEST: Final = wire_events.MappingRequest(notification_type="welcome")
+MAPPING: Final = wire_events.EventMapping(
+    event_type="member.joined", notification_type="welcome", changed_by="office", changed_at=_AT
+)
+MAPPING_PAGE: Final = wire_events.MappingPage(items=(MAPPING,), next_cursor=None)

@@ -26,6 +26,10 @@ class Program(LazyGroup):
         },
         "Send": {
             "send": Listed("send:send", "Send a notification: accepted once it is stored, sent by the workers."),
+            "event": Listed(
+                "events:event",
+                "Tell that something happened, under an id or a key: accepted once it is stored, then handled.",
+            ),
             "cancel": Listed("send:cancel", "Cancel a notification: what was not sent yet never is."),
         },
         "Ask": {
@@ -39,6 +43,7 @@ class Program(LazyGroup):
                 "ask:history",
                 "List every notification about an entity, or all that one person got, newest first.",
             ),
+            "events": Listed("events:events", "Events that were told: list them, look at one, have one handled again."),
             "inbox": Listed(
                 "inbox:inbox", "Show what somebody finds in their inbox, newest first, and mark nothing by that."
             ),
@@ -77,6 +82,9 @@ class Program(LazyGroup):
                 "table:people", "People: who they are, where they are reached, and what templates read of them."
             ),
             "sources": Listed("table:sources", "Sources: the invoices, documents or classes that reminders are about."),
+            "event-mappings": Listed(
+                "events:mappings", "What event types lead to at once: a notification type, or explicitly none."
+            ),
             "groups": Listed(
                 "table:groups", "Groups: people who are written to together. A group may hold other groups."
             ),

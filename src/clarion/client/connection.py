@@ -279,6 +279,13 @@ class Client:
     put_source = telling.put_source
     put_sources = telling.put_sources
     remove_source = telling.remove_source
+    tell = telling.tell
+    events = telling.events
+    event = telling.event
+    retry_event = telling.retry_event
+    event_mappings = telling.event_mappings
+    put_event_mapping = telling.put_event_mapping
+    remove_event_mapping = telling.remove_event_mapping
 
     async def suppressions(
         self, *, recipient: str | None = None, cause: Cause | None = None, cursor: str | None = None

@@ -1,4 +1,4 @@
-"""The shapes of the HTTP API about events: what happened to a thing, what event types lead to, and a thing's history.
+"""The shapes of the HTTP API about events: what happened to a thing, and what event types lead to.
 
 Beside `client.wire`, whose rules hold here too. Plain values: nothing here reads or writes anything.
 """
@@ -10,7 +10,7 @@ import msgspec
 
 from clarion.client.wire import PLAIN, At, Entity, PageQuery, Reason
 from clarion.client.wire_sources import SourceName
-from clarion.domain.entity_event import EventStatus, EventType, HistoryKind
+from clarion.domain.entity_event import EventStatus, EventType
 from clarion.domain.source import SourceType
 
 EventName = Annotated[
@@ -131,22 +131,4 @@ class MappingPage(msgspec.Struct, frozen=True, kw_only=True):
     """The table of mappings, by event type."""
 
     items: tuple[EventMapping, ...]
-    next_cursor: str | None
-
-
-class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a thing's story."""
-
-    at: At
-    kind: Annotated[HistoryKind, msgspec.Meta(description="what the line tells of")]
-    text: str
-    subject: Annotated[str, msgspec.Meta(description="what it is about: an occurrence's key, an event's id")]
-    cause: Annotated[str, msgspec.Meta(description="what brought it about")]
-    correlation_id: str
-
-
-class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A thing's story, the newest first."""
-
-    items: tuple[HistoryLine, ...]
     next_cursor: str | None

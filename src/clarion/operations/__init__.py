@@ -23,6 +23,7 @@ given, find out who asks, and word refusals for their callers.
 | `types` | notification types: which there are, switching them on and off |
 | `sources` | sources that applications put in |
 | `source_tables` | sources as CSV; for the program only |
+| `events` | events, and what their types lead to |
 | `groups` | groups and business units with their members, and how a tenant's people read |
 | `tables` | people, members of groups and relations as CSV; for the program only |
 | `relations` | roles that people hold, and what they are to things |
@@ -35,6 +36,7 @@ given, find out who asks, and word refusals for their callers.
 
 from clarion.bootstrap import Platform
 from clarion.operations.by_link import ByLink
+from clarion.operations.events import EventMappings, Events
 from clarion.operations.explain import Explain
 from clarion.operations.groups import Groups, Units
 from clarion.operations.inbox import Inboxes
@@ -78,3 +80,5 @@ class Operations:
         self.tables = Tables(platform)
         self.sources = Sources(platform, wake=wake)
         self.source_tables = SourceTables(platform, wake=wake)
+        self.events = Events(platform, wake=wake)
+        self.event_mappings = EventMappings(platform)
