@@ -59,7 +59,7 @@ async def test_two_who_put_the_same_sources_wait_for_each_other_and_lose_nothing
 
 
 async def test_a_scan_misses_no_change_that_is_committed_late(race: Race) -> None:
-    """F-08: it waits for a put that is under way, and the next one begins behind nothing that it has not seen."""
+    """It waits for a put that is under way, and the next one begins behind nothing that it has not seen."""
     count = await race.statements(put("alone", edition(1, "one")))
     waited = 0
     for n in range(1, count + 1):

@@ -5,7 +5,7 @@ Writes `source_record`, `source_day` and, through `event`, `entity_event`. What 
 
 A scan that begins waits for the changes that are under way in its tenant, and sees them: each of them holds a lock that
 the scan must have for a moment. So whoever has scanned since an instant knows every change from before the scan, also
-one whose transaction began earlier and was committed late (F-08).
+one whose transaction began earlier and was committed late.
 """
 
 from collections.abc import Collection, Sequence
