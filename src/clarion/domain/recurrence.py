@@ -30,6 +30,14 @@ _WINDOW_YEAR: Final = 9970
 _DAY: Final = timedelta(days=1)
 """The furthest that the clocks of a zone have been set: Samoa left out a whole day."""
 
+LOOK_BACK: Final = timedelta(days=400)
+"""How far the last time is looked for: a yearly rule has one in it, with the days that a leap year adds."""
+
+_BACKWARDS: Final = (_DAY, 8 * _DAY, 63 * _DAY, LOOK_BACK)
+"""The windows in which the last time is looked for: each has few times of a rule that has none in the one before."""
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
 _ANCHOR: Final = datetime(2001, 1, 1, 9, 0)  # noqa: DTZ001  local time: a Monday, the first of its month and year
 _DAY_PARTS: Final = ("BYWEEKNO", "BYYEARDAY", "BYMONTHDAY", "BYDAY")
 
@@ -82,10 +90,20 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return Timing.at_local(found[1].date(), found[1].time(), self.tz_id)
 
+    def before(self, at: datetime) -> Timing | None:
+        """Give the last time that was due before an instant; None where there is none in `LOOK_BACK`."""
+        for back in _BACKWARDS:
+            found, following = None, self.after(at - back - _MICROSECOND)
+            while following is not None and following.scheduled_at < at:
+                found, following = following, self.after(following.scheduled_at)
+            if found is not None:
+                return found
+        return None
+
     def first(self) -> Timing | None:
         """Give its first time of all, as far as it says when it begins."""
         since = to_utc(self.anchor.date(), self.anchor.time(), self.tz_id) if self.starts_at is None else self.starts_at
-        return self.after(since - timedelta(microseconds=1))
+        return self.after(since - _MICROSECOND)
 
     def _local_times(self, since: datetime) -> Iterator[datetime]:
         return merge(*(_walk(part, anchor=self.anchor, since=since) for part in self.parts))

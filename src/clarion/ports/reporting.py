@@ -6,11 +6,12 @@ raises, or does not write in time, is a failure of that run, which is tried agai
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
+from clarion.domain.automation import AutomationScheduler
 from clarion.domain.identity import Channel
 from clarion.domain.planning import EndReason
 from clarion.domain.report import ReportForm
@@ -19,12 +20,6 @@ from clarion.ports.source import SubscriptionRecord
 
 OUTPUT_BYTES_MAX: Final = 8 * 1024 * 1024
 """A report is held in memory while it is written; a table of 50,000 lines takes half of this."""
-
-DATA_BYTES_MAX: Final = 256 * 1024
-"""What a template may read of a report: a table that somebody reads in a mail, not a file."""
-
-PERIOD_MAX: Final = timedelta(days=400)
-"""No run looks further back: a yearly report does, with the days that a leap year and a late run add."""
 
 PAGE_MAX: Final = 500
 """Lines of the summary that one statement gives."""
@@ -105,16 +100,21 @@ class ReportProvider(Protocol):
 
 
 class Handed(msgspec.Struct, frozen=True, kw_only=True):
-    """A due occurrence was handed over: delivery work is queued. `dispatch_result` is JSON of at most 4 kB."""
+    """A due run was handed over: delivery work is queued. `dispatch_result` is JSON of at most 4 kB.
+
+    `next` is the run that follows it, to be ensured in the transaction that ends this one (`DueEnd.next`).
+    """
 
     dispatch_result: str
     trace_blob: str | None = None
+    next: AutomationScheduler | None = None
 
 
 class NotHanded(msgspec.Struct, frozen=True, kw_only=True):
-    """There is nobody, or no longer a reason, to hand it to."""
+    """There is nobody, or no longer a reason, to hand it to; `next` as of one that was handed over."""
 
     reason: EndReason
+    next: AutomationScheduler | None = None
 
 
 class ReportRuns(Protocol):
