@@ -175,6 +175,7 @@ async def _make(platform: Platform, key: str, targets: Sequence[Target], timed: 
         "dispatcher": platform.dispatcher,
         "keyring": platform.keyring,
         "sets": getattr(platform, "recipient_sets", None),
+        "contents": getattr(platform, "contents", None),
         "clock": platform.clock,
     }
     taken = inspect.signature(Generate.__init__).parameters

@@ -37,6 +37,7 @@ from clarion.producers.direct import DirectSends
 from clarion.producers.records import Records
 from clarion.producers.registration import REMINDERS, Loader, reminder_plugins
 from clarion.producers.sources import Sources
+from clarion.sealing.contents import MessagingContents
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.recipients import RecipientSets
 
@@ -151,6 +152,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     keyring: Keyring
     dispatcher: DeliveryDispatcher
     recipient_sets: RecipientSets
+    contents: MessagingContents
     templates: Templates
     renderer: Renderer
     accounts: Mapping[str, str]  # route (a channel, for now) → account
@@ -259,6 +261,7 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
             keyring=keyring,
             dispatcher=dispatcher,
             recipient_sets=RecipientSets(blobs=blobs, keyring=keyring),
+            contents=MessagingContents(blobs=blobs, keyring=keyring),
             templates=templates,
             renderer=renderer,
             accounts=accounts,

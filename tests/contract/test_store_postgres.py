@@ -46,6 +46,7 @@ INSTANTS = {
     "source_record": ("changed_at",),
     "reminder_setting": ("plan_at", "changed_at"),
     "repair": ("watermark_at", "round_at", "due_at", "next_at"),
+    "report_subscription": ("plan_at", "changed_at"),
     "inbox_count": ("all_seen_at", "all_read_at", "all_archived_at"),
 }
 

@@ -88,6 +88,7 @@ class ApiHarness:
             keyring=self.line.keyring,
             dispatcher=self.line.dispatcher,
             recipient_sets=self.line.recipient_sets,
+            contents=self.line.contents,
             templates=self.line.templates,
             renderer=self.line.renderer,
             accounts={Channel.EMAIL: "scripted", Channel.SMS: "scripted"},

@@ -72,6 +72,7 @@ async def work(platform: Platform, *, calls: int) -> None:
         dispatcher=platform.dispatcher,
         keyring=platform.keyring,
         sets=platform.recipient_sets,
+        contents=platform.contents,
         clock=platform.clock,
     )
     schedule = Schedule(queue=store, facts=store)

@@ -22,6 +22,7 @@ from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.quota import Amount, Limits
 from clarion.domain.recipient import FrozenSet, RecipientJob
+from clarion.domain.report_run import manual_row
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import SettingChange
 from clarion.domain.support import SupportStatus
@@ -51,6 +52,7 @@ async def use_everything(store: PostgresStore, connection: Connection, *, start:
     await use_queue(store, connection, start)
     await use_catalog(store)
     await use_insights(store, connection)
+    await use_reports(store, start)
     await use_inboxes(store, connection, start + 77)
     await use_sources(store, start)
     await use_events(store, start)
@@ -342,6 +344,26 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     await store.note_heartbeat(heartbeat)
     assert await store.list_workers()
     await store.end_worker(heartbeat.worker_id)
+
+
+async def use_reports(store: PostgresStore, start: int) -> None:
+    said = make.report_subscription(name=f"from {start}")
+    assert await store.put_subscription(TENANT, said, actor="sam")
+    assert await store.find_subscription(TENANT, said.guid)
+    assert await store.list_subscriptions(TENANT, limit=10)
+    run = manual_row(said, make.guid(1, "run"), now=make.SOURCE_AT, correlation_id="request")
+    assert (await store.run_subscription(TENANT, run, actor="sam")).proceeds
+    (claimed, *_) = await store.claim_subscriptions(limit=10, lease=LEASE)
+    assert await store.finish_subscription(claimed, look_again=LEASE)
+    later = make.SOURCE_AT + timedelta(days=start)  # when few jobs were made
+    told = make.notification_job(
+        start + 1, source_at=later, row_key=f"counted-{start}", guid=make.guid(start, "counted")
+    )
+    await store.ensure_notification_jobs(TENANT, [JobEntry(job=told)])
+    await store.ensure_user_messages(TENANT, [make.user_message(start, job_row_key=told.row_key, row_key=f"c-{start}")])
+    until = later + timedelta(microseconds=1)
+    assert len(await store.count_deliveries(TENANT, start_at=later, end_at=until)) == 1
+    assert (await store.count_broadcast(TENANT, str(make.messaging_job(2).guid))).total
 
 
 async def use_inboxes(store: PostgresStore, connection: Connection, n: int) -> None:

@@ -276,6 +276,7 @@ def platform_of(line: Line) -> Platform:
         keyring=line.keyring,
         dispatcher=line.dispatcher,
         recipient_sets=line.recipient_sets,
+        contents=line.contents,
         templates=line.templates,
         renderer=line.renderer,
         accounts={Channel.SMS: line.account},

@@ -57,6 +57,7 @@ FEW_OF: dict[str, set[str]] = {
     "read_events_of_messages": {"e"},
     "find_job_of_message": {"m"},
     "list_settings": {"s"},
+    "count_deliveries": {"m"},
     "find_standings": {"m"},
     "list_jobs_of_recipient": {"made"},
     "find_audiences": {"i", "w", "h", "v", "page"},

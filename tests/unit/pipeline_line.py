@@ -34,6 +34,7 @@ from clarion.ports.catalog import CatalogStore
 from clarion.ports.provider import EVERY_CHANNEL
 from clarion.ports.renderer import Bundle, Merge, Renderer
 from clarion.producers.direct import DirectSends, origin_of
+from clarion.sealing.contents import MessagingContents
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.recipients import RecipientSets
 from clarion.testing.blobs import MemoryBlobs
@@ -117,6 +118,7 @@ class Line:
         self.blobs = MemoryBlobs()
         self.dispatcher = DeliveryDispatcher(store=store, blobs=self.blobs, keyring=self.keyring)
         self.recipient_sets = RecipientSets(blobs=self.blobs, keyring=self.keyring)
+        self.contents = MessagingContents(blobs=self.blobs, keyring=self.keyring)
         self.tenant_id, self.ids = tenant_id, SeededIds(tenant_id)
         self.sends = DirectSends(dispatcher=self.dispatcher, templates=self.templates, renderer=self.renderer)
         self.observe: CallObserver = lambda _message, _outcome, _took: None
@@ -128,6 +130,7 @@ class Line:
         preparation = Preparation(
             keyring=self.keyring,
             templates=self.templates,
+            contents=self.contents,
             renderer=self.renderer,
             accounts=self.accounts,
             clock=self.clock,
@@ -210,6 +213,7 @@ class Line:
             dispatcher=self.dispatcher,
             keyring=self.keyring,
             sets=self.recipient_sets,
+            contents=self.contents,
             clock=self.clock,
         )
 

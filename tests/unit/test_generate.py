@@ -381,6 +381,7 @@ async def test_where_time_is_too_short_for_all_inbox_lines_the_first_jobs_are_ma
         dispatcher=line.dispatcher,
         keyring=line.keyring,
         sets=line.recipient_sets,
+        contents=line.contents,
         clock=clock,
         lease=timedelta(seconds=10),
     )

@@ -53,6 +53,7 @@ def message(*, made_at: datetime = NOW) -> ClaimedMessage:
         template_key=None,
         template_version=1,
         payload=None,
+        blob_hash=None,
         attempts_max=None,
         locale=None,
         tz_id=None,

@@ -9,6 +9,7 @@ producers and the pipeline; what is stored how is for the store.
 """
 
 from collections.abc import Sequence
+from uuid import UUID
 
 import msgspec
 
@@ -40,6 +41,7 @@ from clarion.domain.support import conflict_case
 from clarion.errors import SealBroken
 from clarion.ports.blobs import Blobs
 from clarion.ports.ensure import EnsureStore, bounded
+from clarion.sealing.contents import content_fingerprint
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import blob_place, payload_place
 
@@ -152,6 +154,17 @@ class DeliveryDispatcher:
         answers.update(zip(rows, ensured, strict=True))
         return [answers[place] for place in range(len(requests))]
 
+    async def keep_content(self, tenant_id: str, messaging_job: UUID, content: bytes) -> bytes:
+        """Store the content of a messaging job unless somebody has, and return what is stored: the first one stands.
+
+        For whoever makes a content that may come out otherwise the next time, such as a report.
+        """
+        keys = await self._keyring.get(tenant_id)
+        path = key.messaging_blob_path(tenant_id=tenant_id, messaging_job_guid=messaging_job)
+        if await self._blobs.put_if_absent(path, blob_place(path).seal(keys, content, nonce=self._keyring.nonce())):
+            return content
+        return blob_place(path).open(keys, await self._blobs.get(path))
+
     async def ensure_address_versions(
         self, tenant_id: str, destinations: Sequence[Destination]
     ) -> list[Ensured[AddressVersion]]:
@@ -183,12 +196,8 @@ class DeliveryDispatcher:
 
     async def _store_content(self, keys: TenantKeys, job: MessagingJob, content: bytes) -> MessagingJob:
         """Store a content unless its path is taken; return the job with the fingerprint of what lies there."""
-        path = key.messaging_blob_path(tenant_id=keys.tenant_id, messaging_job_guid=job.guid)
-        sealed = blob_place(path).seal(keys, content, nonce=self._keyring.nonce())
-        if await self._blobs.put_if_absent(path, sealed):
-            return job
-        found = blob_place(path).open(keys, await self._blobs.get(path))
-        return msgspec.structs.replace(job, content_hash=message.content_fingerprint(found))
+        found = await self.keep_content(keys.tenant_id, job.guid, content)
+        return msgspec.structs.replace(job, content_hash=content_fingerprint(found))
 
     async def _blob_conflict(self, tenant_id: str, given: MessagingJob, found: MessagingJob) -> Ensured[MessagingJob]:
         """Stop and report a blob that holds other content than the one asked for; no row is made or changed."""

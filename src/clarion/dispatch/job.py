@@ -30,7 +30,6 @@ from clarion.domain.instant import require_storable
 from clarion.domain.notification import (
     PAYLOAD_BYTES_MAX,
     PRODUCED_BYTES_MAX,
-    ArtifactType,
     NotificationJob,
     NotificationScheduler,
 )
@@ -62,6 +61,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
             data=request.data,
             entity=entity_of(request),
             due_at=due_at,
+            blob_hash=request.blob_hash,
             **_per_send(request),
         ),
         size_max=PAYLOAD_BYTES_MAX if direct else PRODUCED_BYTES_MAX,
@@ -95,6 +95,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         payload=payload_place(guid).seal(keys, payload, nonce=nonce),
         one_time_code=request.resolved_one_time_code,
         business_unit=request.business_unit,
+        messaging_job=None if request.messaging_job is None else str(request.messaging_job),
         source_at=request.source_at,
         bucket=key.month_bucket(request.source_at),
         key_version=key.KEY_VERSION,
@@ -102,10 +103,11 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         correlation_id=request.trace.correlation_id,
         traceparent=request.trace.traceparent,
     )
+    artifact_type, artifact_pk, artifact_rk = job.artifact
     scheduler = NotificationScheduler(
-        artifact_type=ArtifactType.NOTIFICATION_JOB,
-        artifact_pk=job.partition_key,
-        artifact_rk=job.row_key,
+        artifact_type=artifact_type,
+        artifact_pk=artifact_pk,
+        artifact_rk=artifact_rk,
         event_type=job.event_type,
         lane=request.lane or request.resolved_lane,
         due_at=due_at,

@@ -3,7 +3,6 @@
 Pure; nonces are arguments.
 """
 
-import hashlib
 from datetime import datetime
 from typing import assert_never
 from uuid import UUID
@@ -22,7 +21,6 @@ from clarion.dispatch.request import (
 )
 from clarion.domain import derived_id, destination, key
 from clarion.domain.address import AddressVersion
-from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.hashing import keyed_digest
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.inbox import UserMessage
@@ -33,6 +31,7 @@ from clarion.domain.outgoing import OutgoingItem, UncertainPolicy
 from clarion.domain.person import PROFILE_BYTES_MAX, PersonVersion
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
+from clarion.sealing.contents import content_fingerprint
 from clarion.sealing.place import destination_place, inbox_place, profile_place
 
 
@@ -46,6 +45,7 @@ def messaging_job(tenant_id: str, request: ContentRequest) -> MessagingJob:
         run_key=run_key,
         template_key=request.template_key,
         asked_template_version=request.template_version,
+        template_version=request.template_version or request.resolved_template_version,
         content_hash=content_fingerprint(request.content),
         source_at=request.source_at,
         bucket=key.month_bucket(request.source_at),
@@ -53,11 +53,6 @@ def messaging_job(tenant_id: str, request: ContentRequest) -> MessagingJob:
         correlation_id=request.trace.correlation_id,
         traceparent=request.trace.traceparent,
     )
-
-
-def content_fingerprint(content: bytes) -> Fingerprint:
-    """Fingerprint a blob's content; it is too large to be guessed from its hash."""
-    return Fingerprint.of(hashlib.sha256(content).hexdigest())
 
 
 def address_version(keys: TenantKeys, given: Destination, *, nonce: bytes) -> AddressVersion:
@@ -115,7 +110,7 @@ def user_message(keys: TenantKeys, entry: InboxEntry, *, nonce: bytes) -> UserMe
         row_key=row_key,
         message_id=derived_id.message_id(
             tenant_id=keys.tenant_id,
-            pk=key.outgoing_pk(job_rk=job.row_key, messaging_job_guid=entry.messaging_job),
+            pk=job.outgoing_pk,
             recipient_id_hash=identity_hash,
         ),
         recipient_id_hash=identity_hash,
@@ -147,10 +142,13 @@ def outgoing_item(
     tz_id: str | None = None,
     category: str | None = None,
 ) -> OutgoingItem:
-    """Make one message of a stored parent to an address version, under the claim `hold`; its route is its channel."""
+    """Make one message of a stored parent to an address version, under the claim `hold`; its route is its channel.
+
+    Of a job whose content is that of a messaging job, that is the parent.
+    """
     key.require_key_version(parent.key_version)
-    notification_job = parent.row_key if isinstance(parent, NotificationJob) else None
-    messaging_job = parent.guid if isinstance(parent, MessagingJob) else None
+    messaging_job = parent.guid if isinstance(parent, MessagingJob) else parent.content_of
+    notification_job = parent.row_key if isinstance(parent, NotificationJob) and messaging_job is None else None
     pk = key.outgoing_pk(job_rk=notification_job, messaging_job_guid=messaging_job)
     return OutgoingItem(
         notification_job=notification_job,

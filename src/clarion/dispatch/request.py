@@ -99,6 +99,10 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     it gave none, and of a direct send they are compared so. `resolved_…` is what holds where nothing was given.
 
     `to` names people, as many as a set in the job's row may have; a door that lets strangers name them allows fewer.
+    `messaging_job` is the guid of the stored content that its messages are merged from, where there is one, and
+    `blob_hash` the fingerprint of that content: it is then the parent of the outgoing rows, and this job their anchor
+    in the history.
+
     `addressees` are whom a reminder or a report tells, resolved when the recipients are frozen. Where both are absent,
     the settings of the type say whom; `addressees` without any mean nobody but those of `to`.
     """
@@ -123,6 +127,8 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     channels: Channels = ()
     business_unit: UUID | None = None
     hints: Hints | None = None
+    messaging_job: UUID | None = None
+    blob_hash: Name | None = None
     scheduled: bool = True
     actor: Name | None = None
     trace: Trace
@@ -132,7 +138,8 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is sealed in a job's row: recipients, merge data, when it was to begin if not at once, and `PER_SEND`.
 
     `entity` is the thing that it is about as templates read it: its type, its guid and its data, as they were.
-    `addressees` stand for whom the settings of the type name, where they are given.
+    `addressees` stand for whom the settings of the type name, where they are given. `blob_hash` is the fingerprint of
+    the content that takes the place of data and entity, where a messaging job has one.
     """
 
     to: tuple[Target, ...]
@@ -145,6 +152,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     channels: tuple[Channel, ...] = ()
     business_unit: UUID | None = None
     hints: Hints | None = None
+    blob_hash: str | None = None
 
 
 PER_SEND: Final = ("ttl_seconds", "locale", "channels", "business_unit", "hints")
@@ -179,6 +187,7 @@ class ContentRequest(msgspec.Struct, frozen=True, kw_only=True):
     source_at: Instant
     template_key: Name | None = None
     template_version: Count | None = None
+    resolved_template_version: Count | None = None
     trace: Trace
 
 
@@ -202,13 +211,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One recipient's line in the inbox, with what it shows; `job` is the row as it is stored.
 
-    Where a messaging job is the parent of the job's outgoing rows, it names the inbox row's message as well. `hold` is
-    the claim (scheduler id, version) under which it is made. `category` is its type's, and after `expires_at` it is in
-    no list any more.
+    `hold` is the claim (scheduler id, version) under which it is made. `category` is its type's, and after `expires_at`
+    it is in no list any more.
     """
 
     job: NotificationJob
-    messaging_job: UUID | None = None
     hold: tuple[int, int] | None = None
     recipient: Identity
     category: str | None = None

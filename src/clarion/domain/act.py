@@ -16,6 +16,7 @@ from clarion.domain.group import Relation
 from clarion.domain.hashing import canonical_json
 from clarion.domain.person import BusinessUnit
 from clarion.domain.reminder import ReminderSetting
+from clarion.domain.report import ReportSubscription
 from clarion.domain.setting import SILENT, TypeSetting
 from clarion.domain.suppression import Cause
 from clarion.errors import InvalidInput
@@ -72,6 +73,25 @@ def set_setting(event_type: str, unit: UUID | None, setting: TypeSetting, *, act
         return Act(actor=actor, act="clear", subject=subject)
     said = {name: value for name, value in msgspec.to_builtins(setting).items() if value is not None}
     return Act(actor=actor, act="set", subject=subject, details=canonical_json(said).decode())
+
+
+def set_subscription(subscription: ReportSubscription, *, actor: str) -> Act:
+    """Word what a report subscription says from now on."""
+    said = {
+        "name": subscription.name,
+        "report": subscription.report,
+        "rule": subscription.rule,
+        "zone": subscription.tz_id,
+        "type": subscription.notification_type,
+        "active": subscription.active,
+    }
+    subject = f"report subscription {subscription.guid}"
+    return Act(actor=actor, act="set", subject=subject, details=canonical_json(said).decode())
+
+
+def run_subscription(scheduler_key: str, *, actor: str) -> Act:
+    """Word that somebody has a report written now."""
+    return Act(actor=actor, act="run", subject=f"occurrence {scheduler_key}")
 
 
 def mint(key_id: str, *, actor: str) -> Act:

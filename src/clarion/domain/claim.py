@@ -130,8 +130,9 @@ class FlowQuota(msgspec.Struct, frozen=True, kw_only=True):
 class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     """One row in `Sending` under this worker's token, with all that its call needs.
 
-    `payload` is the parent job's sealed data (bound to `job_guid`), `ciphertext` the sealed destination (bound to the
-    address version), `profile` the sealed profile of its person version (bound to `profile_hash`), if it has one.
+    `payload` is the parent job's sealed data (bound to `job_guid`); where the parent is a messaging job, its content
+    lies in a blob, and `blob_hash` is the fingerprint of that. `ciphertext` is the sealed destination (bound to
+    the address version), `profile` the sealed profile of its person version (bound to `profile_hash`), if it has one.
     `was_due_at` and `id` make the flow's next low mark.
     `not_called` says how often it was claimed before and could not be called.
     `unknown_for` is how long ago, by the store's clock when it was claimed, the first call was made of which nobody
@@ -164,6 +165,7 @@ class ClaimedMessage(msgspec.Struct, frozen=True, gc=False):
     template_key: str | None
     template_version: int | None
     payload: bytes | None
+    blob_hash: str | None
     attempts_max: int | None
     locale: str | None
     tz_id: str | None

@@ -12,6 +12,7 @@ import msgspec
 
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.identity import Lane
+from clarion.domain.key import outgoing_pk
 from clarion.domain.machine import Cause, Machine, by
 from clarion.domain.skip import SkipRule
 
@@ -78,6 +79,24 @@ NOTIFICATION_SCHEDULER = Machine(
 )
 
 
+class ArtifactType(StrEnum):
+    """What a scheduler row is pending for."""
+
+    NOTIFICATION_JOB = "NotificationJob"
+    MESSAGING_JOB = "MessagingJob"
+
+
+Artifact = tuple[ArtifactType, str, str]
+"""What a scheduler row is pending for, with both of its keys."""
+
+
+def artifact_of(partition_key: str, row_key: str, messaging_job: str | None) -> Artifact:
+    """Say what the scheduler row of a job is pending for: the messaging job whose content it tells of, or the job."""
+    if messaging_job is not None:
+        return ArtifactType.MESSAGING_JOB, messaging_job, messaging_job
+    return ArtifactType.NOTIFICATION_JOB, partition_key, row_key
+
+
 class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     """One notification event: what to send, to whom, about what. Its row key is unique per tenant by itself.
 
@@ -85,6 +104,8 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     has its own id, on its row, and the job has none. It is not compared, because it derives from what is.
     The payload of a `one_time_code` is erased when it is over. The business unit is in the payload too; it stands
     here for what cannot open that.
+    `messaging_job` is the guid, as it stands in keys, of the messaging job whose content this job tells of: the parent
+    of its outgoing rows, and what its scheduler row is pending for.
     """
 
     GIVEN: ClassVar[tuple[str, ...]] = (
@@ -98,6 +119,7 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
         "template_key",
         "asked_template_version",
         "payload_hash",
+        "messaging_job",
     )
 
     partition_key: str
@@ -118,6 +140,7 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
     one_time_code: bool = False
     recipients: str | None = None
     business_unit: UUID | None = None
+    messaging_job: str | None = None
     source_at: datetime
     bucket: int
     key_version: int
@@ -131,12 +154,20 @@ class NotificationJob(msgspec.Struct, frozen=True, kw_only=True):
         """What is unique within the tenant."""
         return (self.row_key,)
 
+    @property
+    def content_of(self) -> UUID | None:
+        """The messaging job whose content it tells of; None where its own payload is all there is."""
+        return None if self.messaging_job is None else UUID(self.messaging_job)
 
-class ArtifactType(StrEnum):
-    """What a scheduler row is pending for."""
+    @property
+    def outgoing_pk(self) -> str:
+        """The partition key of its outgoing rows."""
+        return outgoing_pk(job_rk=self.row_key, messaging_job_guid=self.content_of)
 
-    NOTIFICATION_JOB = "NotificationJob"
-    MESSAGING_JOB = "MessagingJob"
+    @property
+    def artifact(self) -> Artifact:
+        """What its scheduler row is pending for."""
+        return artifact_of(self.partition_key, self.row_key, self.messaging_job)
 
 
 class NotificationScheduler(msgspec.Struct, frozen=True, kw_only=True):

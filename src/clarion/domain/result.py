@@ -61,6 +61,34 @@ FAILED: Final = frozenset(
 )
 
 
+class DeliveryClass(StrEnum):
+    """What counts of messages tell apart."""
+
+    SENT = "sent"  # a provider took it, and has not reported that it arrived
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    UNCERTAIN = "uncertain"
+    WAITING = "waiting"
+    NOT_SENT = "not_sent"  # on purpose
+
+
+def _delivery_class(status: OutgoingStatus) -> DeliveryClass:
+    for known, those in (
+        (DeliveryClass.DELIVERED, ARRIVED),
+        (DeliveryClass.NOT_SENT, WITHHELD),
+        (DeliveryClass.FAILED, FAILED),
+        (DeliveryClass.WAITING, OPEN),
+        (DeliveryClass.UNCERTAIN, {OutgoingStatus.UNCERTAIN}),
+    ):
+        if status in those:
+            return known
+    return DeliveryClass.SENT
+
+
+DELIVERY_CLASS: Final[Mapping[OutgoingStatus, DeliveryClass]] = {one: _delivery_class(one) for one in OutgoingStatus}
+"""In which of them a message is, by its state."""
+
+
 def overall(standing: Standing) -> Result:
     """Give the result; what may still change comes first, then what nobody knows."""
     unfinished = standing.work in (NotificationStatus.READY, NotificationStatus.PROCESSING)

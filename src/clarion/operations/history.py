@@ -51,7 +51,9 @@ async def personal_history(
     jobs, following = page.cut(name, found, query.limit, lambda job: job.job_key)
     ids = {
         job.guid: derived_id.message_id(
-            tenant_id=keys.tenant_id, pk=outgoing_pk(job_rk=job.row_key), recipient_id_hash=recipient_id_hash
+            tenant_id=keys.tenant_id,
+            pk=job.messaging_job or outgoing_pk(job_rk=job.row_key),
+            recipient_id_hash=recipient_id_hash,
         )
         for job in jobs
     }

@@ -95,7 +95,7 @@ async def part_of(
 
 def message_of(keys: TenantKeys, job: NotificationJob, one: FrozenRecipient) -> UUID:
     """Name what a recipient of a job gets; the same on all channels."""
-    return derived_id.message_id(tenant_id=keys.tenant_id, pk=job.row_key, recipient_id_hash=one.recipient_id_hash)
+    return derived_id.message_id(tenant_id=keys.tenant_id, pk=job.outgoing_pk, recipient_id_hash=one.recipient_id_hash)
 
 
 async def _large(

@@ -42,6 +42,7 @@ class JobOfRecipient(msgspec.Struct, frozen=True, kw_only=True):
 
     guid: UUID
     row_key: str
+    messaging_job: str | None = None
     job_key: str
     event_type: str
     source_at: datetime
@@ -93,6 +94,25 @@ class Gauge(msgspec.Struct, frozen=True, kw_only=True):
     open_support_cases: int
 
 
+class BroadcastTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rows of a broadcast stand in each state, and for which of the reasons that are told apart."""
+
+    counts: Mapping[tuple[OutgoingStatus, str], int]
+
+    @property
+    def by_status(self) -> Mapping[OutgoingStatus, int]:
+        """How many stand in each state."""
+        found: dict[OutgoingStatus, int] = {}
+        for (status, _), messages in self.counts.items():
+            found[status] = found.get(status, 0) + messages
+        return found
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return sum(self.counts.values())
+
+
 class RouteAge(msgspec.Struct, frozen=True, kw_only=True):
     """A route on which messages are due, and for how long the oldest of them has waited."""
 
@@ -108,13 +128,13 @@ class InsightStore(Protocol):
         ...
 
     async def find_job(self, tenant_id: str, guid: UUID) -> NotificationJob | None:
-        """Return a job by its guid, or None."""
+        """Return a job by its guid, or by that of the messaging job whose content it tells of; or None."""
         ...
 
     async def find_job_timeline(
         self, tenant_id: str, guid: UUID, *, messages: Collection[UUID] | None = None
     ) -> JobTimeline | None:
-        """Return everything about a job by its guid, or None.
+        """Return everything about a job by its guid, or by that of its messaging job; or None.
 
         Of its rows only those of `messages` where these are named, a set of them at most.
         """
@@ -157,6 +177,10 @@ class InsightStore(Protocol):
 
     async def find_standings(self, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, Standing]:
         """Count what decides the results of some jobs, by their guids; the unknown are left out."""
+        ...
+
+    async def count_broadcast(self, tenant_id: str, broadcast: str) -> BroadcastTotals:
+        """Add up the rows of a broadcast by state: at every read what its rows themselves come to (I-41)."""
         ...
 
     async def find_payloads(self, tenant_id: str, guids: Collection[UUID]) -> dict[UUID, bytes]:

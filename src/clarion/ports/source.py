@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.automation import AutomationScheduler
 from clarion.domain.ensured import Ensured
 from clarion.domain.entity_event import EntityEvent, EventMapping, EventStatus
 from clarion.domain.reminder import ReminderSetting, SettingRecord
@@ -95,6 +96,14 @@ class SubscriptionRecord(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     changed_by: str
     changed_at: datetime
+
+
+class SubscriptionClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription whose next run is to be planned, under a lease."""
+
+    tenant_id: str
+    record: SubscriptionRecord
+    token: int
 
 
 class RecordStore(Protocol):
@@ -238,10 +247,10 @@ class ReminderStore(Protocol):
 
 
 class SubscriptionStore(Protocol):
-    """Report subscriptions."""
+    """Report subscriptions, and those of them whose next run is still to be planned."""
 
     async def put_subscription(self, tenant_id: str, subscription: ReportSubscription, *, actor: str) -> bool:
-        """Store a report subscription; audited; False where it is so already."""
+        """Store a report subscription, and note that its next run is to be planned; audited; False if so already."""
         ...
 
     async def find_subscription(self, tenant_id: str, guid: UUID) -> SubscriptionRecord | None:
@@ -252,6 +261,23 @@ class SubscriptionStore(Protocol):
         self, tenant_id: str, *, after: UUID | None = None, limit: int
     ) -> Sequence[SubscriptionRecord]:
         """Return a tenant's report subscriptions by guid."""
+        ...
+
+    async def run_subscription(
+        self, tenant_id: str, row: AutomationScheduler, *, actor: str
+    ) -> Ensured[AutomationScheduler]:
+        """Have a run by hand (`report_run.manual_row`) wait for its claim, once for its guid; audited."""
+        ...
+
+    async def claim_subscriptions(self, *, limit: int, lease: timedelta) -> list[SubscriptionClaim]:
+        """Take subscriptions whose next run is to be planned, or to be looked after again."""
+        ...
+
+    async def finish_subscription(self, claim: SubscriptionClaim, *, look_again: timedelta | None) -> bool:
+        """Note that a subscription is planned, and when to look after it again, None for never.
+
+        False where it was changed or claimed since: then it is planned again.
+        """
         ...
 
 

@@ -13,9 +13,10 @@ from clarion.ports.inbox import InboxStore
 from clarion.ports.insights import InsightStore
 from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
+from clarion.ports.reporting import ReportFacts
 from clarion.ports.setting import SettingStore
 from clarion.ports.snapshot import SnapshotStore
-from clarion.ports.source import EventStore, RecordStore, ReminderStore
+from clarion.ports.source import EventStore, RecordStore, ReminderStore, SubscriptionStore
 from clarion.ports.suppression import SuppressionStore
 from clarion.ports.track import TrackStore
 
@@ -36,6 +37,8 @@ class Store(
     ReminderStore,
     InsightStore,
     SnapshotStore,
+    ReportFacts,
+    SubscriptionStore,
     Protocol,
 ):
     """Everything that the rooms ask of storage."""

@@ -32,6 +32,7 @@ from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
 from clarion.domain.person import Contact, Person, PersonVersion
 from clarion.domain.queue_row import LockedRow
 from clarion.domain.reminder import Condition, DateRule, ReminderSetting
+from clarion.domain.report import MissedRuns, ReportDelivery, ReportForm, ReportSubscription
 from clarion.domain.source import SourceRecord
 from clarion.ports.ensure import EnsureStore
 
@@ -182,10 +183,11 @@ def notification_scheduler(n: int = 1, /, **fields: object) -> NotificationSched
 
 def scheduler_of(job: NotificationJob) -> NotificationScheduler:
     """Make the pending row of a job."""
+    artifact_type, artifact_pk, artifact_rk = job.artifact
     return NotificationScheduler(
-        artifact_type=ArtifactType.NOTIFICATION_JOB,
-        artifact_pk=job.partition_key,
-        artifact_rk=job.row_key,
+        artifact_type=artifact_type,
+        artifact_pk=artifact_pk,
+        artifact_rk=artifact_rk,
         event_type=job.event_type,
         lane=Lane.NORMAL,
         correlation_id=job.correlation_id,
@@ -373,6 +375,28 @@ def outgoing_items(
 ) -> list[OutgoingItem]:
     """Make the items of a parent, one for each stored address."""
     return [outgoing_item(parent, address, **fields) for address in addresses]
+
+
+def report_subscription(n: int = 1, /, **fields: object) -> ReportSubscription:
+    """Make a subscription that says something in every field."""
+    row = ReportSubscription(
+        guid=guid(n, "subscription"),
+        name=f"Wöchentlich {n}",
+        report="delivery-summary",
+        parameters={"type": "welcome"},
+        rule="FREQ=WEEKLY;BYDAY=MO;BYHOUR=8",
+        tz_id="Europe/Vienna",
+        starts_at=SOURCE_AT,
+        ends_at=SOURCE_AT + timedelta(days=1000),
+        missed=MissedRuns.SKIP,
+        form=ReportForm.CSV,
+        delivery=ReportDelivery.LINK,
+        notification_type="weekly-report",
+        to=(Identity.user("1"), Identity.group(guid(1, "group"))),
+        recipients=(Addressee(role="teacher"), Addressee(unit=True)),
+        business_unit=guid(1, "unit"),
+    )
+    return msgspec.structs.replace(row, **fields)
 
 
 def locked_row(**fields: object) -> LockedRow:

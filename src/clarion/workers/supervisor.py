@@ -90,6 +90,7 @@ class Supervisor:
             dispatcher=e.dispatcher,
             keyring=e.keyring,
             sets=e.recipient_sets,
+            contents=e.contents,
             clock=e.clock,
             lease=lease,
             public_url=e.settings.public_url,
@@ -184,6 +185,7 @@ def open_pump(platform: Platform, channel: Channel, *, calls: OpenCalls, times: 
     preparation = Preparation(
         keyring=platform.keyring,
         templates=platform.templates,
+        contents=platform.contents,
         renderer=platform.renderer,
         accounts=calls.accounts,
         clock=platform.clock,

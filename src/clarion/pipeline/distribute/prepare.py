@@ -1,11 +1,12 @@
 """Call preparation: from a claimed message to its call, or to the reason why none is made.
 
-No I/O stands between a claim and its call (I-14). So keys and templates are brought into memory before the claim
-(`open_tenants`, `load_templates`); opening, merging and judging after it happen in memory alone. What goes into the
-same parts is merged together, and each job once for all of its recipients on a channel who read the same; a profile is
-opened only where the parts read it. Merging takes time nevertheless: what is not merged in a quarter of the lease goes
-back. A renderer in this process cannot stop a merge, so the one that ran on beyond that counts against its row. One
-that merges elsewhere answers when the time is over with what was merged until then, and nobody of those is to blame.
+No I/O stands between a claim and its call (I-14). So keys, templates and the contents of messaging jobs are brought
+into memory before the claim (`open_tenants`, `fetch`); opening, merging and judging after it happen in memory alone.
+What goes into the same parts is merged together, and each job once for all of its recipients on a channel who read the
+same; a profile is opened only where the parts read it. Merging takes time nevertheless: what is not merged in a quarter
+of the lease goes back. A renderer in this process cannot stop a merge, so the one that ran on beyond that counts
+against its row. One that merges elsewhere answers when the time is over with what was merged until then, and nobody of
+those is to blame.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,16 +26,19 @@ from clarion.domain.content import Content
 from clarion.domain.hashing import keyed_digest
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel
+from clarion.domain.messaging_content import MessagingContent
 from clarion.domain.one_time_code import erased
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.seal import TenantKeys
 from clarion.domain.unsubscribe import unsubscribe_headers
 from clarion.errors import BrokenInvariant, ClarionError, RenderFailed, SealBroken
 from clarion.pipeline.distribute.accounts import Accounts
+from clarion.pipeline.distribute.at_hand import AtHand
 from clarion.pipeline.distribute.own_links import has_own_links, unsubscription_of, with_own_links
 from clarion.ports.clock import Clock
-from clarion.ports.renderer import LATE, QUARANTINED, Bundle, Merge, Merged, NotMerged, Renderer
-from clarion.ports.templates import TemplateName, Templates
+from clarion.ports.renderer import LATE, Bundle, Merge, Merged, NotMerged, Renderer
+from clarion.ports.templates import Templates
+from clarion.sealing.contents import MessagingContents
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import open_destination, open_profile, payload_place
 
@@ -67,12 +71,13 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 class _Opened(msgspec.Struct, frozen=True):
-    """A message of a claim by its position, with the keys and the template that its call needs."""
+    """A message of a claim by its position, with the keys, the template and the content that its call needs."""
 
     position: int
     message: ClaimedMessage
     keys: TenantKeys
     bundle: Bundle
+    content: MessagingContent | None
 
     @property
     def is_personal(self) -> bool:
@@ -120,6 +125,7 @@ class Preparation:
         *,
         keyring: Keyring,
         templates: Templates,
+        contents: MessagingContents,
         renderer: Renderer,
         accounts: Accounts,
         clock: Clock,
@@ -127,13 +133,11 @@ class Preparation:
     ) -> None:
         """Merge these templates with this renderer, for calls through these accounts; links begin with this URL."""
         self._keyring = keyring
-        self._templates = templates
+        self._at_hand = AtHand(templates=templates, contents=contents)
         self._renderer = renderer
         self._accounts = accounts
         self._clock = clock
         self._public_url = public_url
-        self._wanted: set[TemplateName] = set()
-        self._missing: set[TemplateName] = set()  # asked for, and not in the store
         self._contents: dict[Place, _Held] = {}
         self.is_apart = renderer.is_apart
         """Whether others can work while merges are made."""
@@ -149,12 +153,9 @@ class Preparation:
                 broken.add(tenant_id)
         return broken
 
-    async def load_templates(self) -> None:
-        """Bring the templates into memory that claimed messages needed and did not find."""
-        if self._wanted:
-            loaded = await self._templates.load(self._wanted)
-            self._missing = (self._missing | self._wanted) - loaded.keys()
-            self._wanted = set()
+    async def fetch(self) -> None:
+        """Bring the templates and contents into memory that claimed messages needed and did not find."""
+        await self._at_hand.fetch()
 
     async def prepare(self, claimed: Sequence[ClaimedMessage], *, asked_at: float, merge_max: timedelta) -> Prepared:
         """Make the calls of a claim that was asked for at `asked_at`, by the monotonic clock. No byte leaves here."""
@@ -209,29 +210,24 @@ class Preparation:
     def _opened(self, position: int, message: ClaimedMessage) -> _Opened | NotCalled:
         """Find what a message's merge and call need in memory, or say what is not there yet."""
         keys = self._keyring.held(message.tenant_id)
-        name = message.template_key or message.event_type
-        bundle = self._templates.held(message.tenant_id, name, message.template_version or 0)
         if keys is None:
             return not_called(message, reason="the tenant's keys were not in memory yet")
-        if bundle is None:
-            template = (message.tenant_id, name, message.template_version)
-            self._wanted.add(template)
-            if self._templates.is_quarantined(template):
-                return NotCalled(reason=QUARANTINED, counts=False, is_held=True)
-            if template in self._missing:
-                return not_called(message, reason=f"there is no template {name!r} in its version")
-            # This never ends the row, however often it happens: a worker that was just started has no template.
-            return NotCalled(reason="the template was not in memory yet", counts=False)
+        bundle = self._at_hand.bundle(message)
+        if isinstance(bundle, NotCalled):
+            return bundle
         if bundle.definition.one_time_code and message.payload is None:
             return NotCalled(reason=erased().message, leads_to=OutgoingStatus.FAILED_FINAL)
-        return _Opened(position, message, keys, bundle)
+        content = self._at_hand.content(message)
+        if isinstance(content, NotCalled):
+            return content
+        return _Opened(position, message, keys, bundle, content)
 
     def _merge(self, one: _Opened, payloads: dict[UUID, "_Payload"]) -> tuple[Merge, Hints | None]:
         """Open what a message is merged from: its job's payload, once for all of a claim, and its profile if read."""
         message = one.message
         payload = payloads.get(message.job_guid)
         if payload is None:
-            payload = payloads[message.job_guid] = _payload(one.keys, message)
+            payload = payloads[message.job_guid] = _payload(one)
         merge = Merge(
             payload.data,
             locale=message.locale or "",
@@ -342,19 +338,21 @@ def _guarded(message: ClaimedMessage, step: Callable[[], T]) -> T | NotCalled:
 class _Payload(msgspec.Struct, frozen=True):
     """What a call needs of a job's payload; the recipients, of which there may be many, are not read."""
 
-    data: dict[str, object] = {}
-    entity: dict[str, object] = {}
+    data: Mapping[str, object] = {}
+    entity: Mapping[str, object] = {}
     hints: Hints | None = None
 
 
 _PAYLOAD: Final = msgspec.json.Decoder(_Payload)
 
 
-def _payload(keys: TenantKeys, message: ClaimedMessage) -> _Payload:
-    """Open the payload of a message's job."""
-    if message.payload is None:
+def _payload(one: _Opened) -> _Payload:
+    """Open the payload of a message's job, or take the content of its messaging job."""
+    if one.content is not None:
+        return _Payload(one.content.data, one.content.entity, one.content.hints)
+    if one.message.payload is None:
         return _Payload()
-    return _PAYLOAD.decode(payload_place(message.job_guid).open(keys, message.payload))
+    return _PAYLOAD.decode(payload_place(one.message.job_guid).open(one.keys, one.message.payload))
 
 
 def _profile(keys: TenantKeys, message: ClaimedMessage) -> dict[str, object]:

@@ -198,7 +198,7 @@ class Distribute:
         broken = await self._preparation.open_tenants({head.tenant_id for head in self._heads.values()})
         if broken:  # left out, so that other tenants need not wait
             self._heads = {flow_id: head for flow_id, head in self._heads.items() if head.tenant_id not in broken}
-        await self._preparation.load_templates()
+        await self._preparation.fetch()
 
     def _until_discovery(self) -> float:
         """Return the seconds until flows are looked up again; the pump rests no less, or it would never rest."""

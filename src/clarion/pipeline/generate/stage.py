@@ -16,6 +16,7 @@ from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.request import Payload
 from clarion.domain import recipient
 from clarion.domain.claim import StageClaim, StageResult
+from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.identity import Lane
 from clarion.domain.key import require_key_version
 from clarion.domain.notification import STAGE_LEASE, NotificationStatus, Stage
@@ -35,6 +36,7 @@ from clarion.ports.facts import FactStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.renderer import QUARANTINED, NotMerged, Renderer
 from clarion.ports.templates import TemplateName, Templates
+from clarion.sealing.contents import OTHER_CONTENT, ContentName, MessagingContents
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.place import payload_place
 from clarion.sealing.recipients import RecipientSets
@@ -67,6 +69,7 @@ class Generate:
         dispatcher: DeliveryDispatcher,
         keyring: Keyring,
         sets: RecipientSets,
+        contents: MessagingContents,
         clock: Clock,
         lease: timedelta = STAGE_LEASE,
         public_url: str | None = None,
@@ -77,6 +80,7 @@ class Generate:
         self._templates = templates
         self._renderer = renderer
         self._keyring = keyring
+        self._contents = contents
         self._lease = lease
         self._merging_max = lease.total_seconds() / MERGE_SHARE
         self._clock = clock
@@ -212,6 +216,7 @@ class Generate:
         """Open each job's payload and find its bundle; fail those that lack one, or data that their templates need."""
         names = {claim.job.guid: _template_name(claim) for claim in claims}
         bundles = await self._templates.load(set(names.values()), also_quarantined=True)
+        broken = await self._contents.load({name for claim in claims if (name := _content_name(claim)) is not None})
         plans: list[Plan] = []
         failed: list[StageResult] = []
         for claim in claims:
@@ -233,6 +238,15 @@ class Generate:
             except (SealBroken, msgspec.DecodeError) as error:
                 failed.append(fail(claim, f"its recipients and data cannot be opened: {error}"))
                 continue
+            if (content := _content_name(claim)) is not None:
+                held = self._contents.held(*content)
+                if held is None:
+                    failed.append(put_off(claim, TENANT_RESTS_FOR, broken.get(content, "its content waits to be read")))
+                    continue
+                if payload.blob_hash is None or not held.fingerprint.agrees(Fingerprint.stored(payload.blob_hash)):
+                    failed.append(fail(claim, OTHER_CONTENT))
+                    continue
+                payload = msgspec.structs.replace(payload, data=held.content.data, entity=held.content.entity)
             plan = Plan(claim=claim, bundle=found[1], payload=payload, claimed_at=self._claimed_at(claim))
             if self._templates.is_quarantined((keys.tenant_id, names[claim.job.guid][1], found[0])):
                 failed.append(rest(plan, QUARANTINED))
@@ -310,6 +324,12 @@ class Generate:
             )
             batch.append(frozen)
         return stored | await self._queue.freeze_recipients(tenant_id, batch)
+
+
+def _content_name(claim: StageClaim) -> ContentName | None:
+    """Name the content that a job tells of; None where its payload is all there is."""
+    content_of = claim.job.content_of
+    return None if content_of is None else (claim.tenant_id, content_of)
 
 
 def _template_name(claim: StageClaim) -> TemplateName:

@@ -26,7 +26,13 @@ from clarion.testing.contracts.kind import changed_person
 from clarion.testing.contracts.queue_operation import Elapse, Resolve
 from clarion.testing.contracts.setting_operation import PUT_SETTING, effective_of, settings_of
 from clarion.testing.contracts.side import Operation, Side
-from clarion.testing.factories import address_version, guid, person, person_version
+from clarion.testing.contracts.subscription_operation import (
+    SUBSCRIPTION_OPERATIONS,
+    deliveries_of,
+    subscriptions_of,
+    totals_of,
+)
+from clarion.testing.factories import address_version, guid, messaging_job, person, person_version
 
 KEYS: Final = ("welcome", "reset", "Ärger")
 TYPES: Final = ("order-shipped", "one-time-code")
@@ -232,6 +238,9 @@ class Ask(msgspec.Struct, frozen=True):
             "audience": [await store.find_audience(tenant_id, audience, after=one, limit=2) for one in ("", *hashes)],
             "settings": await settings_of(side),
             "effective": await effective_of(side),
+            "subscriptions": await subscriptions_of(side),
+            "deliveries": await deliveries_of(side),
+            "totals": [await totals_of(side, one) for one in ("", str(messaging_job(1).guid))],
             "suppressed": await store.list_suppressions(tenant_id, limit=PAGE_MAX),
             "suppressed first": await store.list_suppressions(tenant_id, limit=PAGE),
             "suppressed one": await store.list_suppressions(tenant_id, subjects=hashes[:1]),
@@ -339,6 +348,7 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
     *GROUP_OPERATIONS,
     (3, st.builds(Switch, event_type=st.sampled_from(TYPES), enabled=st.booleans())),
     (4, PUT_SETTING),
+    *SUBSCRIPTION_OPERATIONS,
     (
         4,
         st.builds(

@@ -88,6 +88,7 @@ class ClaimContract:
             template_key="welcome",
             template_version=2,
             payload=PAYLOAD,
+            blob_hash=None,
             attempts_max=3,
             locale="de-AT",
             tz_id="Europe/Vienna",

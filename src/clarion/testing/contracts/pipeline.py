@@ -36,9 +36,11 @@ from clarion.testing.contracts.settings import SettingContract
 from clarion.testing.contracts.sources import SourceContract, SourceScanContract
 from clarion.testing.contracts.stages import StageContract, StageRescueContract
 from clarion.testing.contracts.steps import StepContract
+from clarion.testing.contracts.subscriptions import DeliveryCountContract, SubscriptionContract
 from clarion.testing.contracts.suppressing import SuppressionContract
 from clarion.testing.contracts.tenancy import TenancyContract
 from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
+from clarion.testing.contracts.told_contents import ToldContentContract
 from clarion.testing.contracts.uncertain import RetryContract, UncertainContract
 from clarion.testing.contracts.usage import UsageContract
 from clarion.testing.contracts.workers import WorkerContract
@@ -74,6 +76,9 @@ class PipelineContract(
     BelongingContract,
     KeyContract,
     SettingContract,
+    SubscriptionContract,
+    DeliveryCountContract,
+    ToldContentContract,
     AuditContract,
     ActContract,
     TimelineContract,

@@ -187,6 +187,13 @@ class Pump:
             assert one.n >= 0, one
             stored[one.lane, one.route, one.broadcast, one.pinned, one.status] += one.n
         assert +stored == +expected
+        for broadcast in {entry.broadcast for entry in entries.values() if entry.broadcast}:
+            totals = await self._harness.store.count_broadcast(self._tenant_id, broadcast)
+            by_rows: Counter[str] = Counter()
+            for (_, _, of, _, status), number in expected.items():
+                by_rows[status] += number if of == broadcast else 0
+            assert Counter(totals.by_status) == +by_rows
+            assert totals.total == by_rows.total()
 
 
 def result(claimed: ClaimedMessage, outcome: CallOutcome, **fields: object) -> CallResult:

@@ -26,6 +26,7 @@ LEFT_TO_DO: Final = (
     "entity_event",
     "reminder_setting",
     "repair",
+    "report_subscription",
 )
 """Tables that workers look into for what there is to do, of whichever tenant."""
 

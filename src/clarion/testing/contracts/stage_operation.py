@@ -20,7 +20,7 @@ from clarion.errors import Gone
 from clarion.testing.contracts.pump import LEASE
 from clarion.testing.contracts.queue_operation import Cancel, Elapse, Resolve
 from clarion.testing.contracts.side import Operation, Side
-from clarion.testing.factories import address_version, notification_job, outgoing_item, scheduler_of, user_message
+from clarion.testing.factories import address_version, guid, notification_job, outgoing_item, scheduler_of, user_message
 
 RESCUES_MAX: Final = 1
 ENDINGS: Final[tuple[Mapping[str, object], ...]] = (
@@ -39,7 +39,7 @@ ENDINGS: Final[tuple[Mapping[str, object], ...]] = (
 class Accept(msgspec.Struct, frozen=True):
     """Ensure jobs with their pending rows, in this order: (number, lane, due in so many seconds).
 
-    Every second job is a one-time code.
+    Every second job is a one-time code, and every third tells of a content.
     """
 
     jobs: tuple[tuple[int, Lane, int], ...]
@@ -49,7 +49,9 @@ class Accept(msgspec.Struct, frozen=True):
         now = await side.harness.now()
         entries = []
         for n, lane, due_in in self.jobs:
-            job = notification_job(n, payload=b"sealed", template_key="welcome", one_time_code=n % 2 == 0)
+            told = str(guid(n, "content")) if n % 3 == 0 else None
+            what = {"template_key": "welcome", "one_time_code": n % 2 == 0, "messaging_job": told}
+            job = notification_job(n, payload=b"sealed", **what)
             due_at = now + timedelta(seconds=due_in) if due_in else None
             pending = msgspec.structs.replace(scheduler_of(job), lane=lane, due_at=due_at)
             entries.append(JobEntry(job=job, scheduler=pending))

@@ -17,11 +17,13 @@ from clarion.domain.inbox import Counts, Marking
 from clarion.domain.person import LocalForm
 from clarion.domain.quota import Limits, Usage
 from clarion.domain.recipient import FrozenSet, RecipientJob
+from clarion.domain.report_run import manual_row
 from clarion.domain.seal import Purpose
 from clarion.domain.setting import EffectiveSetting, SettingChange, TypeSetting
 from clarion.domain.support import SupportStatus
 from clarion.domain.suppression import Cause, Change
 from clarion.ports.catalog import NewTemplate
+from clarion.ports.source import SubscriptionRecord
 from clarion.ports.store import Store
 from clarion.testing import factories as make
 from clarion.testing.contracts import tenant_sources
@@ -39,6 +41,7 @@ from clarion.testing.contracts.tenant_records import (
     OLD_LINE,
     RELATION,
     STOPPED,
+    SUBSCRIPTION,
     UNIT,
     Filled,
     event,
@@ -131,7 +134,26 @@ READS: Final[dict[str, Ask]] = {
     "list_settings": lambda store, tenant, _: _all_said(store, tenant),
     "find_settings": lambda store, tenant, _: _effective(store, tenant),
     **tenant_sources.READS,
+    "find_subscription": lambda store, tenant, _: _subscribed(store, tenant),
+    "list_subscriptions": lambda store, tenant, _: _all_subscribed(store, tenant),
+    "count_deliveries": lambda store, tenant, _: store.count_deliveries(tenant, start_at=make.SOURCE_AT, end_at=LATER),
+    "count_broadcast": lambda store, tenant, _: _totals(store, tenant),
 }
+
+
+async def _subscribed(store: Store, tenant_id: str) -> SubscriptionRecord | None:
+    """Leave the time out, at which the twin was set later."""
+    found = await store.find_subscription(tenant_id, SUBSCRIPTION.guid)
+    return None if found is None else msgspec.structs.replace(found, changed_at=LATER)
+
+
+async def _all_subscribed(store: Store, tenant_id: str) -> list[SubscriptionRecord]:
+    found = await store.list_subscriptions(tenant_id, limit=9)
+    return [msgspec.structs.replace(one, changed_at=LATER) for one in found]
+
+
+async def _totals(store: Store, tenant_id: str) -> object:
+    return (await store.count_broadcast(tenant_id, BROADCAST)).by_status
 
 
 async def _audiences(store: Store, tenant_id: str) -> object:
@@ -251,6 +273,12 @@ MAKES: Final[dict[str, Ask]] = {
     "ensure_tenant": lambda store, tenant, _: store.ensure_tenant(tenant, {(Purpose.DATA, 1): b"other"}, actor="kim"),
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.PAUSED, **BY),
     "set_quota": lambda store, tenant, _: store.set_quota(tenant, "", Limits(requests=1), **BY),
+    "put_subscription": lambda store, tenant, _: store.put_subscription(
+        tenant, msgspec.structs.replace(SUBSCRIPTION, active=False), **BY
+    ),
+    "run_subscription": lambda store, tenant, _: store.run_subscription(
+        tenant, manual_row(SUBSCRIPTION, make.guid(1, "run"), now=LATER, correlation_id="request"), **BY
+    ),
     "open_support_cases": lambda store, tenant, _: store.open_support_cases(tenant, [CASE]),
     "publish_templates": lambda store, tenant, _: store.publish_templates(
         tenant, [NewTemplate(template_key="welcome", content_hash="h1:01", bundle="[]")], **BY

@@ -56,6 +56,7 @@ HASH: Final = make.address_version(1).recipient_id_hash
 STOPPED: Final = Suppression(subject=HASH, scope="news", cause=Cause.MANUAL)
 HASHED: Final = f"sha256:{'0' * 64}"
 BUNDLE: Final = NewTemplate(template_key="welcome", content_hash="h1:00", bundle="{}")
+SUBSCRIPTION: Final = make.report_subscription()
 BY: Final = {"actor": "sam"}
 LATER: Final = datetime(2100, 1, 1, tzinfo=UTC)
 """When a row is due that is to wait."""
@@ -149,6 +150,7 @@ async def fill_automation(harness: StoreHarness, tenant_id: str) -> None:
     """Give it an occurrence, and what occurrences are planned by."""
     await harness.store.ensure_automation_schedulers(tenant_id, [make.automation_scheduler()])
     await harness.store.ensure_automation_jobs(tenant_id, [make.automation_job()])
+    await harness.store.put_subscription(tenant_id, SUBSCRIPTION, actor="sam")
     await fill_sources(harness, tenant_id)
 
 

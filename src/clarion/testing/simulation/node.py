@@ -23,6 +23,7 @@ from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
 from clarion.producers.records import Records
 from clarion.producers.sources import Sources
+from clarion.sealing.contents import MessagingContents
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.recipients import RecipientSets
 from clarion.testing.clock import SeededIds
@@ -163,6 +164,7 @@ class Node:
             keyring=keyring,
             dispatcher=dispatcher,
             recipient_sets=recipient_sets,
+            contents=MessagingContents(blobs=ports.blobs(), keyring=keyring),
             templates=templates,
             renderer=renderer or content.renderer(),
             accounts={channel: channel for channel in CHANNELS},

@@ -10,8 +10,8 @@ WITH given AS MATERIALIZED (
     items: partition_key text, row_key text, guid guid, message_id guid, event_type text, operation text,
     source_type text, source text, automation_key text, run_key text, template_key text, asked_template_version whole,
     template_version whole, payload_hash text, payload bytes, one_time_code truth, recipients text,
-    business_unit guid, source_at instant, bucket whole, key_version whole, actor text, correlation_id text, traceparent text, key_hash text, lane text,
-    due_at instant
+    business_unit guid, messaging_job text, source_at instant, bucket whole, key_version whole, actor text,
+    correlation_id text, traceparent text, key_hash text, lane text, due_at instant
   } AS g
 ), known AS MATERIALIZED (
   SELECT count(*) AS n
@@ -34,13 +34,13 @@ WITH given AS MATERIALIZED (
   INSERT INTO notification_job (
     tenant_id, partition_key, row_key, guid, message_id, event_type, operation, source_type, source, automation_key,
     run_key, template_key, asked_template_version, template_version, payload_hash, payload, one_time_code, recipients,
-    business_unit, source_at, bucket, key_version, actor, correlation_id, traceparent
+    business_unit, messaging_job, source_at, bucket, key_version, actor, correlation_id, traceparent
   )
   SELECT
     :tenant_id, g.partition_key, g.row_key, g.guid, g.message_id, g.event_type, g.operation, g.source_type, g.source,
     g.automation_key, g.run_key, g.template_key, g.asked_template_version, g.template_version, g.payload_hash,
-    g.payload, g.one_time_code, g.recipients, g.business_unit, g.source_at, g.bucket, g.key_version, g.actor, g.correlation_id,
-    g.traceparent
+    g.payload, g.one_time_code, g.recipients, g.business_unit, g.messaging_job, g.source_at, g.bucket, g.key_version,
+    g.actor, g.correlation_id, g.traceparent
   FROM given AS g
   WHERE (SELECT n FROM known) = 0 AND (SELECT count(*) FROM guards) >= 0  -- once all guards are there
   ORDER BY g.row_key

@@ -23,6 +23,7 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
 
     guid: UUID
     row_key: str
+    messaging_job: str | None
     job_key: str
     event_type: str
     source_at: datetime
@@ -101,6 +102,7 @@ def _job(row: _Job) -> JobOfRecipient:
     return JobOfRecipient(
         guid=row.guid,
         row_key=row.row_key,
+        messaging_job=row.messaging_job,
         job_key=row.job_key,
         event_type=row.event_type,
         source_at=row.source_at,

@@ -2,13 +2,15 @@
 -- Pages by the primary key of what recipients have, and by the history of the place where jobs of one named recipient
 -- open, which have no recipients before these are decided. Both have the same keys for the same jobs, newest first.
 SELECT
-  j.guid, j.row_key, found.job_key, j.event_type, j.source_at, j.created_at, j.recipients IS NOT NULL AS is_decided,
+  j.guid, j.row_key, j.messaging_job, found.job_key, j.event_type, j.source_at, j.created_at, j.recipients IS NOT NULL AS is_decided,
   (
     SELECT s.status
     FROM notification_scheduler AS s
     WHERE
-      s.tenant_id = :tenant_id AND s.artifact_type = 'NotificationJob' AND s.artifact_pk = j.partition_key
-      AND s.artifact_rk = j.row_key
+      s.tenant_id = :tenant_id
+      AND s.artifact_type = CASE WHEN j.messaging_job IS NULL THEN 'NotificationJob' ELSE 'MessagingJob' END
+      AND s.artifact_pk = coalesce(j.messaging_job, j.partition_key)
+      AND s.artifact_rk = coalesce(j.messaging_job, j.row_key)
     LIMIT 1
   ) AS work,
   coalesce((length(j.recipients) - length(replace(j.recipients, :counted_by, ''))) / length(:counted_by), 0)

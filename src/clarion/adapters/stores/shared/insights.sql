@@ -4,12 +4,17 @@ SELECT tenant_id FROM tenant WHERE tenant_id > :after ORDER BY tenant_id LIMIT :
 
 -- name: find_job_of_message
 -- By the rows of the message, outgoing or in the inbox, or by the job that was answered with it; whichever there are
--- belong to one job.
+-- belong to one job. The outgoing rows of a messaging job have its guid for a key, by which its anchor is found.
 SELECT j.guid
 FROM (
   SELECT a.row_key FROM notification_job AS a WHERE a.tenant_id = :tenant_id AND a.message_id = :message_id
   UNION ALL
   SELECT k.pk FROM outgoing_key AS k WHERE k.tenant_id = :tenant_id AND k.message_id = :message_id
+  UNION ALL
+  SELECT a.row_key
+  FROM outgoing_key AS k
+  JOIN notification_job AS a ON a.tenant_id = :tenant_id AND a.messaging_job = k.pk
+  WHERE k.tenant_id = :tenant_id AND k.message_id = :message_id
   UNION ALL
   SELECT u.job_row_key FROM user_message AS u WHERE u.tenant_id = :tenant_id AND u.message_id = :message_id
 ) AS m
@@ -47,8 +52,10 @@ SELECT
     SELECT s.status
     FROM notification_scheduler AS s
     WHERE
-      s.tenant_id = :tenant_id AND s.artifact_type = 'NotificationJob' AND s.artifact_pk = j.partition_key
-      AND s.artifact_rk = j.row_key
+      s.tenant_id = :tenant_id
+      AND s.artifact_type = CASE WHEN j.messaging_job IS NULL THEN 'NotificationJob' ELSE 'MessagingJob' END
+      AND s.artifact_pk = coalesce(j.messaging_job, j.partition_key)
+      AND s.artifact_rk = coalesce(j.messaging_job, j.row_key)
     LIMIT 1
   ) AS work,
   coalesce((length(j.recipients) - length(replace(j.recipients, :counted_by, ''))) / length(:counted_by), 0)
@@ -58,7 +65,7 @@ SELECT
     FROM (
       SELECT k.message_id
       FROM outgoing_key AS k
-      WHERE k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key
+      WHERE k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k.pk = coalesce(j.messaging_job, j.row_key)
       UNION ALL
       SELECT u.message_id FROM user_message AS u WHERE u.tenant_id = :tenant_id AND u.job_row_key = j.row_key
     ) AS m
@@ -73,7 +80,7 @@ JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid;
 SELECT j.guid, o.status, o.reason_class, count(*) AS messages
 FROM {jobs: guid guid} AS g
 JOIN notification_job AS j ON j.tenant_id = :tenant_id AND j.guid = g.guid
-JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k.pk = j.row_key
+JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.bucket = j.bucket AND k.pk = coalesce(j.messaging_job, j.row_key)
 JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
 GROUP BY j.guid, o.status, o.reason_class;
 

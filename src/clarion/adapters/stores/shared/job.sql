@@ -35,14 +35,16 @@ WHERE tenant_id = :tenant_id AND operation = :operation AND key_hash IN {key_has
 INSERT INTO notification_job (
   tenant_id, created_at, partition_key, row_key, guid, message_id, event_type, operation, source_type, source,
   automation_key, run_key, template_key, asked_template_version, template_version, payload_hash, payload,
-  one_time_code, recipients, business_unit, source_at, bucket, key_version, actor, correlation_id, traceparent
+  one_time_code, recipients, business_unit, messaging_job, source_at, bucket, key_version, actor, correlation_id,
+  traceparent
 )
 SELECT :tenant_id, now(), g.*
 FROM {
   items: partition_key text, row_key text, guid guid, message_id guid, event_type text, operation text,
   source_type text, source text, automation_key text, run_key text, template_key text, asked_template_version whole,
   template_version whole, payload_hash text, payload bytes, one_time_code truth, recipients text,
-  business_unit guid, source_at instant, bucket whole, key_version whole, actor text, correlation_id text, traceparent text
+  business_unit guid, messaging_job text, source_at instant, bucket whole, key_version whole, actor text,
+  correlation_id text, traceparent text
 } AS g
 WHERE (SELECT j.id FROM notification_job AS j WHERE j.tenant_id = :tenant_id AND j.row_key = g.row_key) IS NULL
 ORDER BY g.row_key

@@ -124,6 +124,13 @@ FROM reminder_setting AS t
 WHERE t.tenant_id = :tenant_id
 LIMIT :most;
 
+-- name: copy_report_subscription
+-- Which report goes to whom.
+SELECT t.*
+FROM report_subscription AS t
+WHERE t.tenant_id = :tenant_id
+LIMIT :most;
+
 -- name: copy_source_record
 -- What reminders are about, sealed.
 SELECT t.*

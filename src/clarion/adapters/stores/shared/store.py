@@ -15,6 +15,7 @@ from clarion.adapters.stores.shared import (
     audit,
     automation,
     catalog,
+    delivery_count,
     event,
     facts,
     group,
@@ -33,6 +34,7 @@ from clarion.adapters.stores.shared import (
     role,
     snapshot,
     source,
+    subscription,
     support,
     suppression,
     tenant,
@@ -152,6 +154,14 @@ class SharedStore(ABC):
     set_type_enabled = _writes(Urgency.SOON, type_setting.set_type_enabled)
     find_setting = _reads(type_setting.find_setting)
     list_settings = _reads(type_setting.list_settings)
+    put_subscription = _writes(Urgency.SOON, subscription.put_subscription)
+    find_subscription = _reads(subscription.find_subscription)
+    list_subscriptions = _reads(subscription.list_subscriptions)
+    run_subscription = _writes(Urgency.SOON, subscription.run_subscription)
+    claim_subscriptions = _writes(Urgency.LATER, subscription.claim_subscriptions)
+    finish_subscription = _writes(Urgency.LATER, subscription.finish_subscription)
+    count_deliveries = _reads(delivery_count.count_deliveries)
+    count_broadcast = _reads(delivery_count.count_broadcast)
     put_suppressions = _writes(Urgency.OUTCOME, suppression.put_suppressions)
     lift_suppressions = _writes(Urgency.SOON, suppression.lift_suppressions)
     list_suppressions = _reads(suppression.list_suppressions)

@@ -55,7 +55,7 @@ class _Event(EventLine, frozen=True, kw_only=True):
 
 async def find_job(transaction: Transaction, tenant_id: str, guid: UUID) -> NotificationJob | None:
     """Return a job by its guid, or None."""
-    job = first(await transaction.fetch(_Job, _SQL["read_job"], tenant_id=tenant_id, guid=guid))
+    job = await _read_job(transaction, tenant_id, guid)
     return None if job is None else _part(NotificationJob, job)
 
 
@@ -63,21 +63,28 @@ async def find_job_timeline(
     transaction: Transaction, tenant_id: str, guid: UUID, *, messages: Collection[UUID] | None = None
 ) -> JobTimeline | None:
     """Return everything about a job by its guid, or None; of its rows only those of `messages`, if any are named."""
-    job = first(await transaction.fetch(_Job, _SQL["read_job"], tenant_id=tenant_id, guid=guid))
+    job = await _read_job(transaction, tenant_id, guid)
     if job is None:
         return None
     place = {"tenant_id": tenant_id, "row_key": job.row_key}
+    rows: dict[str, str | int] = {"tenant_id": tenant_id, "bucket": job.bucket, "outgoing_pk": job.outgoing_pk}
+    kind, pk, rk = job.artifact
     pending = await transaction.fetch(
-        _Scheduler, _SQL["read_scheduler_of_job"], partition_key=job.partition_key, **place
+        _Scheduler,
+        _SQL["read_scheduler_of_job"],
+        tenant_id=tenant_id,
+        artifact_type=kind,
+        artifact_pk=pk,
+        artifact_rk=rk,
     )
     scheduler = first(pending)
     if messages is None:
         inbox = await transaction.fetch(_UserMessage, _SQL["read_inbox_of_job"], **place)
-        sent = await transaction.fetch(OutgoingRow, _SQL["read_messages_of_job"], bucket=job.bucket, **place)
+        sent = await transaction.fetch(OutgoingRow, _SQL["read_messages_of_job"], **rows)
     else:
         wanted = bounded(sorted(set(messages)))
         inbox = await transaction.fetch(_UserMessage, _SQL["read_inbox_of_messages"], messages=wanted, **place)
-        sent = await transaction.fetch(OutgoingRow, _SQL["read_messages"], messages=wanted, bucket=job.bucket, **place)
+        sent = await transaction.fetch(OutgoingRow, _SQL["read_messages"], messages=wanted, **rows)
     return JobTimeline(
         job=_part(NotificationJob, job),
         created_at=job.created_at,
@@ -87,6 +94,13 @@ async def find_job_timeline(
         moved_at=None if scheduler is None else scheduler.moved_at,
         inbox=tuple((row.created_at, _part(UserMessage, row)) for row in inbox),
         outgoing=await _outgoing(transaction, tenant_id, sent) if sent else (),
+    )
+
+
+async def _read_job(transaction: Transaction, tenant_id: str, guid: UUID) -> _Job | None:
+    """Read a job by its guid or by that of the messaging job whose content it tells of."""
+    return first(
+        await transaction.fetch(_Job, _SQL["read_job"], tenant_id=tenant_id, guid=guid, messaging_job=str(guid))
     )
 
 

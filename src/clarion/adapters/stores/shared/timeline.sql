@@ -1,16 +1,20 @@
 -- name: read_job
--- The job by its guid, and when it was stored.
-SELECT *
-FROM notification_job
-WHERE tenant_id = :tenant_id AND guid = :guid;
+-- The job by its guid, or by that of the messaging job whose content it tells of, and when it was stored. Two look-ups,
+-- each by its own index.
+SELECT j.*
+FROM (
+  SELECT a.id FROM notification_job AS a WHERE a.tenant_id = :tenant_id AND a.guid = :guid
+  UNION
+  SELECT b.id FROM notification_job AS b WHERE b.tenant_id = :tenant_id AND b.messaging_job = :messaging_job
+) AS found
+JOIN notification_job AS j ON j.id = found.id;
 
 -- name: read_scheduler_of_job
 -- The pending row of a job, by the first parts of its unique key.
 SELECT *
 FROM notification_scheduler
 WHERE
-  tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
-  AND artifact_rk = :row_key
+  tenant_id = :tenant_id AND artifact_type = :artifact_type AND artifact_pk = :artifact_pk AND artifact_rk = :artifact_rk
 ORDER BY id
 LIMIT 1;
 
@@ -26,7 +30,7 @@ ORDER BY id;
 SELECT o.*
 FROM outgoing_key AS k
 JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
-WHERE k.tenant_id = :tenant_id AND k.bucket = :bucket AND k.pk = :row_key
+WHERE k.tenant_id = :tenant_id AND k.bucket = :bucket AND k.pk = :outgoing_pk
 ORDER BY o.id;
 
 -- name: read_inbox_of_messages
@@ -43,7 +47,7 @@ SELECT o.*
 FROM {messages: message_id guid} AS g
 JOIN outgoing_key AS k ON k.tenant_id = :tenant_id AND k.message_id = g.message_id
 JOIN outgoing_message AS o ON o.bucket = k.bucket AND o.id = k.outgoing_id
-WHERE k.bucket = :bucket AND k.pk = :row_key
+WHERE k.bucket = :bucket AND k.pk = :outgoing_pk
 ORDER BY o.id;
 
 -- name: read_transitions_of_messages

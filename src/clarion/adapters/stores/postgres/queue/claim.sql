@@ -113,16 +113,18 @@ SELECT
   p.not_called, p.account, p.due_at AS was_due_at, p.content_hash, p.replay_authorised,
   now() - p.first_unknown_at AS unknown_for, p.correlation_id, p.traceparent,
   p.recipient_id_hash, p.key_hash, p.address_serial, p.ciphertext,
-  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, p.attempts_max, p.locale, p.tz_id,
-  p.person_version_id, v.profile_hash, v.profile, p.created_at, p.version, p.is_plain
+  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, j.blob_hash, p.attempts_max, p.locale,
+  p.tz_id, p.person_version_id, v.profile_hash, v.profile, p.created_at, p.version, p.is_plain
 FROM pick AS p
 LEFT JOIN person_version AS v ON v.id = p.person_version_id
 CROSS JOIN LATERAL (
-  SELECT found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload
+  SELECT
+    found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload,
+    found.content_hash AS blob_hash
   FROM messaging_job AS found
   WHERE found.tenant_id = p.tenant_id AND found.guid = CASE WHEN length(p.pk) = 36 THEN CASE WHEN p.pk ~ :guid_form THEN p.pk::uuid END END
   UNION ALL
-  SELECT found.guid, found.event_type, found.template_key, found.template_version, found.payload
+  SELECT found.guid, found.event_type, found.template_key, found.template_version, found.payload, NULL::text
   FROM notification_job AS found
   WHERE found.tenant_id = p.tenant_id AND found.row_key = p.pk
   LIMIT 1
@@ -137,8 +139,8 @@ SELECT
   o.created_at AS was_due_at, o.content_hash, o.replay_authorised, now() - o.first_unknown_at AS unknown_for,
   o.correlation_id, o.traceparent,
   a.recipient_id_hash, a.key_hash, a.serial AS address_serial, a.ciphertext,
-  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, o.attempts_max, o.locale, o.tz_id,
-  o.person_version_id, v.profile_hash, v.profile, o.created_at, o.version, true AS is_plain
+  j.guid AS job_guid, j.event_type, j.template_key, j.template_version, j.payload, j.blob_hash, o.attempts_max, o.locale,
+  o.tz_id, o.person_version_id, v.profile_hash, v.profile, o.created_at, o.version, true AS is_plain
 FROM (
   SELECT found.*
   FROM outgoing_message AS found
@@ -148,11 +150,13 @@ FROM (
 JOIN address_version AS a ON a.id = o.address_id
 LEFT JOIN person_version AS v ON v.id = o.person_version_id
 CROSS JOIN LATERAL (
-  SELECT found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload
+  SELECT
+    found.guid, found.kind AS event_type, found.template_key, found.template_version, NULL::bytea AS payload,
+    found.content_hash AS blob_hash
   FROM messaging_job AS found
   WHERE found.tenant_id = o.tenant_id AND found.guid = CASE WHEN o.pk ~ :guid_form THEN o.pk::uuid END
   UNION ALL
-  SELECT found.guid, found.event_type, found.template_key, found.template_version, found.payload
+  SELECT found.guid, found.event_type, found.template_key, found.template_version, found.payload, NULL::text
   FROM notification_job AS found
   WHERE found.tenant_id = o.tenant_id AND found.row_key = o.pk
   LIMIT 1

@@ -1,10 +1,10 @@
 -- name: claim_stage
 -- Each lane is walked along its index for its part of the limit, and then again, in the order given, for what is left of
 -- it. Each row is locked when a walk reaches it, and the walks end with the last row that is wanted. What another worker
--- holds is passed over. A row whose job is missing is left alone, and so are
--- those of tenants that are not wanted. An instant that Python has no value for would fail the
--- whole answer in the driver, after the claim: the time that was due comes as a number, and a job whose own time is such
--- a one is left out of its row. The columns of the job stand behind the one named `job`, whichever they are.
+-- holds is passed over. A row whose job is missing is left alone, and so are those of tenants that are not wanted. The
+-- job of a row that waits for a messaging job is the one that tells of its content. An instant that Python has no value
+-- for would fail the whole answer in the driver, after the claim: the time that was due comes as a number, and a job
+-- whose own time is such a one is left out of its row. The columns of the job stand behind the one named `job`, whichever they are.
 WITH part AS MATERIALIZED (
   SELECT s.id
   FROM {parts: lane text, part whole} AS g
@@ -12,10 +12,21 @@ WITH part AS MATERIALIZED (
     SELECT found.id
     FROM notification_scheduler AS found
     WHERE
-      found.stage = :stage AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
+      found.stage = :stage AND found.lane = g.lane AND found.due_at <= now()
       AND found.tenant_id NOT IN {without: text}
-      AND (
-        SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk
+      AND coalesce(
+        (
+          SELECT j.id
+          FROM notification_job AS j
+          WHERE
+            j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk AND found.artifact_type = 'NotificationJob'
+        ),
+        (
+          SELECT j.id
+          FROM notification_job AS j
+          WHERE
+            j.tenant_id = found.tenant_id AND j.messaging_job = found.artifact_rk AND found.artifact_type = 'MessagingJob'
+        )
       ) IS NOT NULL
     ORDER BY found.due_at, found.id
     LIMIT g.part
@@ -28,11 +39,22 @@ WITH part AS MATERIALIZED (
     SELECT found.id
     FROM notification_scheduler AS found
     WHERE
-      found.stage = :stage AND found.lane = g.lane AND found.due_at <= now() AND found.artifact_type = 'NotificationJob'
+      found.stage = :stage AND found.lane = g.lane AND found.due_at <= now()
       AND found.tenant_id NOT IN {without: text}
       AND found.id NOT IN (SELECT p.id FROM part AS p)
-      AND (
-        SELECT j.id FROM notification_job AS j WHERE j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk
+      AND coalesce(
+        (
+          SELECT j.id
+          FROM notification_job AS j
+          WHERE
+            j.tenant_id = found.tenant_id AND j.row_key = found.artifact_rk AND found.artifact_type = 'NotificationJob'
+        ),
+        (
+          SELECT j.id
+          FROM notification_job AS j
+          WHERE
+            j.tenant_id = found.tenant_id AND j.messaging_job = found.artifact_rk AND found.artifact_type = 'MessagingJob'
+        )
       ) IS NOT NULL
     ORDER BY found.due_at, found.id
     FOR UPDATE SKIP LOCKED
@@ -60,7 +82,20 @@ LEFT JOIN LATERAL (
   SELECT found.*
   FROM notification_job AS found
   WHERE
-    found.tenant_id = m.tenant_id AND found.row_key = m.artifact_rk
+    found.id = coalesce(
+      (
+        SELECT j.id
+        FROM notification_job AS j
+        WHERE
+          j.tenant_id = m.tenant_id AND j.row_key = m.artifact_rk AND m.artifact_type = 'NotificationJob'
+      ),
+      (
+        SELECT j.id
+        FROM notification_job AS j
+        WHERE
+          j.tenant_id = m.tenant_id AND j.messaging_job = m.artifact_rk AND m.artifact_type = 'MessagingJob'
+      )
+    )
     AND found.source_at BETWEEN timestamptz '0001-01-02' AND timestamptz '9999-12-30'
   LIMIT 1
 ) AS j ON true;

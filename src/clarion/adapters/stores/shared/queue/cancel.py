@@ -16,7 +16,7 @@ from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain import act
 from clarion.domain.claim import Gate
 from clarion.domain.machine import Cause
-from clarion.domain.notification import NOTIFICATION_SCHEDULER, NotificationStatus
+from clarion.domain.notification import NOTIFICATION_SCHEDULER, NotificationStatus, artifact_of
 from clarion.domain.outgoing import FINAL
 from clarion.domain.ruling import UNCHANGED, at_cancel, at_sweep
 from clarion.ports.ensure import ITEMS_MAX
@@ -47,11 +47,22 @@ class JobKey(msgspec.Struct, frozen=True):
     partition_key: str
     row_key: str
     bucket: int
+    messaging_job: str | None
+
+    @property
+    def artifact(self) -> dict[str, str]:
+        """What its scheduler row is pending for, as statements take it."""
+        kind, pk, rk = artifact_of(self.partition_key, self.row_key, self.messaging_job)
+        return {"artifact_type": kind, "artifact_pk": pk, "artifact_rk": rk}
 
 
 async def find_job(transaction: Transaction, tenant_id: str, job_guid: UUID) -> JobKey | None:
-    """Return the keys of a job by its guid, or None."""
-    return first(await transaction.fetch(JobKey, _SQL["find_job"], tenant_id=tenant_id, guid=job_guid))
+    """Return the keys of a job by its guid or by that of its messaging job, or None."""
+    return first(
+        await transaction.fetch(
+            JobKey, _SQL["find_job"], tenant_id=tenant_id, guid=job_guid, messaging_job=str(job_guid)
+        )
+    )
 
 
 async def set_gate(transaction: Transaction, tenant_id: str, broadcast: str, gate: Gate, *, actor: str) -> bool:
@@ -89,8 +100,7 @@ async def cancel_part(
         schedulers = await transaction.execute(
             _SQL["cancel_schedulers"],
             tenant_id=tenant_id,
-            partition_key=job.partition_key,
-            row_key=job.row_key,
+            **job.artifact,
             reason=f"canceled by {actor}",
             statuses=sorted({*NOTIFICATION_SCHEDULER.sources(Cause.CANCEL), NotificationStatus.FAILED}),
         )
@@ -99,7 +109,7 @@ async def cancel_part(
         _SQL["find_rows_of_job"],
         tenant_id=tenant_id,
         bucket=job.bucket,
-        row_key=job.row_key,
+        outgoing_pk=job.messaging_job or job.row_key,
         after=so_far.after or "",
         final=sorted(FINAL),
         limit=ROWS_MAX,

@@ -29,10 +29,15 @@ LIMIT :limit
 FOR UPDATE OF o SKIP LOCKED;
 
 -- name: find_job
--- By its guid, which is what a person knows.
-SELECT j.partition_key, j.row_key, j.bucket
+-- By its guid, which is what a person knows, or by that of the messaging job whose content it tells of. Each by its own
+-- index.
+SELECT j.partition_key, j.row_key, j.bucket, j.messaging_job
 FROM notification_job AS j
-WHERE j.tenant_id = :tenant_id AND j.guid = :guid;
+WHERE j.tenant_id = :tenant_id AND j.guid = :guid
+UNION
+SELECT j.partition_key, j.row_key, j.bucket, j.messaging_job
+FROM notification_job AS j
+WHERE j.tenant_id = :tenant_id AND j.messaging_job = :messaging_job;
 
 -- name: cancel_schedulers
 -- First of a cancel: it waits for the batches that hold the row while they insert messages, and none inserts after it.
@@ -41,8 +46,8 @@ UPDATE notification_scheduler
 SET
   status = 'Canceled', version = version + 1, due_at = NULL, lease_until = NULL, reason = :reason, moved_at = now()
 WHERE
-  tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
-  AND artifact_rk = :row_key AND status IN {statuses: text};
+  tenant_id = :tenant_id AND artifact_type = :artifact_type AND artifact_pk = :artifact_pk AND artifact_rk = :artifact_rk
+  AND status IN {statuses: text};
 
 -- name: find_rows_of_job
 -- So many of its rows, in the order of their keys. Of those that are final, or called off before, only the key is told,
@@ -51,7 +56,7 @@ SELECT found.rk, o.bucket, o.id
 FROM (
   SELECT w.rk, w.bucket, w.outgoing_id
   FROM outgoing_key AS w
-  WHERE w.tenant_id = :tenant_id AND w.bucket = :bucket AND w.pk = :row_key AND w.rk > :after
+  WHERE w.tenant_id = :tenant_id AND w.bucket = :bucket AND w.pk = :outgoing_pk AND w.rk > :after
   ORDER BY w.rk
   LIMIT :limit
 ) AS found

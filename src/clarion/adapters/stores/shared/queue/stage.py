@@ -116,8 +116,7 @@ async def retry_job(transaction: Transaction, tenant_id: str, job_guid: UUID, *,
     if job is None or not await transaction.execute(
         _SQL["retry_schedulers"],
         tenant_id=tenant_id,
-        partition_key=job.partition_key,
-        row_key=job.row_key,
+        **job.artifact,
         reason=f"retried by {actor}",
     ):
         return False

@@ -65,8 +65,8 @@ SET
   status = 'Ready', version = version + 1, due_at = now(), rescue_count = 0, retry_count = 0, reason = :reason,
   moved_at = now()
 WHERE
-  tenant_id = :tenant_id AND artifact_type = 'NotificationJob' AND artifact_pk = :partition_key
-  AND artifact_rk = :row_key AND status = 'Failed';
+  tenant_id = :tenant_id AND artifact_type = :artifact_type AND artifact_pk = :artifact_pk AND artifact_rk = :artifact_rk
+  AND status = 'Failed';
 
 -- name: freeze_recipients
 -- What is stored first stands for ever (I-06). Each job is looked up by its id before: with its tenant in the condition

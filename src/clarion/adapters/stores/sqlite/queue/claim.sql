@@ -49,7 +49,7 @@ SELECT
   CASE WHEN m.id IS NULL THEN j.event_type ELSE m.kind END AS event_type,
   CASE WHEN m.id IS NULL THEN j.template_key ELSE m.template_key END AS template_key,
   CASE WHEN m.id IS NULL THEN j.template_version ELSE m.template_version END AS template_version,
-  CASE WHEN m.id IS NULL THEN j.payload END AS payload, o.attempts_max, o.locale, o.tz_id,
+  CASE WHEN m.id IS NULL THEN j.payload END AS payload, m.content_hash AS blob_hash, o.attempts_max, o.locale, o.tz_id,
   o.person_version_id, v.profile_hash, v.profile, o.created_at, :token AS claim_token,
   o.version, o.status, o.reason_class, o.has_broadcast,
   o.cancel_at IS NULL AND coalesce(o.expires_at > :now, true)
