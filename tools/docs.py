@@ -37,6 +37,7 @@ from clarion.domain.attempt import DELIVERY_ATTEMPT
 from clarion.domain.automation import AUTOMATION_SCHEDULER
 from clarion.domain.campaign import CAMPAIGN, recipient_code
 from clarion.domain.definition import Definition
+from clarion.domain.end_reason import MEANINGS as END_REASONS
 from clarion.domain.entity_event import ENTITY_EVENT
 from clarion.domain.machine import Cause, Machine
 from clarion.domain.notification import NOTIFICATION_SCHEDULER
@@ -219,6 +220,14 @@ def _default(option: Any) -> str:  # noqa: ANN401  (as above)
     return "on" if option.is_flag else f"`{option.default}`"
 
 
+def end_reasons() -> str:
+    """List why occurrences end without anybody being told."""
+    return table(
+        ["reason", "what happened", "what to do"],
+        [(f"`{reason}`", said, remedy) for reason, (said, remedy) in END_REASONS.items()],
+    )
+
+
 def skip_rules() -> str:
     """List the rules by which something is not sent, in the order in which they are asked."""
     rows = [[f"`{rule}`", *meaning] for rule, meaning in MEANINGS.items()]
@@ -271,6 +280,7 @@ BLOCKS: Mapping[str, Block] = {
     "commands": commands,
     "decisions": decisions,
     "definition": definition_fields,
+    "end-reasons": end_reasons,
     "errors": error_codes,
     "schema": schema,
     "skip-rules": skip_rules,

@@ -80,6 +80,7 @@ preview
 publish
 quota
 relations change child:1
+reminders put 7
 relations list --limit 0
 roles change teacher
 roles list --limit 0

@@ -239,6 +239,9 @@ async def things(api: ApiHarness) -> dict[str, str]:
         nobody = {"items": [{"recipient": "stop@example.com"}], "reason": "asked"}
         assert (await client.post("/v1/suppressions", json=nobody)).status_code == 200
         (suppressed,) = (await client.get("/v1/suppressions")).json()["items"]
+        reminder = {"name": "Soon", "source_type": "order", "rule": {"on": "date", "field": "due"}}
+        put = await client.put(f"/v1/reminders/{GROUP}", json=reminder | {"notification_type": "welcome"})
+        assert put.status_code == 200, put.text
     return {
         "job_id": sent["job_id"],
         "id": sent["message_id"],

@@ -46,11 +46,11 @@ class Grant(StrEnum):
     RAISE = "raise"  # send in a more urgent lane than the type's own
     CANCEL = "cancel"
     SWITCH = "switch"  # notification types on and off
-    CONFIGURE = "configure"  # say who gets a notification type and by which channels
+    CONFIGURE = "configure"  # say who gets a notification type and by which channels, and what is reminded of
     PUBLISH = "publish"  # new versions of notification types
     PEOPLE = "people"  # change people, groups, business units, roles and relations
     SUPPRESS = "suppress"  # say who gets nothing, lift that, and set what people want
-    MEND = "mend"  # retry messages, resolve support cases
+    MEND = "mend"  # retry messages, resolve support cases, hold and release what waits to fall due
     AUDIT = "audit"  # read who did what
     WATCH = "watch"  # what runs and what waits, of the whole installation
     REVEAL = "reveal"  # see messages as their recipients do

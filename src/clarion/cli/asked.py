@@ -120,10 +120,10 @@ def _with_options(
 
 
 def _as_typed(error: InvalidInput, typed_as: Mapping[str, str]) -> InvalidInput:
-    return type(error)(error.message, field=_typed(error.field, typed_as), hint=error.hint)
+    return type(error)(error.message, field=typed_name(error.field, typed_as), hint=error.hint)
 
 
-def _typed(field: str, typed_as: Mapping[str, str]) -> str:
+def typed_name(field: str, typed_as: Mapping[str, str]) -> str:
     """Name a field of a request as it was typed; of one of several, with its number there or its name."""
     name, _, place = field.partition("[")
     if name not in typed_as:

@@ -74,6 +74,9 @@ class Program(LazyGroup):
                 "settings:settings",
                 "Settings of notification types: whether one is on, who gets it, by which channels.",
             ),
+            "reminders": Listed(
+                "reminders:reminders", "Reminder settings: of which sources, when, and whom a reminder tells."
+            ),
             "publish": Listed(
                 "publish:publish", "Publish notifications from their files; what did not change keeps its version."
             ),

@@ -96,7 +96,7 @@ def set_setting(
     """Say who gets a type, by which channels, and whether at all; what is not named stays."""
     change = SettingChange(
         enabled=msgspec.UNSET if enabled is None else enabled,
-        recipients=msgspec.UNSET if to is None else _addressees(to),
+        recipients=msgspec.UNSET if to is None else addressees(to),
         channels=msgspec.UNSET if channels is None else _channels(channels),
     )
     if change == SettingChange():
@@ -160,7 +160,7 @@ def _unit(text: str | None) -> "UUID | None":
     return None if text is None else guid(text, field="--business-unit", hint="`clarion units list` shows them")
 
 
-def _addressees(given: list[str]) -> tuple[Addressee, ...] | None:
+def addressees(given: list[str]) -> tuple[Addressee, ...] | None:
     """Read whom a setting names; one that is empty takes them away."""
     if given == [""]:
         return None

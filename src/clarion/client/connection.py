@@ -13,6 +13,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from clarion.client import (
+    automating,
     belonging,
     telling,
     wire,
@@ -286,6 +287,11 @@ class Client:
     event_mappings = telling.event_mappings
     put_event_mapping = telling.put_event_mapping
     remove_event_mapping = telling.remove_event_mapping
+
+    reminders = automating.reminders
+    reminder = automating.reminder
+    put_reminder = automating.put_reminder
+    switch_reminder = automating.switch_reminder
 
     async def suppressions(
         self, *, recipient: str | None = None, cause: Cause | None = None, cursor: str | None = None

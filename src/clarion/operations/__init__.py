@@ -18,6 +18,7 @@ given, find out who asks, and word refusals for their callers.
 | `by_link` | what a person does by a link from a mail, without a login |
 | `status` | what runs, what is in trouble and what waits |
 | `settings` | what tenants and business units say of notification types |
+| `reminders` | reminder settings, and what keeps one from telling anybody |
 | `support` | uncertain messages, support cases, the audit log |
 | `suppression` | who gets nothing, and what people want |
 | `types` | notification types: which there are, switching them on and off |
@@ -44,6 +45,7 @@ from clarion.operations.notification import Notifications
 from clarion.operations.people import People
 from clarion.operations.publishing import Publishing
 from clarion.operations.relations import Relations, Roles
+from clarion.operations.reminders import Reminders
 from clarion.operations.settings import Settings
 from clarion.operations.source_tables import SourceTables
 from clarion.operations.sources import Sources
@@ -77,6 +79,7 @@ class Operations:
         self.units = Units(platform.store, platform.keyring)
         self.roles = Roles(platform.store, platform.keyring)
         self.relations = Relations(platform.store, platform.keyring)
+        self.reminders = Reminders(platform)
         self.tables = Tables(platform)
         self.sources = Sources(platform, wake=wake)
         self.source_tables = SourceTables(platform, wake=wake)
