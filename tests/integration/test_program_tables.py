@@ -131,3 +131,21 @@ def test_files_with_addresses_are_for_nobody_else_whoever_made_them_before(home:
     assert clarion("people", "export", str(out), home=home).returncode == 0
     assert [stat.S_IMODE(file.lstat().st_mode) for file in (wrong, out)] == [0o600, 0o600]
     assert not elsewhere.exists(), "nothing is written where a link leads to that somebody has laid"
+
+
+def test_sources_go_in_and_come_out_again(home: Path, tmp_path: Path) -> None:
+    invoices = table(tmp_path, "id,field:payer,date:due_on\n2026/17,=Sam,2026-12-01\n18,Kim,2026-02-30\n")
+    done = clarion("sources", "import", "invoice", invoices, home=home)
+    assert (done.returncode, done.stdout) == (2, "2 rows: 1 stored, 1 refused; 1 changed\n")
+    assert done.stderr == "row 3, date:due_on: it is no date that there is: write a day such as 2026-03-31\n"
+    out = tmp_path / "out.csv"
+    exported = clarion("sources", "export", "invoice", str(out), home=home)
+    assert (exported.returncode, exported.stderr) == (0, f"1 row written to {out}\n")
+    (row,) = csv.DictReader(out.read_text().splitlines())
+    assert (row["id"], row["field:payer"], row["date:due_on"]) == ("2026/17", "'=Sam", "2026-12-01")
+    again = clarion("sources", "import", "invoice", "-", given=out.read_text(), home=home)
+    assert (again.returncode, again.stdout) == (0, "1 row: 1 stored, 0 refused; 0 changed\n")
+    for line in (("import", "In voice", invoices), ("export", "In voice"), ("put", "In voice", "1")):
+        assert refused(clarion("sources", *line, home=home), code=2).startswith(
+            "clarion: TYPE: it is no type of a source"
+        )

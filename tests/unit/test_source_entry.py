@@ -54,6 +54,7 @@ def test_a_date_that_no_reminder_can_be_about_is_refused(day: str) -> None:
         ({"a": "1"}, "metrics.open.a", "it is no number"),
         ({"": 1}, "metrics.open", "a scope has no name, or one that nobody can read"),
         ({}, "metrics.open", "it has 0 scopes"),
+        ({"*": 1}, "metrics.open", "a scope is called *, which means each of them"),
         ({f"s{n}": n for n in range(101)}, "metrics.open", "it has 101 scopes"),
     ],
 )

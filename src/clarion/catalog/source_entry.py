@@ -16,6 +16,7 @@ import msgspec
 
 from clarion.domain.hashing import INTEGER_MAX
 from clarion.domain.part import UNSEEN
+from clarion.domain.reminder import EVERY
 from clarion.domain.source import (
     FIELDS_MAX,
     SCOPE_CHARS_MAX,
@@ -188,6 +189,8 @@ def _metric(value: object, field: str) -> float | dict[str, float]:
         raise InvalidInput(f"it has {len(value)} scopes", field=field, hint=f"use 1 to {SCOPES_MAX}")
     found: dict[str, float] = {}
     for scope, one in value.items():
+        if scope == EVERY:
+            raise InvalidInput("a scope is called *, which means each of them", field=field, hint="name it by a word")
         if not isinstance(scope, str) or not _SCOPE.fullmatch(scope):
             raise InvalidInput(
                 "a scope has no name, or one that nobody can read", field=field, hint="name it by a word"
