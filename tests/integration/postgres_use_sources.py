@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.domain.entity_event import EventMapping, EventStatus
+from clarion.domain.person import BusinessUnit
 from clarion.ports.source import EventEnd, SourceScan
 from clarion.testing import factories as make
 from tests.integration.postgres_fill import TENANT
@@ -68,5 +69,8 @@ async def use_reminders(store: PostgresStore, start: int) -> None:
     assert await store.list_reminders(TENANT, limit=20)
     (claim, *_) = await store.claim_settings(limit=20, lease=timedelta(minutes=1))
     assert await store.finish_setting(claim, cursor=None)
+    assert await store.replan_other_editions("2999z", limit=20)
+    unit = BusinessUnit(guid=make.guid(start, "unit"), name="North", tz_id="Asia/Tokyo")
+    assert await store.put_business_unit(TENANT, unit)
     (repair, *_) = await store.claim_repairs(None, every=timedelta(), limit=20, lease=timedelta(minutes=1))
     assert await store.finish_repair(repair, cursor=None, watermark_at=repair.round_at)

@@ -226,6 +226,10 @@ class ReminderStore(Protocol):
         """Note how far the planning of a setting has come, None at its end; False where the setting changed since."""
         ...
 
+    async def replan_other_editions(self, tzdata_version: str, *, limit: int) -> int:
+        """Have settings planned anew that another edition of the time zone database planned; return how many."""
+        ...
+
     async def claim_repairs(
         self,
         source_types: Collection[str] | None,

@@ -10,6 +10,8 @@ import pytest
 
 from clarion.domain.entity_event import EventMapping
 from clarion.domain.key import FiringPolicy
+from clarion.domain.local_time import TZDATA_VERSION
+from clarion.domain.person import BusinessUnit, LocalForm
 from clarion.domain.reminder import (
     SETTING_BYTES_MAX,
     Condition,
@@ -160,6 +162,43 @@ class ReminderContract:
         assert [one.record.setting.guid for one in (other, again)] == [guid(2, "setting"), guid(1, "setting")]
         assert not await harness.store.finish_setting(lost, cursor=None)
         assert await harness.store.finish_setting(again, cursor=None)
+
+    async def test_settings_are_planned_anew_where_local_times_mean_other_instants(self, harness: StoreHarness) -> None:
+        """When a business unit or the tenant moves to another zone; who is planning meanwhile begins anew."""
+        store, tenant_id = harness.store, harness.tenant_id
+        unit = BusinessUnit(guid=guid(1, "unit"), name="North", tz_id="Europe/Vienna")
+        await store.ensure_tenant(tenant_id, {})
+        await put(harness, reminder_setting())
+        (planning,) = await claim(harness)
+        await store.put_business_unit(tenant_id, unit, actor="sam")
+        assert not await store.finish_setting(planning, cursor=None)
+        for move in (
+            store.put_business_unit(tenant_id, msgspec.structs.replace(unit, tz_id="Asia/Tokyo"), actor="sam"),
+            store.set_tenant_form(tenant_id, LocalForm(tz_id="Asia/Tokyo"), actor="sam"),
+        ):
+            (again,) = await claim(harness)
+            assert (again.cursor, await store.finish_setting(again, cursor=None)) == ("", True)
+            await move
+        (last,) = await claim(harness)
+        assert await store.finish_setting(last, cursor=None)
+        renamed = BusinessUnit(guid=unit.guid, name="South", tz_id="Asia/Tokyo")
+        await store.put_business_unit(tenant_id, renamed, actor="sam")
+        await store.set_tenant_form(tenant_id, LocalForm(locale="de", tz_id="Asia/Tokyo"), actor="sam")
+        assert await claim(harness) == []
+        assert (await stored(harness, guid(1, "setting"))).version == 1
+
+    async def test_settings_of_another_edition_of_the_zones_are_planned_anew(self, harness: StoreHarness) -> None:
+        """An earlier or a later one, so many at a time; those that are to be planned anyway are left as they are."""
+        for n in (1, 2, 3):
+            await put(harness, reminder_setting(n))
+        assert await harness.store.replan_other_editions("2999z", limit=10) == 0
+        for one in (await claim(harness))[:2]:
+            await harness.store.finish_setting(one, cursor=None)
+        assert await harness.store.replan_other_editions(TZDATA_VERSION, limit=10) == 0
+        assert await harness.store.replan_other_editions("2999z", limit=1) == 1
+        assert await harness.store.replan_other_editions("1970a", limit=10) == 1
+        assert await harness.store.replan_other_editions("1970a", limit=10) == 0
+        assert len(await claim(harness)) == 2
 
 
 async def claim_repairs(harness: StoreHarness, *types: str, limit: int = 10) -> list[RepairClaim]:

@@ -1,7 +1,7 @@
 """The control plane: templates, keys, cases; acts of people are audited where they happen.
 
-Writes `template`, `tenant`, `api_key`, `support_case` and, through `audit`, `audit_log`. People are
-in `people`, their groups in `group`, settings of types in `type_setting`.
+Writes `template`, `tenant`, `api_key`, `support_case`, through `replan` `reminder_setting` and, through `audit`,
+`audit_log`. People are in `people`, their groups in `group`, settings of types in `type_setting`.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.adapters.stores.shared import replan
 from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases
@@ -29,6 +30,10 @@ _SQL: Final = Statements("catalog.sql")
 
 class _About(msgspec.Struct, frozen=True):
     record_key: str
+
+
+class _Zone(msgspec.Struct, frozen=True):
+    tz_id: str | None
 
 
 class _Quarantined(msgspec.Struct, frozen=True):
@@ -96,9 +101,15 @@ async def quarantine_template(transaction: Transaction, tenant_id: str, template
 
 
 async def set_tenant_form(transaction: Transaction, tenant_id: str, form: LocalForm, *, actor: str) -> bool:
-    """Say in which language and zone a tenant's people read; audited; False where it is so already."""
+    """Say in which language and zone a tenant's people read; audited; False where it is so already.
+
+    In another zone, what is pending of sources without a zone of their own is due at other instants.
+    """
+    before = first(await transaction.fetch(_Zone, _SQL["lock_tenant_zone"], tenant_id=tenant_id))
     if not await transaction.execute(_SQL["set_tenant_form"], tenant_id=tenant_id, **msgspec.structs.asdict(form)):
         return False
+    if before is not None and form.tz_id != before.tz_id:
+        await replan.replan_tenant(transaction, tenant_id)
     done = act.set_form(tenant_id, locale=form.locale, zone=form.tz_id, actor=actor)
     await append_audit(transaction, tenant_id, done)
     return True

@@ -41,6 +41,10 @@ JOIN template AS t
     )
 ORDER BY t.template_key COLLATE "C";
 
+-- name: lock_tenant_zone
+-- As of a business unit.
+SELECT tz_id FROM tenant WHERE tenant_id = :tenant_id FOR NO KEY UPDATE;
+
 -- name: set_tenant_form
 -- Changes nothing where it is so already.
 UPDATE tenant SET locale = :locale, tz_id = :tz_id

@@ -16,6 +16,7 @@ from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain import act
+from clarion.domain.local_time import TZDATA_VERSION
 from clarion.domain.reminder import ReminderSetting, SettingRecord, setting_text
 from clarion.errors import InvalidInput, ProgramTooOld
 from clarion.ports.ensure import ITEMS_MAX
@@ -120,6 +121,7 @@ async def finish_setting(transaction: Transaction, claim: SettingClaim, *, curso
         token=claim.token,
         version=claim.record.version,
         cursor=cursor,
+        tzdata_version=TZDATA_VERSION,
     )
     return done > 0
 

@@ -55,6 +55,7 @@ SET
   plan_at = CASE WHEN CAST(:cursor AS text) IS NULL THEN NULL ELSE now() END,
   plan_cursor = coalesce(CAST(:cursor AS text), ''),
   planned_version = CASE WHEN CAST(:cursor AS text) IS NULL THEN version ELSE planned_version END,
+  tzdata_version = CASE WHEN CAST(:cursor AS text) IS NULL THEN :tzdata_version ELSE tzdata_version END,
   plan_token = plan_token + 1
 WHERE
   tenant_id = :tenant_id AND guid = :guid AND plan_token = :token AND version = :version AND plan_at IS NOT NULL;

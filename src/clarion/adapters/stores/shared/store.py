@@ -30,6 +30,7 @@ from clarion.adapters.stores.shared import (
     relation,
     reminder_setting,
     repair,
+    replan,
     rerun,
     role,
     snapshot,
@@ -247,6 +248,7 @@ class SharedStore(ABC):
     find_reminders = _reads(reminder_setting.find_reminders)
     list_reminders = _reads(reminder_setting.list_reminders)
     claim_settings = _writes(Urgency.LATER, reminder_setting.claim_settings)
+    replan_other_editions = _writes(Urgency.LATER, replan.replan_other_editions)
     finish_setting = _writes(Urgency.LATER, reminder_setting.finish_setting)
     claim_repairs = _writes(Urgency.LATER, repair.claim_repairs)
     finish_repair = _writes(Urgency.LATER, repair.finish_repair)

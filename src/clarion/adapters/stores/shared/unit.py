@@ -1,6 +1,6 @@
 """Business units and who belongs to them.
 
-Writes `business_unit`, `unit_member` and, through `audit`, `audit_log`.
+Writes `business_unit`, `unit_member`, through `replan` `reminder_setting` and, through `audit`, `audit_log`.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.adapters.stores.shared import member
+from clarion.adapters.stores.shared import member, replan
 from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Argument, Transaction, first
@@ -20,13 +20,23 @@ from clarion.domain.person import BusinessUnit
 _SQL: Final = Statements("unit.sql")
 
 
+class _Zone(msgspec.Struct, frozen=True):
+    tz_id: str | None
+
+
 async def put_business_unit(
     transaction: Transaction, tenant_id: str, unit: BusinessUnit, *, actor: str | None = None
 ) -> bool:
-    """Insert or replace a business unit, audited; False where it is so already."""
+    """Insert or replace a business unit, audited; False where it is so already.
+
+    In another zone, what is pending of its sources is due at other instants.
+    """
     given = msgspec.structs.asdict(unit)
+    before = first(await transaction.fetch(_Zone, _SQL["lock_unit_zone"], tenant_id=tenant_id, guid=unit.guid))
     if not await transaction.execute(_SQL["put_business_unit"], tenant_id=tenant_id, **given):
         return False
+    if unit.tz_id != (None if before is None else before.tz_id):
+        await replan.replan_tenant(transaction, tenant_id)
     if actor is not None:
         await append_audit(transaction, tenant_id, act.put_unit(unit, actor=actor))
     return True

@@ -8,6 +8,10 @@ WHERE
   business_unit.name <> excluded.name OR coalesce(business_unit.locale, '') <> coalesce(excluded.locale, '')
   OR coalesce(business_unit.tz_id, '') <> coalesce(excluded.tz_id, '');
 
+-- name: lock_unit_zone
+-- Of two who move it to another zone one waits, and sees the zone of the other.
+SELECT tz_id FROM business_unit WHERE tenant_id = :tenant_id AND guid = :guid FOR NO KEY UPDATE;
+
 -- name: lock_business_unit
 -- Of two who change its members one waits.
 SELECT guid FROM business_unit WHERE tenant_id = :tenant_id AND guid = :guid FOR NO KEY UPDATE;
