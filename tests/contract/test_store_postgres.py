@@ -35,6 +35,7 @@ INSTANTS = {
         "created_at",
     ),
     "notification_scheduler": ("due_at", "lease_until", "created_at", "scheduled_at", "moved_at"),
+    "automation_scheduler": ("scheduled_at", "next_retry_at", "run_now_at", "lease_until", "created_at"),
     "transition": ("at",),
     "delivery_attempt": ("at",),
     "webhook_event": ("received_at", "look_at", "applied_at"),

@@ -4,6 +4,7 @@ from typing import Final
 
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.testing import factories as make
+from clarion.testing.contracts.planning import plan, state
 
 TENANT: Final = "acme"
 ROWS: Final = 2000  # of most tables: far more than a page, and soon made
@@ -135,7 +136,9 @@ async def fill(store: PostgresStore) -> None:
     """Store thousands of records of every kind that an ensure makes."""
     for start in range(0, ROWS, 1000):
         numbers = range(start, start + 1000)
-        await store.ensure_automation_schedulers(TENANT, [make.automation_scheduler(n) for n in numbers])
+        await store.apply_plans(
+            TENANT, [plan(n, ensure=(make.automation_scheduler(n),), states=(state(n),)) for n in numbers]
+        )
         await store.ensure_automation_jobs(TENANT, [make.automation_job(n) for n in numbers])
         await store.ensure_notification_jobs(TENANT, [make.guarded_entry(f"key-{n}") for n in numbers])
         await store.ensure_messaging_jobs(TENANT, [make.messaging_job(n) for n in numbers])

@@ -35,6 +35,7 @@ from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from tests.integration.postgres_fill import TENANT
 from tests.integration.postgres_suppressing import use_suppressions
+from tests.integration.postgres_use_automation import use_automation
 from tests.integration.postgres_use_groups import use_groups
 from tests.integration.postgres_use_sources import use_events, use_reminders, use_sources
 from tests.integration.watched_connection import Connection
@@ -48,6 +49,7 @@ LEASE: Final = timedelta(minutes=1)
 async def use_everything(store: PostgresStore, connection: Connection, *, start: int) -> None:
     """Ask the store for everything that it can do, so that each of its queries is sent."""
     await use_ensures(store, range(start - 10, start + 10))  # on full tables, some are there and some are new
+    await use_automation(store, range(start - 10, start + 10))
     await use_stages(store)
     await use_queue(store, connection, start)
     await use_catalog(store)

@@ -187,7 +187,7 @@ def test_three_queries_look_rows_up_by_their_order_key() -> None:
 async def fill(store: SqliteStore) -> None:
     """Put so many rows into the tables that looking one up is cheaper than going through them."""
     await store.ensure_tenant(TENANT, {})
-    await store.ensure_automation_schedulers(TENANT, [factories.automation_scheduler(n) for n in NUMBERS])
+    await store.ensure_automation_schedulers(TENANT, [factories.automation_scheduler(n) for n in range(1000)])
     await store.ensure_automation_jobs(TENANT, [factories.automation_job(n) for n in NUMBERS])
     await store.ensure_notification_jobs(TENANT, [factories.guarded_entry(f"key-{n}") for n in NUMBERS])
     lines = [factories.user_message(n, job_row_key=f"job-{n % 50}") for n in NUMBERS]

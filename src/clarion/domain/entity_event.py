@@ -169,6 +169,11 @@ class EntityHistory(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: str
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """What is unique within the tenant."""
+        return (str(self.entity_guid), self.row_key)
+
+    @property
     def row_key(self) -> str:
         """Name the line among those of its entity."""
         return f"{self.kind}:{self.subject}:{self.cause}"

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
+from uuid import UUID
 
 import msgspec
 
@@ -62,14 +63,17 @@ class AutomationStore(Protocol):
     async def find_standings_of_sources(
         self, tenant_id: str, source_type: str, sources: Collection[str], *, keys: Collection[str] = ()
     ) -> dict[str, SourceStanding]:
-        """Return what is known of each of these sources' occurrences, by source; one without any has none."""
+        """Return what is known of each of these sources' occurrences, by source; one without any has none.
+
+        Asked before the source itself is read: a plan of what was read earlier would overtake one of what is there now.
+        """
         ...
 
     async def apply_plans(self, tenant_id: str, plans: Sequence[SourcePlan]) -> list[AppliedPlan]:
         """Carry plans out, each whole or not at all: deactivate, then ensure, move states, write lines of history.
 
         A plan over another serial than the stored one is overtaken and writes nothing. A row that was claimed since it
-        was read is left to its worker, which looks again whether it is still wanted.
+        was read is left to its worker, which looks again whether it is still wanted; one on hold is left to a person.
         """
         ...
 
@@ -139,7 +143,7 @@ class AutomationStore(Protocol):
         ...
 
     async def list_history(
-        self, tenant_id: str, entity_guid: str, *, after: tuple[datetime, str] | None = None, limit: int
+        self, tenant_id: str, entity_guid: UUID, *, after: tuple[datetime, str] | None = None, limit: int
     ) -> Sequence[EntityHistory]:
         """Return lines of an entity's history, the newest first, behind a place."""
         ...

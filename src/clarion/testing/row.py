@@ -139,6 +139,19 @@ class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
         return (self.lane, self.route, self.broadcast, self.pinned, self.status, self.reason_class)
 
 
+class PlanSerial(msgspec.Struct, frozen=True, kw_only=True):
+    """How many plans were carried out for a source."""
+
+    source_type: str
+    source: str
+    serial: int
+
+    @property
+    def key(self) -> Key:
+        """The source."""
+        return (self.source_type, self.source)
+
+
 class InboxState(msgspec.Struct, frozen=True, kw_only=True):
     """What its reader made of a line, as it is stored."""
 

@@ -12,17 +12,18 @@ import msgspec
 
 from clarion.domain.address import AddressVersion
 from clarion.domain.automation import AutomationJob, AutomationScheduler
-from clarion.domain.entity_event import EntityEvent
+from clarion.domain.entity_event import EntityEvent, EntityHistory
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob
 from clarion.domain.notification import NotificationJob, NotificationScheduler
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.person import PersonVersion
+from clarion.domain.planning import ThresholdState
 from clarion.domain.support import SupportCase
 from clarion.ports.store import Store
 from clarion.testing.clock import ManualClock
-from clarion.testing.row import FlowCount, InboxCount, InboxState, InInbox, QueueEntry
+from clarion.testing.row import FlowCount, InboxCount, InboxState, InInbox, PlanSerial, QueueEntry
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -30,6 +31,9 @@ RECORDS: Final[tuple[type[msgspec.Struct], ...]] = (
     AutomationScheduler,
     AutomationJob,
     EntityEvent,
+    PlanSerial,
+    ThresholdState,
+    EntityHistory,
     NotificationJob,
     NotificationScheduler,
     MessagingJob,
@@ -45,7 +49,7 @@ RECORDS: Final[tuple[type[msgspec.Struct], ...]] = (
     IdempotencyGuard,
     SupportCase,
 )
-"""Everything that an ensure can write, tenants and their keys apart."""
+"""Everything that an ensure or a plan can write, tenants and their keys apart."""
 
 
 MOVED_AT: Final = datetime(2026, 4, 5, 6, 7, 8, tzinfo=UTC)

@@ -25,6 +25,7 @@ from clarion.testing.contracts.opting_out import OptOutContract
 from clarion.testing.contracts.ordering import OrderContract
 from clarion.testing.contracts.people import PeopleContract
 from clarion.testing.contracts.personal_history import PersonalHistoryContract
+from clarion.testing.contracts.planning import PlanContract
 from clarion.testing.contracts.profiles import LocalFormContract
 from clarion.testing.contracts.receipts import ReceiptContract
 from clarion.testing.contracts.recording import RecordContract
@@ -50,6 +51,7 @@ class PipelineContract(
     StageContract,
     StageRescueContract,
     StepContract,
+    PlanContract,
     FailingContract,
     ClaimContract,
     OrderContract,

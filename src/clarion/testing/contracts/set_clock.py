@@ -20,6 +20,7 @@ _TENANTS: Final = count(1)
 LEFT_TO_DO: Final = (
     "outgoing_message",
     "notification_scheduler",
+    "automation_scheduler",
     "webhook_event",
     "support_case",
     "inbox_state",

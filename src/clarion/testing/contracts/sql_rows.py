@@ -14,9 +14,11 @@ from uuid import UUID
 
 import msgspec
 
+from clarion.domain.entity_event import EntityHistory
 from clarion.domain.fingerprint import Fingerprint
 from clarion.domain.guard import IdempotencyGuard
 from clarion.domain.outgoing import DUE, LEASED, OutgoingMessage
+from clarion.domain.planning import ThresholdState
 from clarion.domain.recipient import RecipientJob
 from clarion.domain.support import SupportCase
 from clarion.ports.catalog import AuditEntry
@@ -28,6 +30,7 @@ from clarion.testing.row import (
     InboxState,
     InInbox,
     PlannedSetting,
+    PlanSerial,
     QueueEntry,
     RepairRow,
     SourceDay,
@@ -68,6 +71,9 @@ IDENTITY: Mapping[type[msgspec.Struct], tuple[str, ...]] = {
     SourceDay: ("source_type", "source", "name"),
     PlannedSetting: ("guid",),
     RepairRow: ("source_type",),
+    PlanSerial: ("source_type", "source"),
+    ThresholdState: ("setting", "source_type", "source", "metric", "scope"),
+    EntityHistory: ("entity_guid", "kind", "subject", "cause"),
 }
 
 # Tables that are not named as the record is.
@@ -77,6 +83,7 @@ TABLES: Mapping[type[msgspec.Struct], str] = {
     SourceRow: "source_record",
     PlannedSetting: "reminder_setting",
     RepairRow: "repair",
+    PlanSerial: "source_plan",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from clarion.adapters.stores.shared import answer
-from clarion.adapters.stores.shared.ensure import Table, ensure, insert_and_read
+from clarion.adapters.stores.shared.ensure import Table, ensure, insert_absent, insert_and_read, read_stored
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.support import write_cases
 from clarion.adapters.stores.shared.transaction import Overtaken, Transaction
@@ -45,3 +45,14 @@ async def ensure_automation_schedulers(
         await transaction.execute(_SQL["move_automation_schedulers"], rows=moved)
     await write_cases(transaction, tenant_id, verdicts.cases)
     return verdicts.answers
+
+
+async def insert_absent_occurrences(
+    transaction: Transaction, tenant_id: str, items: Sequence[AutomationScheduler]
+) -> dict[str, AutomationScheduler]:
+    """Insert occurrences, and return by their keys those that were absent."""
+    if not items:
+        return {}
+    made = await insert_absent(transaction, tenant_id, items, _SCHEDULERS)
+    stored = await read_stored(transaction, tenant_id, items, _SCHEDULERS)
+    return {key: row for (key,), row in stored.items() if row is not None and row.id in made}

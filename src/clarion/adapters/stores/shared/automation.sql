@@ -60,7 +60,7 @@ FROM {
   on_support_hold truth, run_now_at instant, end_reason text, scheduled_at instant, local_date date, local_time text,
   tz_id text, tzdata_version text
 } AS g
-WHERE s.id = g.id;
+WHERE s.id = +g.id;
 
 -- name: insert_automation_jobs
 -- The look-up, the order and ON CONFLICT as in insert_automation_schedulers, and for the same reasons.

@@ -16,6 +16,7 @@ from clarion.adapters.stores.shared import (
     automation,
     catalog,
     delivery_count,
+    entity_history,
     event,
     facts,
     group,
@@ -25,7 +26,9 @@ from clarion.adapters.stores.shared import (
     job,
     mapping,
     messaging,
+    occurrence,
     people,
+    plan,
     receipts,
     relation,
     reminder_setting,
@@ -121,6 +124,12 @@ class SharedStore(ABC):
     ensure_person_versions = _ensures(messaging.ensure_person_versions)
     ensure_user_messages = _ensures(messaging.ensure_user_messages)
     find_guard = _reads(job.find_guard)
+
+    find_standings_of_sources = _reads(plan.find_standings_of_sources)
+    apply_plans = _writes(Urgency.SOON, plan.apply_plans)
+    find_occurrence = _reads(occurrence.find_occurrence)
+    write_history = _writes(Urgency.SOON, entity_history.write_history)
+    list_history = _reads(entity_history.list_history)
 
     async def open_support_cases(self, tenant_id: str, cases: Sequence[SupportCase]) -> None:
         """Open these cases, or see them once more."""
