@@ -5,15 +5,12 @@ On SQLite an error stands before each statement; on PostgreSQL the server ends t
 
 import asyncio
 from itertools import count
-from typing import TypeVar
-
-import msgspec
+from typing import Any, cast
 
 from clarion.adapters.stores.postgres import PostgresStore
 from clarion.adapters.stores.shared.plan import apply_plans
-from clarion.adapters.stores.shared.statement import Statement
 from clarion.adapters.stores.shared.store import Urgency
-from clarion.adapters.stores.shared.transaction import Argument, Transaction
+from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain.automation import AutomationScheduler, AutomationStatus
 from clarion.domain.ensured import Outcome
 from clarion.domain.planning import AppliedPlan, SourcePlan
@@ -25,8 +22,6 @@ from clarion.testing.factories import TENANT
 from clarion.testing.store import StandIn
 from tests.integration.race import open_race
 from tests.integration.watched_connection import Connection
-
-S = TypeVar("S", bound=msgspec.Struct)
 
 WRITTEN = ("source_plan", "automation_scheduler", "threshold_state", "entity_history", "support_case")
 
@@ -42,22 +37,11 @@ class Breaking:
         self._transaction = transaction
         self._left = before
 
-    def _count(self) -> None:
+    def __getattr__(self, name: str) -> Any:
         if self._left == 0:
             raise Broken
         self._left -= 1
-
-    async def fetch(self, kind: type[S], statement: Statement, /, **given: Argument) -> list[S]:
-        self._count()
-        return await self._transaction.fetch(kind, statement, **given)
-
-    async def execute(self, statement: Statement, /, **given: Argument) -> int:
-        self._count()
-        return await self._transaction.execute(statement, **given)
-
-    async def lock(self, what: str, /) -> None:
-        self._count()
-        await self._transaction.lock(what)
+        return getattr(self._transaction, name)
 
 
 async def prepared(store: Store, tenant_id: str = TENANT) -> SourcePlan:
@@ -88,16 +72,20 @@ async def test_on_sqlite_a_plan_that_breaks_off_at_any_statement_leaves_nothing(
     harness = StandIn()
     given = await prepared(harness.store)
     before = await everything(harness)
+    applied = None
     for n in count():
+
+        async def broken(transaction: Transaction, before: int = n) -> list[AppliedPlan]:
+            return await apply_plans(cast(Transaction, Breaking(transaction, before=before)), TENANT, [given])
+
         try:
-            (applied,) = await harness.store.run(
-                lambda transaction, n=n: apply_plans(Breaking(transaction, before=n), TENANT, [given]), Urgency.SOON
-            )
+            (applied,) = await harness.store.run(broken, Urgency.SOON)
         except Broken:
             assert await everything(harness) == before, n
         else:
             break
     assert n > len(WRITTEN)
+    assert applied is not None
     require_whole(applied, await harness.rows(TENANT, AutomationScheduler))
 
 

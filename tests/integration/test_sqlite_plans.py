@@ -64,6 +64,8 @@ FEW_OF: dict[str, set[str]] = {
     "insert_user_messages": {"m", "h"},
     "lock_lines_outside": {"u"},
     "insert_notification_schedulers": {"n"},
+    "find_tenants_with_due": {"t"},
+    "lock_due_of_tenants": {"h", "v"},
     "insert_entity_events": {"n"},
     "read_event_turn": {"t"},
     "put_event_turn": {"event_turn"},

@@ -167,6 +167,11 @@ def cancel(job_guid: UUID, *, actor: str) -> Act:
     return Act(actor=actor, act="cancel", subject=f"job {job_guid}")
 
 
+def on_occurrence(word: str, scheduler_key: str, *, reason: str, actor: str) -> Act:
+    """Word what a person does with an occurrence: hold, release, run now, deactivate."""
+    return Act(actor=actor, act=word, subject=f"occurrence {scheduler_key}", reason=reason)
+
+
 def suppress(subject: str, *, scope: str, cause: Cause, reason: str | None, actor: str) -> Act:
     """Word a suppression; the subject is a hash, because the log outlives the address and the person."""
     details = canonical_json({"scope": scope, "cause": cause}).decode()

@@ -45,6 +45,15 @@ SKIPPING: Final = frozenset({EndReason.NO_RECIPIENTS, EndReason.NOTIFICATION_TYP
 source changes. For any other reason it is deactivated, and comes back if it is asked for again."""
 
 
+def wait_after_lost_worker(retry_count: int) -> timedelta | None:
+    """Say how long an occurrence waits whose worker was lost, as a failure; its lease was waited out already.
+
+    So a worker that is killed the first time costs its lease and no more.
+    """
+    wait = wait_after_failure(retry_count)
+    return None if wait is None else max(wait - DUE_LEASE, timedelta())
+
+
 class DueOutcome(StrEnum):
     """What a completed occurrence came to: `HandedOver` says that delivery work is queued, not that it arrived."""
 

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from clarion.domain import derived_id, reply
+from clarion.domain.automation import AutomationScheduler
 from clarion.domain.entity_event import EntityEvent
 from clarion.domain.notification import NotificationScheduler
 from clarion.domain.queue_row import Trouble
@@ -108,6 +109,29 @@ def failed_event(tenant_id: str, event: EntityEvent, *, reason: str) -> SupportC
         key=event.key,
         details={"event_type": reply.storable(event.event_type, bytes_max=200), "reason": _shortened(reason)},
         correlation_id=event.correlation_id,
+    )
+
+
+def held_occurrence(tenant_id: str, scheduler_key: str, *, reason: str, correlation_id: str) -> SupportCase:
+    """Make the case of a due occurrence that waits on hold."""
+    return _of_occurrence(SupportKind.HOLD, tenant_id, scheduler_key, reason, correlation_id)
+
+
+def failed_occurrence(tenant_id: str, scheduler_key: str, *, reason: str, correlation_id: str) -> SupportCase:
+    """Make the case of a due occurrence that failed for good."""
+    return _of_occurrence(SupportKind.DEAD_LETTER, tenant_id, scheduler_key, reason, correlation_id)
+
+
+def _of_occurrence(
+    kind: SupportKind, tenant_id: str, scheduler_key: str, reason: str, correlation_id: str
+) -> SupportCase:
+    return _case(
+        kind,
+        tenant_id,
+        record=AutomationScheduler.__name__,
+        key=(scheduler_key,),
+        details={"reason": _shortened(reason)},
+        correlation_id=correlation_id,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from clarion.ports.automation import AutomationStore
 from clarion.ports.catalog import CatalogStore
 from clarion.ports.ensure import EnsureStore
 from clarion.ports.facts import FactStore
@@ -32,6 +33,7 @@ class Store(
     GroupStore,
     SettingStore,
     SuppressionStore,
+    AutomationStore,
     RecordStore,
     EventStore,
     ReminderStore,

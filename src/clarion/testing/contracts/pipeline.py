@@ -13,6 +13,7 @@ from clarion.testing.contracts.canceling import CancelContract, GateContract
 from clarion.testing.contracts.catalog import AuditPageContract, FactContract, KeyContract, TemplateContract
 from clarion.testing.contracts.chained import AuditContract
 from clarion.testing.contracts.claiming import ClaimContract
+from clarion.testing.contracts.due import DueContract, OccurrenceActContract
 from clarion.testing.contracts.events import EventContract
 from clarion.testing.contracts.failing import FailingContract
 from clarion.testing.contracts.groups import BelongingContract, GroupContract, NestingContract
@@ -52,6 +53,8 @@ class PipelineContract(
     StageRescueContract,
     StepContract,
     PlanContract,
+    DueContract,
+    OccurrenceActContract,
     FailingContract,
     ClaimContract,
     OrderContract,

@@ -1,7 +1,7 @@
 """Plans: what a store knows of a source's occurrences, and how a plan is carried out, each whole or not at all."""
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -113,7 +113,7 @@ class PlanContract:
         """Too old or from the future; another source's plan in the set is carried out all the same."""
         await planned(harness, occurrence(offset_days=30))
         before = await everything(harness)
-        late = {"ensure": (occurrence(offset_days=7),), "states": (state(),)}
+        late: dict[str, Any] = {"ensure": (occurrence(offset_days=7),), "states": (state(),)}
         for serial in (0, 2):
             assert await apply(harness, plan(serial=serial, **late)) == [AppliedPlan(overtaken=True)]
         assert await apply(harness, plan(2, serial=3, ensure=(occurrence(2),))) == [AppliedPlan(overtaken=True)]

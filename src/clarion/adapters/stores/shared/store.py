@@ -16,6 +16,7 @@ from clarion.adapters.stores.shared import (
     automation,
     catalog,
     delivery_count,
+    due,
     entity_history,
     event,
     facts,
@@ -27,6 +28,7 @@ from clarion.adapters.stores.shared import (
     mapping,
     messaging,
     occurrence,
+    occurrence_act,
     people,
     plan,
     receipts,
@@ -128,6 +130,14 @@ class SharedStore(ABC):
     find_standings_of_sources = _reads(plan.find_standings_of_sources)
     apply_plans = _writes(Urgency.SOON, plan.apply_plans)
     find_occurrence = _reads(occurrence.find_occurrence)
+    list_occurrences = _reads(occurrence_act.list_occurrences)
+    hold_occurrence = _writes(Urgency.OUTCOME, occurrence_act.hold_occurrence)
+    release_occurrence = _writes(Urgency.SOON, occurrence_act.release_occurrence)
+    run_occurrence_now = _writes(Urgency.SOON, occurrence_act.run_occurrence_now)
+    deactivate_occurrence = _writes(Urgency.OUTCOME, occurrence_act.deactivate_occurrence)
+    claim_due = _writes(Urgency.SOON, due.claim_due)
+    finish_due = _writes(Urgency.SOON, due.finish_due)
+    rescue_due = _writes(Urgency.LATER, due.rescue_due)
     write_history = _writes(Urgency.SOON, entity_history.write_history)
     list_history = _reads(entity_history.list_history)
 
