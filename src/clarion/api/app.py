@@ -52,7 +52,7 @@ from clarion.errors import Bug, CallerError, ClarionError, OperatorError
 from clarion.operations import Wake
 from clarion.sandbox.provider import open_outbox, sandbox_url
 
-ROUTES: Final[Sequence[HTTPRouteHandler]] = (
+ROUTES: Final[tuple[HTTPRouteHandler, ...]] = (
     notifications.send_notification,
     notifications.get_notification,
     notifications.cancel_notification,
@@ -174,7 +174,7 @@ def create_app(
     `shown` is served.
     """
     closed = [route for name, route in OPTIONAL.items() if name not in shown]
-    routes = [route for route in ROUTES if route not in closed]
+    routes = tuple(route for route in ROUTES if route not in closed)
     seen = [path for name, route in OPTIONAL.items() if name in shown for path in route.paths]
     context = ApiContext(
         platform,

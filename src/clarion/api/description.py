@@ -4,7 +4,7 @@ Nothing is written twice, so nothing can drift: a route that is added is describ
 """
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 from http import HTTPMethod, HTTPStatus
 from typing import Any, Final
 
@@ -54,8 +54,9 @@ _ABOUT: Final = (
 )
 
 
-def describe(routes: Iterable[HTTPRouteHandler]) -> bytes:
-    """Write the document for these routes."""
+@lru_cache(maxsize=4)
+def describe(routes: tuple[HTTPRouteHandler, ...]) -> bytes:
+    """Write the document for these routes: once, because drawing their shapes takes as long as a dozen requests."""
     described = [(route, route.opt[CONTRACT]) for route in routes]
     shapes = sorted({shape for _, contract in described for shape in _shapes(contract)}, key=lambda one: one.__name__)
     schemas, components = msgspec.json.schema_components(shapes, schema_hook=_any_json, ref_template=_REFERENCE)
