@@ -5,7 +5,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import date, timedelta
 from uuid import UUID
 
 import msgspec
@@ -13,8 +13,10 @@ import pytest
 
 from clarion.client import ApiError, Client, Entity, Recipient, Unreachable
 from clarion.client.wire_settings import SettingRequest
+from clarion.client.wire_sources import SourceItem
 from clarion.domain.audience import Addressee
 from clarion.domain.call import Unknown
+from clarion.domain.entity_event import EventStatus
 from clarion.domain.identity import Channel
 from clarion.domain.notification import NotificationJob
 from clarion.domain.person import BusinessUnit
@@ -114,6 +116,36 @@ async def test_settings_are_put_shown_listed_and_cleared() -> None:
         assert [(one.type, one.business_unit) for one in (await client.settings()).items] == [("welcome", UNIT)]
         assert (await client.clear_setting("welcome", business_unit=UNIT)).recipients is None
         assert (await client.settings()).items == ()
+
+
+async def test_sources_are_put_and_events_are_told_by_ids_of_any_form() -> None:
+    api = await seeded_api()
+    async with connected(api) as (client, _):
+        for source in ("a/b", "/a/", "a//b", "März 17%", "..a", "?#&="):
+            stored = await client.put_source(
+                "invoice", source, dates={"due_on": date(2026, 12, 1)}, metrics={"open": 7}
+            )
+            assert (stored.id, stored.version) == (source, 1)
+            shown = await client.source("invoice", source)
+            assert (shown.id, shown.dates, shown.metrics) == (source, {"due_on": date(2026, 12, 1)}, {"open": 7})
+            assert (await client.remove_source("invoice", source)).version == 2
+        for source in (".", ".."):
+            with pytest.raises(ApiError):
+                await client.put_source("invoice", source)
+        both = await client.put_sources("class", [SourceItem(id="7b"), SourceItem(id="8a", fields={"room": "12"})])
+        assert (both.changed, len((await client.sources("class")).items)) == (2, 2)
+        with pytest.raises(ValueError, match="metrics holds a number"):
+            await client.put_source("class", "7b", metrics={"seats": float("nan")})
+        await client.put_event_mapping("member.joined", "welcome")
+        assert [one.event_type for one in (await client.event_mappings()).items] == ["member.joined"]
+        told = await client.tell("member.joined", key="k", source=("class", "8a"), data=NAME)
+        assert (await client.tell("member.joined", key="k", source=("class", "8a"), data=NAME)).repeated
+        assert (await client.event(told.event_id)).data == NAME
+        listed = await client.events(entity=f"class:{told.entity}", status=EventStatus.READY)
+        assert told.event_id in [one.event_id for one in listed.items]
+        with pytest.raises(ApiError, match="not failed"):
+            await client.retry_event(told.event_id, reason="again")
+        await client.remove_event_mapping("member.joined")
 
 
 async def test_a_notification_that_failed_can_be_tried_again() -> None:
