@@ -17,7 +17,7 @@ from clarion.domain.quota import Limits
 from clarion.errors import InvalidInput
 from clarion.ports.catalog import Role
 from clarion.ports.clock import Clock
-from tests.integration.api_harness import OTHER, WELCOME, ApiHarness, running_api, seeded_api
+from tests.integration.api_harness import ENTITY, OTHER, WELCOME, ApiHarness, running_api, seeded_api
 from tests.unit.pipeline_line import TENANT
 
 
@@ -109,6 +109,17 @@ async def test_a_repeat_is_answered_as_before_though_the_quota_is_used_up_and_co
     assert {one.json()["job_id"] for one in again} == {first.json()["job_id"]}
     await api.line.drain()
     assert len(api.provider.calls) == 1
+
+
+async def test_an_event_counts_as_a_notification_and_told_again_uses_nothing(api: ApiHarness) -> None:
+    await limit(api, notifications=1, recipients=0)
+    event = {"type": "member.left", "entity": {"type": "child", "guid": str(ENTITY)}}
+    async with api.client() as client:
+        await client.put("/v1/event-mappings/member.left", json={"notification_type": None})
+        wrong = await client.post("/v1/events", json=event | {"type": "unmapped"}, headers={"idempotency-key": "a"})
+        told = [await client.post("/v1/events", json=event, headers={"idempotency-key": key}) for key in "aba"]
+    assert [answer.status_code for answer in (wrong, *told)] == [422, 202, 429, 202]
+    assert [answer.json().get("repeated") for answer in told] == [False, None, True]
 
 
 async def test_what_is_refused_uses_nothing(api: ApiHarness) -> None:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, Protocol, TextIO
 import typer
 
 from clarion.cli import option
+from clarion.cli.asked import Asked, asks
 from clarion.cli.groups import GUID_HINT, groups
 from clarion.cli.output import print_json, progress, say
 from clarion.cli.people import people
 from clarion.cli.relations import relations
 from clarion.cli.session import guid as read_guid
-from clarion.cli.session import in_session
 from clarion.cli.sources import TYPED_AS, TypeName, sources
 from clarion.errors import InvalidInput
 
@@ -57,7 +57,9 @@ class _Import(Protocol):
 
 
 @people.command("import")
+@asks
 def import_people(
+    asked: Asked,
     file: FileName,
     *,
     dry_run: DryRun = False,
@@ -65,9 +67,6 @@ def import_people(
         str | None, typer.Option(help="Of phone numbers without country code, such as AT.", metavar="REGION")
     ] = None,
     errors: Errors = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Store the people of a CSV file: who is known already is changed, as far as the file has columns for."""
 
@@ -83,7 +82,7 @@ def import_people(
             dry_run=dry_run,
         )
 
-    _import(work, file, errors=errors, tenant=tenant, store=store, as_json=as_json)
+    _import(asked, work, file, errors=errors)
 
 
 @people.command("export")
@@ -93,14 +92,13 @@ def export_people(file: OutName = None, tenant: option.Tenant = None, store: opt
 
 
 @groups.command("import")
+@asks
 def import_members(
+    asked: Asked,
     file: FileName,
     *,
     dry_run: DryRun = False,
     errors: Errors = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Add the people of a CSV file to the groups that it names (columns: group, person); nobody is taken out."""
 
@@ -109,7 +107,7 @@ def import_members(
             session.tenant_id, readline, actor=session.actor, note=note, progress=told, dry_run=dry_run
         )
 
-    _import(work, file, errors=errors, tenant=tenant, store=store, as_json=as_json)
+    _import(asked, work, file, errors=errors)
 
 
 @groups.command("export")
@@ -126,14 +124,13 @@ def export_members(
 
 
 @relations.command("import")
+@asks
 def import_relations(
+    asked: Asked,
     file: FileName,
     *,
     dry_run: DryRun = False,
     errors: Errors = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Add the relations of a CSV file (columns: entity, relation, person); none is removed."""
 
@@ -142,19 +139,18 @@ def import_relations(
             session.tenant_id, readline, actor=session.actor, note=note, progress=told, dry_run=dry_run
         )
 
-    _import(work, file, errors=errors, tenant=tenant, store=store, as_json=as_json)
+    _import(asked, work, file, errors=errors)
 
 
 @sources.command("import")
+@asks
 def import_sources(
+    asked: Asked,
     source_type: TypeName,
     file: FileName,
     *,
     dry_run: DryRun = False,
     errors: Errors = None,
-    tenant: option.Tenant = None,
-    store: option.Store = None,
-    as_json: option.Json = False,
 ) -> None:
     """Store the sources of a CSV file, each as a whole (columns: id, field:NAME, date:NAME, ...); none is removed."""
 
@@ -170,8 +166,7 @@ def import_sources(
             dry_run=dry_run,
         )
 
-    with _typed():
-        _import(work, file, errors=errors, tenant=tenant, store=store, as_json=as_json)
+    _import(asked, work, file, errors=errors)
 
 
 @sources.command("export")
@@ -179,29 +174,15 @@ def export_sources(
     source_type: TypeName, file: OutName = None, tenant: option.Tenant = None, store: option.Store = None
 ) -> None:
     """Write all sources of a type as CSV, to be imported again."""
-    with _typed():
-        _export(
-            lambda it: it.operations.source_tables.export_sources(it.tenant_id, source_type),
-            file,
-            tenant=tenant,
-            store=store,
-        )
+    _export(
+        lambda it: it.operations.source_tables.export_sources(it.tenant_id, source_type),
+        file,
+        tenant=tenant,
+        store=store,
+    )
 
 
-@contextmanager
-def _typed() -> "Iterator[None]":
-    """Name what is wrong with the type of sources as it was typed."""
-    try:
-        yield
-    except InvalidInput as error:
-        if error.field != "type":
-            raise
-        raise InvalidInput(error.message, field=TYPED_AS[error.field], hint=error.hint) from None
-
-
-def _import(
-    work: _Import, file: Path, *, errors: Path | None, tenant: str | None, store: str | None, as_json: bool
-) -> None:
+def _import(asked: Asked, work: _Import, file: Path, *, errors: Path | None) -> None:
     """Run an import, tell what is left out while it goes on, and what came of it."""
     with ExitStack() as closing:
         source = closing.enter_context(_reading(file))
@@ -212,8 +193,8 @@ def _import(
             with _telling(session) as told:
                 return await work(session, source.readline, note, told)
 
-        done = in_session(whole, store=store, tenant=tenant)
-    if as_json:
+        done = asked.run(whole, typed_as={"type": TYPED_AS["type"]})
+    if asked.as_json:
         print_json(done)
     else:
         would = "would be " if done.dry_run else ""
@@ -257,7 +238,8 @@ def _export(
                 told(rows)
         return rows
 
-    rows = in_session(whole, store=store, tenant=tenant)
+    asked = Asked(tenant=tenant, store=store)
+    rows = asked.run(whole, typed_as={"type": TYPED_AS["type"]})
     if file is not None:
         say(f"{_rows(rows)} written to {file}")
 
