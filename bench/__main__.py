@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from bench import accept, claiming, measure, merging, pooled, process, raw
+from bench import accept, claiming, due, measure, merging, pooled, process, raw
 from bench.figure import Figure, Round, Run, figure, table, write
 from bench.raw import BareLoops
 from bench.stage import open_stage, store_urls
@@ -187,6 +187,7 @@ async def _parts(folder: Path, messages: int) -> AsyncIterator[list[Figure]]:
                     requests = messages // 5
                     yield await accept.figures(stage, store=store, requests=requests, fsync_ms=fsync_ms)
     yield await claiming.figures(folder, fsync_ms=raw.fsync_latency(folder))
+    yield await due.figures(folder, fsync_ms=raw.fsync_latency(folder))
     yield merging.figures(fsync_ms=raw.fsync_latency(folder))
     yield await pooled.figures(fsync_ms=raw.fsync_latency(folder))
 

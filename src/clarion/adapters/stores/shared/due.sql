@@ -1,7 +1,7 @@
 -- name: lock_oldest_due
 -- The head of the queue. A retry that a row waits for is part of its due time, so what waits stands behind what is due.
 SELECT s.id, s.tenant_id, s.correlation_id
-FROM automation_scheduler AS s
+FROM automation_scheduler AS s /* indexed by automation_scheduler_ready */
 WHERE s.standing = 'pending' AND s.due_at <= now()
 ORDER BY s.due_at, s.id
 LIMIT :limit

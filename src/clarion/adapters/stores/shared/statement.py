@@ -8,6 +8,7 @@ A text is PostgreSQL's SQL with named parameters:
     next_id(table)                         the number that the next new row of a table gets, in the order of the set
     today()                                the present day, UTC
     no_bytes()                             an empty value of a column of bytes
+    /* indexed by name */                  the index that SQLite is to take
 
 A set of rows travels as one JSON text, which both engines unpack faster than the drivers send arrays. `JOIN table AS t
 ON condition` always means: for each row so far, look up the rows of `table`, in the order written. Neither engine may
@@ -81,6 +82,7 @@ _SQLITE_WORDS: Final = (
     (re.compile(r"\s+FOR (?:NO KEY )?(?:UPDATE|SHARE)(?: OF \w+)?(?: SKIP LOCKED)?"), ""),  # it has one writer
     (re.compile(r' COLLATE "C"'), ""),  # its only order of text
     (re.compile(r"\bctid\b"), "rowid"),
+    (re.compile(r"/\* indexed by (\w+) \*/"), r"INDEXED BY \1"),  # it has no statistics to choose by
 )
 
 
