@@ -11,6 +11,7 @@ import re
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, Protocol, cast, runtime_checkable
@@ -23,6 +24,7 @@ from clarion.catalog.library import Library
 from clarion.catalog.quarantine import Quarantine
 from clarion.dispatch import DeliveryDispatcher
 from clarion.domain import account
+from clarion.domain.due import DUE_LEASE
 from clarion.domain.identity import Channel
 from clarion.domain.public_url import public_url
 from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, SchemaOutdated
@@ -30,12 +32,16 @@ from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.provider import Probed, Provider
 from clarion.ports.renderer import Bundle, Renderer
-from clarion.ports.store import ClockReading, Migrated, Store
+from clarion.ports.store import ClockReading, CopyStore, Migrated, Store
 from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness, Vault
 from clarion.producers.direct import DirectSends
+from clarion.producers.due import Due
+from clarion.producers.hand_over import Reminders
 from clarion.producers.records import Records
-from clarion.producers.registration import REMINDERS, Loader, reminder_plugins
+from clarion.producers.registration import REMINDERS, REPORTS, Loader, reminder_plugins, report_plugins
+from clarion.producers.report_plugin import Reports
+from clarion.producers.reports import SubscriptionRuns
 from clarion.producers.sources import Sources
 from clarion.sealing.contents import MessagingContents
 from clarion.sealing.keyring import Keyring
@@ -43,6 +49,9 @@ from clarion.sealing.recipients import RecipientSets
 
 DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""
+
+IN_MEMORY: Final = "sqlite://:memory:"
+"""A store that is gone when it is closed."""
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}")
 
@@ -159,6 +168,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     providers: Mapping[str, Provider]  # account → provider
     sends: DirectSends
     sources: Sources
+    reports: Reports
     clock: Clock
     ids: Ids
     randomness: Randomness
@@ -254,6 +264,8 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
         sends = DirectSends(dispatcher=dispatcher, templates=templates, renderer=renderer)
         sources = Sources(Records(store, keyring), reminder_plugins(_loaders(REMINDERS)))
         closing.push_async_callback(sources.close)
+        reports = Reports(report_plugins(_loaders(REPORTS)))
+        closing.push_async_callback(reports.close)
         yield Platform(
             settings=settings,
             store=store,
@@ -268,10 +280,56 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
             providers=providers,
             sends=sends,
             sources=sources,
+            reports=reports,
             clock=clock,
             ids=ids,
             randomness=random_bytes,
         )
+
+
+def due_worker(platform: Platform, *, lease: timedelta = DUE_LEASE) -> Due:
+    """Make the worker that hands over what has fallen due."""
+    store = platform.store
+    reminders = Reminders(
+        settings=store,
+        facts=store,
+        jobs=store,
+        sources=platform.sources,
+        sends=platform.sends,
+        dispatcher=platform.dispatcher,
+    )
+    return Due(
+        store=store,
+        sources=store,
+        facts=store,
+        reminders=reminders,
+        reports=SubscriptionRuns(
+            reports=platform.reports,
+            counts=store,
+            facts=store,
+            jobs=store,
+            sends=platform.sends,
+            dispatcher=platform.dispatcher,
+            contents=platform.contents,
+            keyring=platform.keyring,
+            public_url=platform.settings.public_url,
+        ),
+        dispatcher=platform.dispatcher,
+        clock=platform.clock,
+        lease=lease,
+    )
+
+
+@asynccontextmanager
+async def open_memory(clock: Clock) -> AsyncIterator[tuple[CopyStore, Blobs]]:
+    """Open a store and blobs in memory, which hold nothing: a copy is put in, and gone when they are closed."""
+    engine = cast(StoreEngine, _adapter("stores", IN_MEMORY, setting="store"))
+    open_blobs = cast(BlobOpener, _adapter("blobs", "memory://", setting="blobs"))
+    store = await engine.open_store(IN_MEMORY, clock=clock)
+    try:
+        yield cast(CopyStore, store), open_blobs("memory://")
+    finally:
+        await store.close()
 
 
 async def check(settings: Settings) -> None:

@@ -22,6 +22,8 @@ from clarion.errors import ClarionError
 from clarion.ports.catalog import Role
 from clarion.ports.provider import Provider
 from clarion.producers.records import Records
+from clarion.producers.registration import report_plugins
+from clarion.producers.report_plugin import Reports
 from clarion.producers.sources import Sources
 from clarion.testing.clock import ManualClock, SeededIds
 from clarion.testing.store import SqliteInMemory
@@ -95,6 +97,7 @@ class ApiHarness:
             providers={"scripted": self.provider, **reporters},
             sends=self.line.sends,
             sources=Sources(Records(delegating, self.line.keyring)),
+            reports=Reports(report_plugins({})),
             clock=self.clock,
             ids=SeededIds("api"),
             randomness=bytes,

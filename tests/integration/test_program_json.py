@@ -37,6 +37,8 @@ ASKED = (
     ("history {child}", "/v1/entities/{child}/notifications"),
     ("history child:{child} --limit 1", "/v1/entities/{child}/notifications?limit=1"),
     ("history sam@example.com", "/v1/entities/address:sam@example.com/notifications"),
+    ("upcoming", "/v1/automation/upcoming"),
+    ("upcoming --days 7 --limit 2", "/v1/automation/upcoming?days=7&limit=2"),
     ("history user:nobody", "/v1/entities/user:nobody/notifications"),
     ("inbox user:1", "/v1/inbox/user:1"),
     ("inbox user:1 --limit 1", "/v1/inbox/user:1?limit=1"),

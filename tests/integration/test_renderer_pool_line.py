@@ -31,6 +31,8 @@ from clarion.pipeline.generate import inbox
 from clarion.ports.catalog import NewTemplate
 from clarion.ports.renderer import Bundle
 from clarion.producers.records import Records
+from clarion.producers.registration import report_plugins
+from clarion.producers.report_plugin import Reports
 from clarion.producers.sources import Sources
 from clarion.testing.clock import ManualClock
 from clarion.testing.row import QueueEntry
@@ -283,6 +285,7 @@ def platform_of(line: Line) -> Platform:
         providers={line.account: line.provider},
         sends=line.sends,
         sources=Sources(Records(line.store, line.keyring)),
+        reports=Reports(report_plugins({})),
         clock=line.clock,
         ids=line.ids,
         randomness=random_bytes,

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -96,15 +96,15 @@ class House:
         at = self.line.clock.now()
         return [SettingRecord(setting=one, changed_by="test", changed_at=at) for one in self.settings]
 
-    async def open(self, folder: Path, *, text: str = "{{ boat.name }}, {{ reminder.days }} days") -> "House":
+    async def open(self, folder: Path, *, text: str = "{{ boat.name }}, {{ reminder.days }} days") -> Self:
         """Make the tenant, and publish the type of the reminders."""
-        await self.line.seed(definitions=_definition(folder, text=text))
+        await self.line.seed(definitions=definition(folder, text=text))
         return self
 
     async def publish(self, folder: Path, *, text: str) -> None:
         """Publish a version of the type `boat-due`."""
         publisher = Publisher(catalog=self.line.store, renderer=self.line.renderer)
-        await publisher.publish(TENANT, folder=_definition(folder, text=text), actor="test")
+        await publisher.publish(TENANT, folder=definition(folder, text=text), actor="test")
 
     def claim(
         self, source: str = "b1", trigger: DateTrigger | ThresholdTrigger | None = None, **changes: Any
@@ -144,7 +144,7 @@ class House:
         return sorted([one.partition_key for one in lines] + [one.channel for one in messages])
 
 
-def _definition(folder: Path, *, text: str) -> Path:
+def definition(folder: Path, *, text: str) -> Path:
     """Write the definition of the type `boat-due`."""
     (folder / "boat-due").mkdir(parents=True)
     head = 'key = "boat-due"\ntitle = "Boat due"\ncategory = "boats"\nchannels = ["sms", "inbox"]\n'

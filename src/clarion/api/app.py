@@ -38,6 +38,7 @@ from clarion.api import (
     suppressions,
     timelines,
     types,
+    upcoming,
     welcome,
 )
 from clarion.api.authentication import Authentication, Connection, trace_of
@@ -60,6 +61,7 @@ ROUTES: Final[tuple[HTTPRouteHandler, ...]] = (
     timelines.list_history,
     timelines.list_notifications,
     explain.explain_would,
+    upcoming.list_upcoming,
     inboxes.list_inbox,
     inboxes.count_inbox,
     inboxes.mark_inbox,

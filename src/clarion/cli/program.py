@@ -44,6 +44,14 @@ class Program(LazyGroup):
                 "List every notification about an entity, or all that one person got, newest first.",
             ),
             "events": Listed("events:events", "Events that were told: list them, look at one, have one handled again."),
+            "upcoming": Listed(
+                "upcoming:upcoming",
+                "List what will fire in the next days: when in local time, for whom, and why. Nothing is sent by it.",
+            ),
+            "rehearse": Listed(
+                "upcoming:rehearse",
+                "Play the next days through on a copy in memory, and say what would be sent. Nothing is touched.",
+            ),
             "inbox": Listed(
                 "inbox:inbox", "Show what somebody finds in their inbox, newest first, and mark nothing by that."
             ),

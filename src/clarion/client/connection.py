@@ -15,6 +15,7 @@ from uuid import UUID
 from clarion.client import (
     automating,
     belonging,
+    foreseeing,
     telling,
     wire,
     wire_explain,
@@ -273,6 +274,8 @@ class Client:
     roles = belonging.roles
     holders = belonging.holders
     change_holders = belonging.change_holders
+    upcoming = foreseeing.upcoming
+
     relations = belonging.relations
     change_relations = belonging.change_relations
     sources = telling.sources

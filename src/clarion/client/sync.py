@@ -104,6 +104,7 @@ class SyncClient:
     roles = _waiting(Client.roles)
     holders = _waiting(Client.holders)
     change_holders = _waiting(Client.change_holders)
+    upcoming = _waiting(Client.upcoming)
     relations = _waiting(Client.relations)
     change_relations = _waiting(Client.change_relations)
     sources = _waiting(Client.sources)

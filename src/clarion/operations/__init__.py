@@ -19,6 +19,9 @@ given, find out who asks, and word refusals for their callers.
 | `status` | what runs, what is in trouble and what waits |
 | `settings` | what tenants and business units say of notification types |
 | `reminders` | reminder settings, and what keeps one from telling anybody |
+| `rerun` | having a completed occurrence run once more |
+| `upcoming` | what will fire, when in local time, for whom and why |
+| `rehearsal` | the next days played through on a copy; for the program only |
 | `support` | uncertain messages, support cases, the audit log |
 | `suppression` | who gets nothing, and what people want |
 | `types` | notification types: which there are, switching them on and off |
@@ -54,6 +57,7 @@ from clarion.operations.support import Support
 from clarion.operations.suppression import Suppressions
 from clarion.operations.tables import Tables
 from clarion.operations.types import Types
+from clarion.operations.upcoming import Upcoming
 from clarion.operations.wake import Wake
 
 __all__ = ["Operations", "Wake"]
@@ -80,6 +84,7 @@ class Operations:
         self.roles = Roles(platform.store, platform.keyring)
         self.relations = Relations(platform.store, platform.keyring)
         self.reminders = Reminders(platform)
+        self.upcoming = Upcoming(platform.store, platform.sources)
         self.tables = Tables(platform)
         self.sources = Sources(platform, wake=wake)
         self.source_tables = SourceTables(platform, wake=wake)

@@ -16,7 +16,7 @@ from clarion.ports.people import PeopleStore
 from clarion.ports.queue import QueueStore
 from clarion.ports.reporting import ReportFacts
 from clarion.ports.setting import SettingStore
-from clarion.ports.snapshot import SnapshotStore
+from clarion.ports.snapshot import PastingStore, SnapshotStore
 from clarion.ports.source import EventStore, RecordStore, ReminderStore, SubscriptionStore
 from clarion.ports.suppression import SuppressionStore
 from clarion.ports.track import TrackStore
@@ -48,6 +48,10 @@ class Store(
     async def close(self) -> None:
         """Let go of connections and threads; a closed store is not used again."""
         ...
+
+
+class CopyStore(Store, PastingStore, Protocol):
+    """A store that holds nothing yet, and that the copy of a tenant can be put into."""
 
 
 class ClockReading(msgspec.Struct, frozen=True, kw_only=True):

@@ -136,9 +136,10 @@ class Due:
         match found:
             case Handed(dispatch_result=text, trace_blob=trace_blob):
                 result = read_result(text) or DispatchResult(outcome=DueOutcome.HANDED_OVER)
-                return completed(claim, result, stored=text, trace_blob=trace_blob, now=now)
+                return completed(claim, result, stored=text, trace_blob=trace_blob, following=found.next, now=now)
             case NotHanded(reason=reason):
-                return (not_told if reason in SKIPPING else deactivated)(claim, reason, now=now)
+                end = not_told if reason in SKIPPING else deactivated
+                return end(claim, reason, following=found.next, now=now)
 
 
 def _grouped(claims: Sequence[DueClaim]) -> Mapping[tuple[str, str, bool], Sequence[DueClaim]]:

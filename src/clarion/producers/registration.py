@@ -8,11 +8,14 @@ writes nothing.
 from collections.abc import Callable, Mapping
 
 from clarion.errors import BadConfiguration
+from clarion.producers.delivery_summary import DeliverySummary
 from clarion.producers.plugin import Plugin
 from clarion.producers.post_processing import ForeignProcessor
+from clarion.producers.report_plugin import ReportPlugin
 
 REMINDERS = "clarion.reminders"
 EVENTS = "clarion.events"
+REPORTS = "clarion.reports"
 
 Loader = Callable[[], object]
 """What loads what an entry point names: a call without arguments that gives the plugin."""
@@ -26,6 +29,12 @@ def reminder_plugins(loaders: Mapping[str, Loader]) -> list[Plugin]:
 def event_processors(loaders: Mapping[str, Loader]) -> list[ForeignProcessor]:
     """Register the post-processors of events, by the names of their entry points."""
     return [ForeignProcessor(name, _made(EVENTS, name, loader)) for name, loader in sorted(loaders.items())]
+
+
+def report_plugins(loaders: Mapping[str, Loader]) -> list[ReportPlugin]:
+    """Register the providers of reports, ours among them, by the names of their entry points."""
+    ours = ReportPlugin("clarion", DeliverySummary(), patience=None)
+    return [ours, *(ReportPlugin(name, _made(REPORTS, name, loader)) for name, loader in sorted(loaders.items()))]
 
 
 def _made(group: str, name: str, loader: Loader) -> object:

@@ -22,6 +22,8 @@ from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
 from clarion.producers.records import Records
+from clarion.producers.registration import report_plugins
+from clarion.producers.report_plugin import Reports
 from clarion.producers.sources import Sources
 from clarion.sealing.contents import MessagingContents
 from clarion.sealing.keyring import Keyring
@@ -171,6 +173,7 @@ class Node:
             providers=providers,
             sends=DirectSends(dispatcher=dispatcher, templates=templates, renderer=content.renderer()),
             sources=Sources(Records(store, keyring)),
+            reports=Reports(report_plugins({})),
             clock=self.clock,
             ids=ids,
             randomness=bytes,  # nobody asks for any here: keys of the API are not made in a simulation
