@@ -203,6 +203,11 @@ NOBODY = {
 """Ids that nobody has, for every parameter of a path: a new one must be added here and to `things`."""
 
 
+def makes_ones_own(method: str, path: str) -> bool:
+    """Tell whether a route makes the asker something whose answer has an id or a time of its own."""
+    return path.startswith(("/v1/sources/", "/v1/event-mappings/", "/v1/reminders/")) and method in ("PUT", "POST")
+
+
 def filled(path: str, ids: dict[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], path)
 

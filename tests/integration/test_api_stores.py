@@ -22,6 +22,7 @@ from tests.integration.api_harness import (
     ask,
     comparable,
     filled,
+    makes_ones_own,
     problem,
     things,
 )
@@ -115,6 +116,8 @@ async def test_another_tenants_id_is_answered_exactly_as_one_that_nobody_has(
     async with api_on(engine, request) as api, api.client(tenant_id=OTHER) as stranger:
         ids = await things(api)
         for method, path, operation in api.operations():
+            if makes_ones_own(method, path):
+                continue
             for name in re.findall(r"\{(\w+)\}", path):
                 theirs = await ask(stranger, method, filled(path, NOBODY | {name: ids[name]}), operation)
                 nobodys = await ask(stranger, method, filled(path, NOBODY), operation)

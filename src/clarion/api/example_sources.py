@@ -14,7 +14,7 @@ _REQUEST: Final = "7a9c2b9e-4b7d-4a0c-9f37-2f0f4f6f1d11"
 
 SOURCE_REQUEST: Final = wire_sources.SourceRequest(
     fields={"number": "2026-0815", "amount": "120.00 EUR", "paid": False},
-    dates={"due_on": date(2026, 12, 1)},
+    dates={"due_on": "2026-12-01"},
     metrics={"open": 120.0},
 )
 SOURCES_REQUEST: Final = wire_sources.SourcesRequest(
@@ -22,9 +22,9 @@ SOURCES_REQUEST: Final = wire_sources.SourcesRequest(
         wire_sources.SourceItem(
             id="2026-0815",
             fields={"number": "2026-0815", "amount": "120.00 EUR", "paid": False},
-            dates={"due_on": date(2026, 12, 1)},
+            dates={"due_on": "2026-12-01"},
         ),
-        wire_sources.SourceItem(id="2026-0816", dates={"due_on": date(2026, 12, 15)}, metrics={"open": 80.0}),
+        wire_sources.SourceItem(id="2026-0816", dates={"due_on": "2026-12-15"}, metrics={"open": 80.0}),
     )
 )
 SOURCE_STORED: Final = wire_sources.SourceStored(id="2026-0815", version=3, changed=True, event_id=_EVENT)
@@ -64,7 +64,7 @@ EVENT: Final = wire_events.Event(
     reason=None,
     retries=0,
     due_at=None,
-    result={"ensured": 1, "deactivated": 2},
+    result={"notified": 1},
     actor="billing",
     correlation_id=_REQUEST,
     data={"name": "Robin"},
