@@ -47,6 +47,7 @@ MATRIX = {
     "GET /v1/settings/{type_name}": ALL,
     "PUT /v1/settings/{type_name}": {Role.ADMIN},
     "DELETE /v1/settings/{type_name}": {Role.ADMIN},
+    "GET /v1/automation/upcoming": ALL,
     "GET /v1/reminders": ALL,
     "GET /v1/reminders/{guid}": ALL,
     "PUT /v1/reminders/{guid}": {Role.ADMIN},

@@ -249,6 +249,7 @@ WITHOUT_TWIN = {
     *("clock show", "clock set", "audit verify"),
     *("keys create", "keys list", "keys revoke", "quota list", "quota set"),
     "preview",  # in the shape of the API too: tests/integration/test_program_files.py
+    "rehearse",  # holds a copy of a tenant in memory, which is not for an API that many ask
     *("types enable", "types disable"),  # the API answers them without a body
 }
 

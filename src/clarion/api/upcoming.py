@@ -17,7 +17,6 @@ from clarion.domain.due import Named
 _SETTING: Final = UUID("6f1c2c7e-4444-4000-8000-000000000001")
 
 UPCOMING: Final = wire_upcoming.UpcomingPage(
-    until_at=datetime(2026, 4, 16, 12, 0, tzinfo=UTC),
     items=(
         wire_upcoming.UpcomingLine(
             key=f"reminder:{_SETTING}:invoice:INV-17:due:2026-03-31:7",

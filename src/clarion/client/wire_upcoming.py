@@ -79,8 +79,7 @@ class UpcomingLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpcomingPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What will fire until then, by when it is due; held and failed occurrences are in `/v1/automation`."""
+    """What will fire, by when it is due; what is on hold or has failed is not among it."""
 
-    until_at: Annotated[datetime, msgspec.Meta(tz=True)]
     items: tuple[UpcomingLine, ...]
     next_cursor: str | None

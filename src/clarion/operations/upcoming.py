@@ -57,7 +57,6 @@ class Upcoming:
         said = await self._store.find_settings({_type_in_unit(tenant_id, row) for row in rows}) if rows else {}
         whom = await self._for_whom(tenant_id, rows, settings, said)
         return wire_upcoming.UpcomingPage(
-            until_at=until,
             items=tuple(
                 _line(
                     row,
