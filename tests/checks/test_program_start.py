@@ -53,6 +53,7 @@ print("loaded", *sys.modules)
 REFUSED = """
 audit --limit 0
 audit verify --nope
+automation hold
 cancel
 check --nope
 clock set

@@ -26,6 +26,7 @@ from clarion.producers.registration import report_plugins
 from clarion.producers.report_plugin import Reports
 from clarion.producers.sources import Sources
 from clarion.testing.clock import ManualClock, SeededIds
+from clarion.testing.factories import automation_scheduler
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import DEFINITIONS, TENANT, Line, Scripted, publish_compiled
 
@@ -195,6 +196,8 @@ NOBODY = {
     "person": "user:nobody",
     "suppression": "AAECAwQFBgcICQoLDA0ODyo?reason=r",
     "name": "level",
+    "key": "reminder:nobody:invoice:17:due:2026-03-31:7",
+    "act": "hold",
     "source_type": "nothing",
     "source": "nobody's",
     "event_id": str(UUID(int=1)),
@@ -250,6 +253,7 @@ async def things(api: ApiHarness) -> dict[str, str]:
         reminder = {"name": "Soon", "source_type": "order", "rule": {"on": "date", "field": "due"}}
         put = await client.put(f"/v1/reminders/{GROUP}", json=reminder | {"notification_type": "welcome"})
         assert put.status_code == 200, put.text
+    await api.memory.ensure_automation_schedulers(TENANT, [automation_scheduler()])
     return {
         "job_id": sent["job_id"],
         "id": sent["message_id"],
@@ -266,6 +270,8 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "person": "user:2",
         "suppression": f"{suppressed['id']}?reason=r",
         "name": "grade",
+        "key": automation_scheduler().scheduler_key,
+        "act": "hold",
         "source_type": "invoice",
         "source": "2026%2F17",
         "event_id": told["event_id"],

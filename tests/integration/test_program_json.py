@@ -5,8 +5,10 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -18,8 +20,10 @@ from clarion.cli.access import grant
 from clarion.cli.program import program
 from clarion.cli.session import open_session
 from clarion.domain.attempt import AttemptStatus
+from clarion.domain.automation import AutomationStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.ports.catalog import Role
+from clarion.testing.factories import automation_scheduler
 from tests.integration.both_doors import answered, invoked, printed, said, settings_of, work
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +31,7 @@ CHILD = "6f1c2c7e-0000-4000-8000-000000000001"
 UNIT = "6f1c2c7e-0000-4000-8000-0000000000b1"
 GROUP, INNER = (f"6f1c2c7e-000{n}-4000-8000-000000000001" for n in (1, 2))
 REMINDER = "6f1c2c7e-0000-4000-8000-0000000000c1"
+OCCURRENCE = f"reminder:{REMINDER}:order:INV%2F17%20%C3%A4:due:2026-03-31:7"
 SEND = "send welcome --data {data}"
 
 ASKED = (
@@ -62,6 +67,10 @@ ASKED = (
     ("settings show welcome --business-unit {unit}", "/v1/settings/welcome?business_unit={unit}"),
     ("reminders list", "/v1/reminders"),
     ("reminders show {reminder}", "/v1/reminders/{reminder}"),
+    ("automation list", "/v1/automation"),
+    ("automation list held --limit 1", "/v1/automation?standing=held&limit=1"),
+    ("automation list due --type Reminder", "/v1/automation?standing=due&type=Reminder"),
+    ("automation show {occurrence}", "/v1/automation/{in_path}"),
     ("people list", "/v1/people"),
     ("people list --limit 1", "/v1/people?limit=1"),
     ("people show user:1", "/v1/people/user:1"),
@@ -112,6 +121,11 @@ DONE = (
     ("reminders put {reminder} --name n --source-type order --type welcome --date due", "PUT /v1/reminders/{reminder}"),
     ("reminders off {reminder}", "PUT /v1/reminders/{reminder}/active"),
     ("reminders on {reminder}", "PUT /v1/reminders/{reminder}/active"),
+    ("automation hold {occurrence} --reason r", "/v1/automation/{in_path}/hold"),
+    ("automation release {held} --reason r", "/v1/automation/{held}/release"),
+    ("automation run {occurrence} --reason r", "/v1/automation/{in_path}/run"),
+    ("automation deactivate {occurrence} --reason r", "/v1/automation/{in_path}/deactivate"),
+    ("automation rerun {over} --number 1 --reason r", "/v1/automation/{over}/rerun"),
 )
 BODIES: dict[str, Any] = {
     "send": {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}},
@@ -137,6 +151,8 @@ BODIES: dict[str, Any] = {
     },
     "reminders off": {"active": False},
     "reminders on": {"active": True},
+    **{f"automation {act}": {"reason": "r"} for act in ("hold", "release", "run", "deactivate")},
+    "automation rerun": {"number": 1, "reason": "r"},
 }
 CHANGED_BY = ("changed_at", "changed_by")
 OWN = {
@@ -146,6 +162,9 @@ OWN = {
     "reminders put": CHANGED_BY,
     "reminders off": CHANGED_BY,
     "reminders on": CHANGED_BY,
+    "automation hold": ("failure",),  # which says who did it
+    "automation run": ("due_at", "run_now_at"),
+    "automation rerun": ("due_at", "planned_at", "local_date"),
 }
 """What an act says of who did it and when."""
 
@@ -254,6 +273,16 @@ WITHOUT_TWIN = {
 }
 
 
+async def fall_due(home: Path) -> None:
+    """Have occurrences that wait, one of them on hold, and one that is over."""
+    async with open_platform(settings_of(home)) as platform:
+        at = await platform.store.now() + timedelta(days=9)
+        rows = [automation_scheduler(n, scheduled_at=at, on_support_hold=n == 1) for n in (1, 2)]
+        odd = automation_scheduler(3, scheduler_key=OCCURRENCE, source="INV/17 ä", scheduled_at=at)
+        over = automation_scheduler(4, status=AutomationStatus.COMPLETED)
+        await platform.store.ensure_automation_schedulers("school", [*rows, odd, over])
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A school with a notification in every state that a question is about, and the ids of each."""
@@ -283,6 +312,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     with closing(sqlite3.connect(home / "clarion.db", isolation_level=None)) as connection:
         connection.execute("UPDATE notification_job SET payload = x'00' WHERE guid = ?", (failed["job_id"],))
     asyncio.run(drain())
+    asyncio.run(fall_due(home))
     said(home, f"reminders put {REMINDER} --name one --source-type order --type welcome --date due --offset 3")
     said(home, "people attributes declare grade number")
     for number in (1, 2):
@@ -324,6 +354,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
         "group": GROUP,
         "inner": INNER,
         "reminder": REMINDER,
+        "occurrence": OCCURRENCE,
+        "in_path": quote(OCCURRENCE, safe=":"),
+        "held": automation_scheduler(1).scheduler_key,
+        "over": automation_scheduler(4).scheduler_key,
     }
 
 
@@ -390,6 +424,7 @@ def test_a_change_has_one_answer(model: tuple[Path, dict[str, str]], tmp_path: P
         ("history {child}", "/v1/entities/{child}/notifications"),
         ("list", "/v1/notifications"),
         ("settings list", "/v1/settings"),
+        ("automation list", "/v1/automation"),
     ],
 )
 def test_a_page_of_one_door_goes_on_at_the_other(model: tuple[Path, dict[str, str]], line: str, path: str) -> None:

@@ -4,14 +4,19 @@ import asyncio
 import shlex
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from clarion.bootstrap import load_settings, prepare
+from clarion.bootstrap import load_settings, open_platform, prepare
 from clarion.cli.program import program
+from clarion.domain.automation import AutomationStatus
+from clarion.domain.due import skipped
+from clarion.domain.planning import EndReason
 from clarion.errors import CallerError
+from clarion.testing.factories import automation_scheduler
 
 A, B = (f"6f1c2c7e-000{n}-4000-8000-000000000001" for n in (1, 2))
 ROOT = Path(__file__).parents[2]
@@ -141,7 +146,43 @@ def test_a_setting_is_read_from_a_file_and_options_replace_its_fields(home: Path
             f"{WHOLE} --date d --business-unit {A}",
             "--business-unit: the tenant has no such business unit",
         ),
+        ("automation show reminder:a", "KEY: the tenant has no occurrence 'reminder:a': `clarion automation list`"),
+        ("automation hold reminder:a --reason r", "the tenant has no occurrence 'reminder:a'"),
+        ("automation hold reminder:a --reason ''", "--reason: it is empty"),
+        ("automation hold reminder:a", "--reason: it is missing"),
+        ("automation list late", "'late' is not one of its words: choose from waiting, due"),
+        ("automation list --until tomorrow", "--until: 'tomorrow' is no time with a zone"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line_and_changes_nothing(empty: Path, line: str, says: str) -> None:
     assert says in refused(empty, line)
+
+
+def test_occurrences_are_listed_shown_and_held(home: Path) -> None:
+    async def make() -> list[str]:
+        async with open_platform(load_settings({"CLARION_HOME": str(home)})) as platform:
+            (tenant,) = await platform.store.list_tenants()
+            now = await platform.store.now()
+            rows = [
+                automation_scheduler(1, scheduled_at=now + timedelta(days=9)),
+                automation_scheduler(
+                    2, status=AutomationStatus.COMPLETED, dispatch_result=skipped(EndReason.NO_RECIPIENTS).text
+                ),
+            ]
+            await platform.store.ensure_automation_schedulers(tenant, rows)
+            return [row.scheduler_key for row in rows]
+
+    waits, ended = asyncio.run(make())
+    assert said(home, "automation list held") == "nothing is held\n"
+    assert waits in said(home, "automation list")
+    shown = said(home, f"automation show {ended}")
+    assert "NoRecipients: when it was due nobody was named" in shown
+    assert "2026-01-29 09:00 Europe/Berlin" in shown
+    assert "on hold" in said(home, f"automation hold {waits} --reason 'not yet'")
+    assert waits in said(home, "automation list held")
+    assert "1: `clarion automation list held` shows them\n" in said(home, "status")
+    again = refused(home, f"automation hold {waits} --reason again")
+    assert again.startswith("it is on hold, so there is nothing to hold: `clarion automation show KEY`")
+    for act in ("release", "run"):
+        assert "pending" in said(home, f"automation {act} {waits} --reason now")
+    assert "DeactivatedByHand" in said(home, f"automation deactivate {waits} --reason never")

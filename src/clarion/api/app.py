@@ -18,6 +18,7 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.types import Guard
 
 from clarion.api import (
+    automation,
     events,
     explain,
     groups,
@@ -80,6 +81,10 @@ ROUTES: Final[tuple[HTTPRouteHandler, ...]] = (
     reminders.get_reminder,
     reminders.put_reminder,
     reminders.switch_reminder,
+    automation.list_occurrences,
+    automation.get_occurrence,
+    automation.rerun_occurrence,
+    automation.act_on_occurrence,
     suppressions.get_preferences,
     suppressions.set_preferences,
     people.list_people,

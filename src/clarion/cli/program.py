@@ -66,6 +66,10 @@ class Program(LazyGroup):
         "Mend": {
             "uncertain": Listed("uncertain:uncertain", "Messages of which nobody knows whether they arrived."),
             "support": Listed("support:support", "Cases that a person should look at."),
+            "automation": Listed(
+                "automation:automation",
+                "What waits to fall due: reminders and reports, and what people do about one of them.",
+            ),
             "clock": Listed("clock:clock", "The store's time: by it things are accepted, due and out of time."),
         },
         "Change": {

@@ -51,6 +51,9 @@ def status(store: option.Store = None, as_json: option.Json = False) -> None:
             *((f"  {one.channel}", _channel(one)) for one in found.waiting),
             ("being sent", found.sending),
             ("uncertain", _with(found.uncertain, "clarion uncertain list")),
+            ("reminders and reports", _due(found.occurrences_due, found.oldest_occurrence_seconds)),
+            ("  on hold", _with(found.occurrences_held, "clarion automation list held")),
+            ("  failed", _with(found.occurrences_failed, "clarion automation list failed")),
             ("open cases", _with(found.open_support_cases, "clarion support list")),
         ]
     )
@@ -70,6 +73,10 @@ def _state(account: "wire_status.AccountLine", now: datetime) -> str:
 
 def _waiting(count: int, oldest_seconds: float) -> str:
     return f"{count} waiting, the oldest for {spoken(timedelta(seconds=oldest_seconds))}" if count else "none waiting"
+
+
+def _due(count: int, oldest_seconds: float) -> str:
+    return f"{count} due, the oldest {spoken(timedelta(seconds=oldest_seconds))} late" if count else "none due"
 
 
 def _channel(one: "wire_status.ChannelLine") -> str:

@@ -295,6 +295,10 @@ class Client:
     reminder = automating.reminder
     put_reminder = automating.put_reminder
     switch_reminder = automating.switch_reminder
+    occurrences = automating.occurrences
+    occurrence = automating.occurrence
+    act = automating.act
+    rerun = automating.rerun
 
     async def suppressions(
         self, *, recipient: str | None = None, cause: Cause | None = None, cursor: str | None = None

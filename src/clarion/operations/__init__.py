@@ -22,6 +22,7 @@ given, find out who asks, and word refusals for their callers.
 | `rerun` | having a completed occurrence run once more |
 | `upcoming` | what will fire, when in local time, for whom and why |
 | `rehearsal` | the next days played through on a copy; for the program only |
+| `automation` | occurrences of reminders and reports, and what people do with one |
 | `support` | uncertain messages, support cases, the audit log |
 | `suppression` | who gets nothing, and what people want |
 | `types` | notification types: which there are, switching them on and off |
@@ -39,6 +40,7 @@ given, find out who asks, and word refusals for their callers.
 """
 
 from clarion.bootstrap import Platform
+from clarion.operations.automation import Automation
 from clarion.operations.by_link import ByLink
 from clarion.operations.events import EventMappings, Events
 from clarion.operations.explain import Explain
@@ -85,6 +87,7 @@ class Operations:
         self.relations = Relations(platform.store, platform.keyring)
         self.reminders = Reminders(platform)
         self.upcoming = Upcoming(platform.store, platform.sources)
+        self.automation = Automation(platform.store)
         self.tables = Tables(platform)
         self.sources = Sources(platform, wake=wake)
         self.source_tables = SourceTables(platform, wake=wake)
