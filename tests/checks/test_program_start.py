@@ -82,6 +82,7 @@ publish
 quota
 relations change child:1
 reminders put 7
+rehearse --days x
 relations list --limit 0
 roles change teacher
 roles list --limit 0
@@ -104,6 +105,7 @@ types enable
 uncertain list --limit 0
 uncertain retry
 units put
+upcoming --days x
 work --slots 0
 """
 """Each command, asked wrongly."""
