@@ -82,7 +82,6 @@ publish
 quota
 relations change child:1
 reminders put 7
-rehearse --days x
 relations list --limit 0
 roles change teacher
 roles list --limit 0
@@ -105,7 +104,6 @@ types enable
 uncertain list --limit 0
 uncertain retry
 units put
-upcoming --days x
 work --slots 0
 """
 """Each command, asked wrongly."""

@@ -48,6 +48,8 @@ MATRIX = {
     "PUT /v1/settings/{type_name}": {Role.ADMIN},
     "DELETE /v1/settings/{type_name}": {Role.ADMIN},
     "GET /v1/automation/upcoming": ALL,
+    "GET /v1/entities/{guid}/story": ALL,
+    "GET /v1/automation/{key}/story": ALL,
     "GET /v1/reminders": ALL,
     "GET /v1/reminders/{guid}": ALL,
     "PUT /v1/reminders/{guid}": {Role.ADMIN},

@@ -42,6 +42,7 @@ ASKED = (
     ("history {child}", "/v1/entities/{child}/notifications"),
     ("history child:{child} --limit 1", "/v1/entities/{child}/notifications?limit=1"),
     ("history sam@example.com", "/v1/entities/address:sam@example.com/notifications"),
+    ("history {child} --story", "/v1/entities/{child}/story"),
     ("upcoming", "/v1/automation/upcoming"),
     ("upcoming --days 7 --limit 2", "/v1/automation/upcoming?days=7&limit=2"),
     ("history user:nobody", "/v1/entities/user:nobody/notifications"),

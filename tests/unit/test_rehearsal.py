@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import msgspec
@@ -65,7 +65,7 @@ class Pier:
         self.platform, self.line, self.store = self.harness.platform, self.harness.line, self.harness.memory
         self.upcoming = Upcoming(self.platform.store, self.platform.sources)
 
-    async def open(self, folder: Path, *settings: ReminderSetting, text: str = "{{ boat.name }}") -> "Pier":
+    async def open(self, folder: Path, *settings: ReminderSetting, text: str = "{{ boat.name }}") -> Self:
         """Make the tenant in Vienna, its type and these settings."""
         await self.line.seed(definitions=definition(folder, text=text))
         await self.store.set_tenant_form(TENANT, LocalForm(tz_id="Europe/Vienna"), actor="sam")

@@ -11,6 +11,7 @@ from clarion.cli.output import called_as, clock_time, moment, print_json, print_
 from clarion.cli.recipients import not_sent, show_recipients
 from clarion.cli.send import read_recipient, read_time
 from clarion.cli.session import Session, in_session, job_or_message, known
+from clarion.cli.story import KEYS, explain_occurrence, story
 from clarion.client import wire
 from clarion.domain.identity import Channel, IdentityDomain
 from clarion.domain.outgoing import STATUS_IN_WORDS, OutgoingStatus
@@ -23,7 +24,10 @@ STATES_MAX = 6
 
 def explain(
     message_or_job: Annotated[
-        str | None, typer.Argument(help="The id of a message or of a job.", metavar="ID", show_default=False)
+        str | None,
+        typer.Argument(
+            help="The id of a message or of a job, or the key of an occurrence.", metavar="ID", show_default=False
+        ),
     ] = None,
     *,
     would: Annotated[
@@ -52,6 +56,8 @@ def explain(
     as_json: option.Json = False,
 ) -> None:
     """Tell the whole timeline of a notification in order, with times and reasons.
+
+    Of an occurrence of a reminder or a report it tells why it is there, how it stands and what became of it.
 
     Of more than a thousand recipients only some are told of; --recipients lists all of them, page by page.
 
@@ -84,6 +90,9 @@ def explain(
         raise InvalidInput(
             "nothing is named", field="id", hint="give the id of a job or message, or ask with --would TYPE --user ID"
         )
+    if message_or_job.startswith(KEYS):
+        explain_occurrence(message_or_job, tenant=tenant, store=store, as_json=as_json)
+        return
     named = job_or_message(message_or_job)
     if recipients:
         show_recipients(named, limit=limit, after=after, tenant=tenant, store=store, as_json=as_json)
@@ -171,6 +180,13 @@ def history(
         ),
     ],
     *,
+    told: Annotated[
+        bool,
+        typer.Option(
+            "--story",
+            help="Tell instead what became of an entity: events, and its occurrences from their plan to their end.",
+        ),
+    ] = False,
     limit: option.Limit = 50,
     after: option.After = "",
     tenant: option.Tenant = None,
@@ -179,6 +195,12 @@ def history(
 ) -> None:
     """List every notification about an entity, or all that one person got, newest first."""
     query = option.page(limit, after)
+    if told:
+        guid = _entity_guid(entity)
+        if guid is None:
+            raise InvalidInput("a story is an entity's", field="--story", hint="give the entity's guid")
+        story(guid, query, tenant=tenant, store=store, as_json=as_json)
+        return
 
     async def work(session: Session) -> wire.NotificationPage:
         try:

@@ -275,6 +275,8 @@ class Client:
     holders = belonging.holders
     change_holders = belonging.change_holders
     upcoming = foreseeing.upcoming
+    story = foreseeing.story
+    explain_occurrence = foreseeing.explain_occurrence
 
     relations = belonging.relations
     change_relations = belonging.change_relations

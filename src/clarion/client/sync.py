@@ -105,6 +105,8 @@ class SyncClient:
     holders = _waiting(Client.holders)
     change_holders = _waiting(Client.change_holders)
     upcoming = _waiting(Client.upcoming)
+    story = _waiting(Client.story)
+    explain_occurrence = _waiting(Client.explain_occurrence)
     relations = _waiting(Client.relations)
     change_relations = _waiting(Client.change_relations)
     sources = _waiting(Client.sources)

@@ -23,6 +23,7 @@ given, find out who asks, and word refusals for their callers.
 | `upcoming` | what will fire, when in local time, for whom and why |
 | `rehearsal` | the next days played through on a copy; for the program only |
 | `automation` | occurrences of reminders and reports, and what people do with one |
+| `story` | what became of an entity, and of one occurrence of it |
 | `support` | uncertain messages, support cases, the audit log |
 | `suppression` | who gets nothing, and what people want |
 | `types` | notification types: which there are, switching them on and off |
@@ -55,6 +56,7 @@ from clarion.operations.settings import Settings
 from clarion.operations.source_tables import SourceTables
 from clarion.operations.sources import Sources
 from clarion.operations.status import Status
+from clarion.operations.story import Stories
 from clarion.operations.support import Support
 from clarion.operations.suppression import Suppressions
 from clarion.operations.tables import Tables
@@ -86,8 +88,9 @@ class Operations:
         self.roles = Roles(platform.store, platform.keyring)
         self.relations = Relations(platform.store, platform.keyring)
         self.reminders = Reminders(platform)
-        self.upcoming = Upcoming(platform.store, platform.sources)
         self.automation = Automation(platform.store)
+        self.upcoming = Upcoming(platform.store, platform.sources)
+        self.stories = Stories(platform.store, automation=self.automation, upcoming=self.upcoming)
         self.tables = Tables(platform)
         self.sources = Sources(platform, wake=wake)
         self.source_tables = SourceTables(platform, wake=wake)

@@ -34,6 +34,7 @@ from clarion.operations.latest import latest, lines_of
 from clarion.operations.part import Part, find_part, part_of
 from clarion.operations.shape import as_wire
 from clarion.operations.status import Status
+from clarion.operations.story import before_the_job
 from clarion.operations.wake import Wake
 from clarion.operations.whom import Whom, find_whom
 from clarion.ports.group import GroupStore
@@ -109,14 +110,13 @@ class Notifications:
         if part is None:
             return None
         whom, message_id = await find_whom(self._store, keys, part, whole=whole), part.message_id
+        before = await before_the_job(self._store, tenant_id, part.timeline.job.automation_key)
+        lines = (*before, *timeline_lines(part.timeline, message_id=message_id, skips=whom.skips))
         return wire.Timeline(
             job_id=part.timeline.job.guid,
             message_id=message_id,
             type=part.timeline.job.event_type,
-            lines=tuple(
-                as_wire(line, wire.TimelineLine, recipient=whom.names.get(line.message_id))
-                for line in timeline_lines(part.timeline, message_id=message_id, skips=whom.skips)
-            ),
+            lines=tuple(as_wire(line, wire.TimelineLine, recipient=whom.names.get(line.message_id)) for line in lines),
             recipients=whom.recipients,
             messages=_messages(part.timeline, whom, message_id),
             totals=_totals(part) if message_id is None else None,
