@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from clarion.domain.hint import Hints
-from clarion.domain.report import ReportForm
+from clarion.domain.report_choice import ReportForm
 
 DATA_BYTES_MAX: Final = 256 * 1024
 """What all messages of a job are merged from: a table that somebody reads in a mail, not a file."""

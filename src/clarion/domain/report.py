@@ -5,8 +5,7 @@ Each planned run is one occurrence, named by the instant that its rule planned; 
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -16,39 +15,18 @@ from clarion.domain.identity import Identity, IdentityDomain
 from clarion.domain.instant import require_storable
 from clarion.domain.occurrence import Timing
 from clarion.domain.recurrence import Recurrence, require_due
+from clarion.domain.report_choice import (
+    PARAMETER_CHARS_MAX,
+    PARAMETERS_MAX,
+    TO_MAX,
+    MissedRuns,
+    ReportDelivery,
+    ReportForm,
+)
 from clarion.errors import InvalidInput
-
-PARAMETERS_MAX: Final = 20
-
-PARAMETER_CHARS_MAX: Final = 200
-"""Of a parameter's name and of its value: words and numbers that narrow a report."""
-
-TO_MAX: Final = 20
-"""As many people as one request may name; whoever needs more makes a group."""
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=PARAMETER_CHARS_MAX)]
 _Value = Annotated[str, msgspec.Meta(max_length=PARAMETER_CHARS_MAX)]
-
-
-class MissedRuns(StrEnum):
-    """What becomes of runs that fell due while nothing worked."""
-
-    CATCH_UP_ONCE = "catch_up_once"
-    SKIP = "skip"
-
-
-class ReportForm(StrEnum):
-    """What a report is written as."""
-
-    HTML = "html"
-    CSV = "csv"
-
-
-class ReportDelivery(StrEnum):
-    """How its reader gets it: in the message itself, or by a link that expires."""
-
-    INLINE = "inline"
-    LINK = "link"
 
 
 class ReportSubscription(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,8 @@ from clarion.domain.local_time import time_of_day, to_local, to_utc
 from clarion.domain.occurrence import ReportRun, Timing, occurrence_row
 from clarion.domain.planning import Deactivation, EndReason, SourcePlan, SourceStanding
 from clarion.domain.recurrence import LOOK_BACK, Recurrence
-from clarion.domain.report import MissedRuns, ReportSubscription
+from clarion.domain.report import ReportSubscription
+from clarion.domain.report_choice import MissedRuns
 from clarion.domain.stored_occurrence import occurrence_of
 
 SOURCE_TYPE: Final = "report-subscription"
@@ -242,11 +243,11 @@ def _is_remade(wanted: AutomationScheduler, row: AutomationScheduler) -> bool:
 
 def _as_long_before(recurrence: Recurrence, at: datetime) -> datetime:
     """Go back from an instant by as long as a period is, counted as a clock on the wall shows it."""
-    around = _two_times(recurrence, at)
-    if around is None:
-        return at - ONCE_PERIOD
-    first, second = (to_local(one, recurrence.tz_id).replace(tzinfo=None) for one in around)
-    local = to_local(at, recurrence.tz_id).replace(tzinfo=None) - (second - first)
+    length, around = ONCE_PERIOD, _two_times(recurrence, at)
+    if around is not None:
+        first, second = (to_local(one, recurrence.tz_id).replace(tzinfo=None) for one in around)
+        length = second - first
+    local = to_local(at, recurrence.tz_id).replace(tzinfo=None) - length
     return max(to_utc(local.date(), local.time(), recurrence.tz_id), at - LOOK_BACK)
 
 

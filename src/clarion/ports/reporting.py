@@ -14,7 +14,7 @@ import msgspec
 from clarion.domain.automation import AutomationScheduler
 from clarion.domain.identity import Channel
 from clarion.domain.planning import EndReason
-from clarion.domain.report import ReportForm
+from clarion.domain.report_choice import ReportForm
 from clarion.ports.automation import DueClaim
 from clarion.ports.source import SubscriptionRecord
 

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from clarion.domain.local_time import to_local
-from clarion.domain.report import ReportForm
+from clarion.domain.report_choice import ReportForm
 from clarion.ports.reporting import PAGE_MAX, DeliveryCount, ReportData, ReportFacts, ReportOutput, ReportRequest
 
 LINES_MAX: Final = 200

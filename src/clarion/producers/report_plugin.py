@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from clarion.domain.messaging_content import DATA_BYTES_MAX
-from clarion.domain.report import PARAMETER_CHARS_MAX, PARAMETERS_MAX, ReportForm, ReportSubscription
+from clarion.domain.report import ReportSubscription
+from clarion.domain.report_choice import PARAMETER_CHARS_MAX, PARAMETERS_MAX, ReportForm
 from clarion.errors import BadConfiguration, InvalidInput, PluginFailed
 from clarion.ports.reporting import (
     OUTPUT_BYTES_MAX,

@@ -23,7 +23,8 @@ from clarion.domain.messaging_content import WrittenReport
 from clarion.domain.notification import NotificationJob
 from clarion.domain.planning import EndReason
 from clarion.domain.recipient import Target
-from clarion.domain.report import ReportDelivery, ReportSubscription
+from clarion.domain.report import ReportSubscription
+from clarion.domain.report_choice import ReportDelivery
 from clarion.domain.report_run import SOURCE_TYPE, Period, following_row, ruled
 from clarion.domain.setting import switched_off
 from clarion.errors import BadConfiguration, Conflict

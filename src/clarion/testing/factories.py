@@ -32,7 +32,8 @@ from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
 from clarion.domain.person import Contact, Person, PersonVersion
 from clarion.domain.queue_row import LockedRow
 from clarion.domain.reminder import Condition, DateRule, ReminderSetting
-from clarion.domain.report import MissedRuns, ReportDelivery, ReportForm, ReportSubscription
+from clarion.domain.report import ReportSubscription
+from clarion.domain.report_choice import MissedRuns, ReportDelivery, ReportForm
 from clarion.domain.source import SourceRecord
 from clarion.ports.ensure import EnsureStore
 
