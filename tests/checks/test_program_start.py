@@ -82,6 +82,8 @@ publish
 quota
 relations change child:1
 reminders put 7
+reports put 7
+reports list --limit 0
 relations list --limit 0
 roles change teacher
 roles list --limit 0

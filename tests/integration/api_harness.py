@@ -192,6 +192,7 @@ NOBODY = {
     "message_id": str(UUID(int=1)),
     "mark": "read",
     "guid": str(UUID(int=1)),
+    "run": str(UUID(int=1)),
     "role": "no-such-role",
     "person": "user:nobody",
     "suppression": "AAECAwQFBgcICQoLDA0ODyo?reason=r",
@@ -253,6 +254,9 @@ async def things(api: ApiHarness) -> dict[str, str]:
         reminder = {"name": "Soon", "source_type": "order", "rule": {"on": "date", "field": "due"}}
         put = await client.put(f"/v1/reminders/{GROUP}", json=reminder | {"notification_type": "welcome"})
         assert put.status_code == 200, put.text
+        report = {"name": "Weekly", "report": "delivery-summary", "rule": "0 8 * * MON", "time_zone": "UTC"}
+        put = await client.put(f"/v1/report-subscriptions/{GROUP}", json=report | {"notification_type": "welcome"})
+        assert put.status_code == 200, put.text
     await api.memory.ensure_automation_schedulers(TENANT, [automation_scheduler()])
     return {
         "job_id": sent["job_id"],
@@ -266,6 +270,7 @@ async def things(api: ApiHarness) -> dict[str, str]:
         "message_id": line["message_id"],
         "mark": "read",
         "guid": str(GROUP),
+        "run": str(GROUP),
         "role": "teacher",
         "person": "user:2",
         "suppression": f"{suppressed['id']}?reason=r",

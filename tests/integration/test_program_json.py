@@ -32,6 +32,8 @@ UNIT = "6f1c2c7e-0000-4000-8000-0000000000b1"
 GROUP, INNER = (f"6f1c2c7e-000{n}-4000-8000-000000000001" for n in (1, 2))
 REMINDER = "6f1c2c7e-0000-4000-8000-0000000000c1"
 OCCURRENCE = f"reminder:{REMINDER}:order:INV%2F17%20%C3%A4:due:2026-03-31:7"
+REPORT = "6f1c2c7e-0000-4000-8000-0000000000d1"
+RULE = "FREQ=WEEKLY;BYDAY=MO;BYHOUR=8"
 SEND = "send welcome --data {data}"
 
 ASKED = (
@@ -72,6 +74,9 @@ ASKED = (
     ("automation list held --limit 1", "/v1/automation?standing=held&limit=1"),
     ("automation list due --type Reminder", "/v1/automation?standing=due&type=Reminder"),
     ("automation show {occurrence}", "/v1/automation/{in_path}"),
+    ("reports kinds", "/v1/reports"),
+    ("reports list", "/v1/report-subscriptions"),
+    ("reports show {report}", "/v1/report-subscriptions/{report}"),
     ("people list", "/v1/people"),
     ("people list --limit 1", "/v1/people?limit=1"),
     ("people show user:1", "/v1/people/user:1"),
@@ -127,6 +132,13 @@ DONE = (
     ("automation run {occurrence} --reason r", "/v1/automation/{in_path}/run"),
     ("automation deactivate {occurrence} --reason r", "/v1/automation/{in_path}/deactivate"),
     ("automation rerun {over} --number 1 --reason r", "/v1/automation/{over}/rerun"),
+    (
+        f"reports put {{report}} --report delivery-summary --name n --rule {RULE} --zone UTC --type welcome",
+        "PUT /v1/report-subscriptions/{report}",
+    ),
+    ("reports run {report} --run {report}", "PUT /v1/report-subscriptions/{report}/runs/{report}"),
+    ("reports off {report}", "PUT /v1/report-subscriptions/{report}/active"),
+    ("reports on {report}", "PUT /v1/report-subscriptions/{report}/active"),
 )
 BODIES: dict[str, Any] = {
     "send": {"type": "welcome", "to": [{"address": "sam@example.com"}], "data": {"name": "Sam"}},
@@ -154,6 +166,16 @@ BODIES: dict[str, Any] = {
     "reminders on": {"active": True},
     **{f"automation {act}": {"reason": "r"} for act in ("hold", "release", "run", "deactivate")},
     "automation rerun": {"number": 1, "reason": "r"},
+    "reports put": {
+        "name": "n",
+        "report": "delivery-summary",
+        "rule": RULE,
+        "time_zone": "UTC",
+        "notification_type": "welcome",
+    },
+    "reports run": None,
+    "reports off": {"active": False},
+    "reports on": {"active": True},
 }
 CHANGED_BY = ("changed_at", "changed_by")
 OWN = {
@@ -166,6 +188,9 @@ OWN = {
     "automation hold": ("failure",),  # which says who did it
     "automation run": ("due_at", "run_now_at"),
     "automation rerun": ("due_at", "planned_at", "local_date"),
+    "reports put": CHANGED_BY,
+    "reports off": CHANGED_BY,
+    "reports on": CHANGED_BY,
 }
 """What an act says of who did it and when."""
 
@@ -315,6 +340,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     asyncio.run(drain())
     asyncio.run(fall_due(home))
     said(home, f"reminders put {REMINDER} --name one --source-type order --type welcome --date due --offset 3")
+    weekly = f"--name weekly --report delivery-summary --rule {RULE} --zone Europe/Vienna --type welcome"
+    said(home, f"reports put {REPORT} {weekly} --user user:1")
     said(home, "people attributes declare grade number")
     for number in (1, 2):
         said(home, f"people put user:{number} --name P{number} --locale de --contact p{number}@example.com")
@@ -359,6 +386,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
         "in_path": quote(OCCURRENCE, safe=":"),
         "held": automation_scheduler(1).scheduler_key,
         "over": automation_scheduler(4).scheduler_key,
+        "report": REPORT,
     }
 
 

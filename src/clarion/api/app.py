@@ -32,6 +32,8 @@ from clarion.api import (
     receipts,
     relations,
     reminders,
+    report_link,
+    reports,
     settings,
     sources,
     status,
@@ -88,6 +90,12 @@ ROUTES: Final[tuple[HTTPRouteHandler, ...]] = (
     automation.get_occurrence,
     automation.rerun_occurrence,
     automation.act_on_occurrence,
+    reports.list_reports,
+    reports.list_subscriptions,
+    reports.get_subscription,
+    reports.put_subscription,
+    reports.switch_subscription,
+    reports.run_subscription,
     suppressions.get_preferences,
     suppressions.set_preferences,
     people.list_people,
@@ -212,7 +220,7 @@ def create_app(
                     await context.open_outbox.close()
 
     pages = [*([welcome.show_welcome] if "page" in shown else ()), *(PAGES if url is not None else ())]
-    hosted_pages = hosted.HOSTED if platform.settings.public_url is not None else ()
+    hosted_pages = (*hosted.HOSTED, report_link.open_report) if platform.settings.public_url is not None else ()
     return _door(context, [*routes, *pages, *hosted_pages], lifespan=[running])
 
 

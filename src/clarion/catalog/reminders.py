@@ -38,7 +38,7 @@ class Reminders:
     async def put(self, tenant_id: str, setting: ReminderSetting, *, actor: str) -> bool:
         """Store a setting, audited; False where it is so already. Raises InvalidInput where it cannot be meant."""
         require_setting(setting)
-        definition = await self._definition(tenant_id, setting.notification_type)
+        definition = await definition_of(self._store, self._templates, tenant_id, setting.notification_type)
         if setting.inbox_only and Channel.INBOX not in definition.channels:
             raise InvalidInput(
                 f"the notification type {setting.notification_type!r} has no inbox",
@@ -72,18 +72,6 @@ class Reminders:
         about = [await self._about_addressee(tenant_id, one) for one in setting.recipients or ()]
         return (*found, *filter(None, about), *await self._about_sources(tenant_id, setting))
 
-    async def _definition(self, tenant_id: str, event_type: str) -> Definition:
-        (published,) = await self._templates.latest([(tenant_id, event_type)])
-        if published.bundle is not None:
-            return published.bundle.definition
-        names = sorted(one.template_key for one in await self._store.list_templates(tenant_id))
-        near = get_close_matches(event_type, names, n=3)
-        raise InvalidInput(
-            f"there is no notification type {event_type!r:.80}",
-            field="notification_type",
-            hint=f"did you mean {' or '.join(near)}?" if near else "publish it first, or name one that is published",
-        )
-
     async def _about_addressee(self, tenant_id: str, one: Addressee) -> str | None:
         """Say it of a group that is not there, and of a role that nobody holds."""
         if one.group is not None and await self._store.find_group(tenant_id, one.group) is None:
@@ -110,6 +98,20 @@ class Reminders:
             return ()
         field = setting.rule.field
         return (f"none of the first {len(first)} sources has the date {field!r}{_near(field, dates)}",)
+
+
+async def definition_of(store: Store, templates: Templates, tenant_id: str, event_type: str) -> Definition:
+    """Give the definition of a published type, or refuse one that is not there and name those that come near."""
+    (published,) = await templates.latest([(tenant_id, event_type)])
+    if published.bundle is not None:
+        return published.bundle.definition
+    names = sorted(one.template_key for one in await store.list_templates(tenant_id))
+    near = get_close_matches(event_type, names, n=3)
+    raise InvalidInput(
+        f"there is no notification type {event_type!r:.80}",
+        field="notification_type",
+        hint=f"did you mean {' or '.join(near)}?" if near else "publish it first, or name one that is published",
+    )
 
 
 def _near(word: str, words: Collection[str]) -> str:

@@ -89,6 +89,7 @@ class Program(LazyGroup):
             "reminders": Listed(
                 "reminders:reminders", "Reminder settings: of which sources, when, and whom a reminder tells."
             ),
+            "reports": Listed("reports:reports", "Reports: which there are, and who gets which how often."),
             "publish": Listed(
                 "publish:publish", "Publish notifications from their files; what did not change keeps its version."
             ),

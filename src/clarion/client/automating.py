@@ -1,10 +1,10 @@
-"""What the client does about reminder settings and occurrences: methods of `connection.Client`."""
+"""What the client does about reminder settings, reports and occurrences: methods of `connection.Client`."""
 
 from datetime import datetime
 from urllib.parse import quote
 from uuid import UUID
 
-from clarion.client import wire_automation, wire_reminders
+from clarion.client import wire_automation, wire_reminders, wire_reports
 from clarion.client.belonging import Connected
 from clarion.client.wire_automation import Act
 from clarion.domain.automation import AutomationType
@@ -71,3 +71,44 @@ async def rerun(client: Connected, key: str, *, number: int, reason: str) -> wir
 def _path(key: str) -> str:
     """Write a key's path: its percent signs are written out, so that the server reads the key as it is."""
     return f"/v1/automation/{quote(key, safe=':')}"
+
+
+async def reports(client: Connected) -> wire_reports.ReportKinds:
+    """List the reports that can be subscribed to."""
+    return await client.transport.ask("GET", "/v1/reports", wire_reports.ReportKinds)
+
+
+async def report_subscriptions(client: Connected, *, cursor: str | None = None) -> wire_reports.SubscriptionPage:
+    """List report subscriptions, page by page."""
+    return await client.transport.ask(
+        "GET", "/v1/report-subscriptions", wire_reports.SubscriptionPage, query={"cursor": cursor}
+    )
+
+
+async def report_subscription(client: Connected, guid: UUID) -> wire_reports.Subscription:
+    """Show a report subscription."""
+    return await client.transport.ask("GET", f"/v1/report-subscriptions/{guid}", wire_reports.Subscription)
+
+
+async def put_report_subscription(
+    client: Connected, guid: UUID, subscription: wire_reports.SubscriptionRequest
+) -> wire_reports.Subscription:
+    """Make a report subscription, or replace it."""
+    return await client.transport.ask(
+        "PUT", f"/v1/report-subscriptions/{guid}", wire_reports.Subscription, body=subscription, again=True
+    )
+
+
+async def switch_report_subscription(client: Connected, guid: UUID, *, active: bool) -> wire_reports.Subscription:
+    """Switch a report subscription on, or off, which deactivates its next run."""
+    body = wire_reports.SubscriptionSwitch(active=active)
+    return await client.transport.ask(
+        "PUT", f"/v1/report-subscriptions/{guid}/active", wire_reports.Subscription, body=body, again=True
+    )
+
+
+async def run_report(client: Connected, guid: UUID, run: UUID) -> wire_reports.SubscriptionRun:
+    """Have a report written and sent now, once for the guid of the run."""
+    return await client.transport.ask(
+        "PUT", f"/v1/report-subscriptions/{guid}/runs/{run}", wire_reports.SubscriptionRun, again=True
+    )

@@ -302,6 +302,13 @@ class Client:
     act = automating.act
     rerun = automating.rerun
 
+    reports = automating.reports
+    report_subscriptions = automating.report_subscriptions
+    report_subscription = automating.report_subscription
+    put_report_subscription = automating.put_report_subscription
+    switch_report_subscription = automating.switch_report_subscription
+    run_report = automating.run_report
+
     async def suppressions(
         self, *, recipient: str | None = None, cause: Cause | None = None, cursor: str | None = None
     ) -> wire_suppression.SuppressionPage:

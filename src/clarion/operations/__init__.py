@@ -24,6 +24,7 @@ given, find out who asks, and word refusals for their callers.
 | `rehearsal` | the next days played through on a copy; for the program only |
 | `automation` | occurrences of reminders and reports, and what people do with one |
 | `story` | what became of an entity, and of one occurrence of it |
+| `reports` | which reports there are, subscriptions to them, runs by hand, opening one by its link |
 | `support` | uncertain messages, support cases, the audit log |
 | `suppression` | who gets nothing, and what people want |
 | `types` | notification types: which there are, switching them on and off |
@@ -52,6 +53,7 @@ from clarion.operations.people import People
 from clarion.operations.publishing import Publishing
 from clarion.operations.relations import Relations, Roles
 from clarion.operations.reminders import Reminders
+from clarion.operations.reports import Reports
 from clarion.operations.settings import Settings
 from clarion.operations.source_tables import SourceTables
 from clarion.operations.sources import Sources
@@ -91,6 +93,7 @@ class Operations:
         self.automation = Automation(platform.store)
         self.upcoming = Upcoming(platform.store, platform.sources)
         self.stories = Stories(platform.store, automation=self.automation, upcoming=self.upcoming)
+        self.reports = Reports(platform)
         self.tables = Tables(platform)
         self.sources = Sources(platform, wake=wake)
         self.source_tables = SourceTables(platform, wake=wake)
