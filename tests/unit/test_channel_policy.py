@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarion.domain.decision import Known, Terms, decide, summary
+from clarion.domain.decision import Known, Terms, decide
 from clarion.domain.definition import ChannelPolicy
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.person import Contact, Person
@@ -154,4 +154,3 @@ def test_members_of_a_group_are_decided_about_one_by_one() -> None:
         hash_of=lambda identity: identity.id,
     )
     assert [[one.address_id for one in recipient.decisions] for recipient in found] == [[1, None], [None, 3]]
-    assert summary(found) == "2 recipients, 2 messages, 2 skipped"

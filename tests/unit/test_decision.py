@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from clarion.domain.decision import Known, Terms, decide, decide_people, in_their_form, nearest, summary, zone_in
+from clarion.domain.decision import Known, Terms, decide, decide_people, in_their_form, nearest, zone_in
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 from clarion.domain.person import Contact, LocalForm, Person
 from clarion.domain.recipient import Decision, FrozenRecipient, Target
@@ -191,24 +191,6 @@ def test_an_address_on_two_channels_is_one_recipient_with_both() -> None:
     targets = [to(phone, SMS), to(phone, Channel.CHAT), to(phone, SMS)]
     (one,) = decide(targets, terms=Terms(channels=(SMS,)), known=KNOWN, hash_of=hash_of)
     assert one.decisions == (address(SMS, 42), untold_on(Channel.CHAT))
-
-
-@pytest.mark.parametrize(
-    "decisions, text",
-    [
-        ((), "nobody to send it to: no group that it names has members"),
-        (((address(EMAIL, 1),),), "1 recipient, 1 message"),
-        (((address(EMAIL, 1), address(SMS, 2)), (address(SMS, 3),)), "2 recipients, 3 messages"),
-        (((NO_MAIL, NO_PHONE),), "1 recipient, 0 messages, 2 skipped"),
-        (((address(EMAIL, 1), NO_PHONE),), "1 recipient, 1 message, 1 skipped"),
-    ],
-)
-def test_a_decision_is_summed_up_in_one_line(decisions: tuple[tuple[Decision, ...], ...], text: str) -> None:
-    recipients = [
-        FrozenRecipient(recipient_id_hash=str(place), domain=IdentityDomain.USER, decisions=one)
-        for place, one in enumerate(decisions)
-    ]
-    assert summary(recipients) == text
 
 
 AUSTRIAN = LocalForm(locale="de-AT", tz_id="Europe/Vienna")

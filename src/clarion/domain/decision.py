@@ -165,16 +165,6 @@ def in_their_form(
     return tuple(formed)
 
 
-def summary(recipients: Sequence[FrozenRecipient]) -> str:
-    """Say in one line how many get it and how many do not; each skip has its own reason in its decision."""
-    if not recipients:
-        return "nobody to send it to: no group that it names has members"
-    decisions = [decision for one in recipients for decision in one.decisions]
-    skipped = sum(decision.skipped is not None for decision in decisions)
-    text = f"{_counted(len(recipients), 'recipient')}, {_counted(len(decisions) - skipped, 'message')}"
-    return text if not skipped else f"{text}, {skipped} skipped"
-
-
 def _person(recipient_id_hash: str, terms: Terms, known: Known, named: Identity | None = None) -> FrozenRecipient:
     """Decide for a person: the inbox, and every address on a channel of the notification; a stranger gets nothing."""
     person = known.people.get(recipient_id_hash)
@@ -278,7 +268,3 @@ def _bare_address(recipient_id_hash: str, target: Target, terms: Terms, known: K
     if unwanted is not None:
         return _skipped(channel, *unwanted, address_id)
     return _at(contact, terms, known)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
