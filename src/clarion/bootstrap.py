@@ -1,8 +1,8 @@
 """Settings and wiring: the only place that reads the environment and chooses adapters.
 
 Adapters are found by the scheme of a URL through entry points (`clarion.stores`, `clarion.blobs`, `clarion.vaults`),
-ours exactly as a stranger's. Plugins of `clarion.reminders` are all used. Everything below takes what it needs as
-arguments.
+ours exactly as a stranger's. Plugins of `clarion.reminders` and `clarion.events` are all used. Everything below takes
+what it needs as arguments.
 """
 
 import asyncio
@@ -38,8 +38,17 @@ from clarion.ports.vault import Randomness, Vault
 from clarion.producers.direct import DirectSends
 from clarion.producers.due import Due
 from clarion.producers.hand_over import Reminders
+from clarion.producers.opening import Automation, open_automation
 from clarion.producers.records import Records
-from clarion.producers.registration import REMINDERS, REPORTS, Loader, reminder_plugins, report_plugins
+from clarion.producers.registration import (
+    EVENTS,
+    REMINDERS,
+    REPORTS,
+    Loader,
+    event_processors,
+    reminder_plugins,
+    report_plugins,
+)
 from clarion.producers.report_plugin import Reports
 from clarion.producers.reports import SubscriptionRuns
 from clarion.producers.sources import Sources
@@ -169,6 +178,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     sends: DirectSends
     sources: Sources
     reports: Reports
+    automation: Automation
     clock: Clock
     ids: Ids
     randomness: Randomness
@@ -266,6 +276,9 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
         closing.push_async_callback(sources.close)
         reports = Reports(report_plugins(_loaders(REPORTS)))
         closing.push_async_callback(reports.close)
+        foreign = event_processors(_loaders(EVENTS))
+        automation = open_automation(store, sources=sources, sends=sends, processors=foreign)
+        closing.push_async_callback(automation.processors.close)
         yield Platform(
             settings=settings,
             store=store,
@@ -281,6 +294,7 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
             sends=sends,
             sources=sources,
             reports=reports,
+            automation=automation,
             clock=clock,
             ids=ids,
             randomness=random_bytes,

@@ -21,6 +21,7 @@ from clarion.domain.identity import Channel
 from clarion.errors import ClarionError
 from clarion.ports.catalog import Role
 from clarion.ports.provider import Provider
+from clarion.producers.opening import open_automation
 from clarion.producers.records import Records
 from clarion.producers.registration import report_plugins
 from clarion.producers.report_plugin import Reports
@@ -82,6 +83,7 @@ class ApiHarness:
         self.wake_ups: list[str] = []
         self.keys: dict[tuple[str, Role], str] = {}
         providers = {"*": f"sandbox://{sandbox}"} if sandbox else {"*": "null://"}
+        sources = Sources(Records(delegating, self.line.keyring))
         self.platform = Platform(
             settings=Settings(
                 store="memory://", blobs="memory://", vault="memory://", providers=providers, public_url=public_url
@@ -97,8 +99,9 @@ class ApiHarness:
             accounts={Channel.EMAIL: "scripted", Channel.SMS: "scripted"},
             providers={"scripted": self.provider, **reporters},
             sends=self.line.sends,
-            sources=Sources(Records(delegating, self.line.keyring)),
             reports=Reports(report_plugins({})),
+            sources=sources,
+            automation=open_automation(delegating, sources=sources, sends=self.line.sends),
             clock=self.clock,
             ids=SeededIds("api"),
             randomness=bytes,

@@ -30,6 +30,7 @@ from clarion.errors import InvalidInput
 from clarion.pipeline.generate import inbox
 from clarion.ports.catalog import NewTemplate
 from clarion.ports.renderer import Bundle
+from clarion.producers.opening import open_automation
 from clarion.producers.records import Records
 from clarion.producers.registration import report_plugins
 from clarion.producers.report_plugin import Reports
@@ -271,6 +272,7 @@ async def heavy_jobs(line: Line) -> set[NotificationStatus]:
 
 def platform_of(line: Line) -> Platform:
     """Make the platform of a line, for the program's own workers."""
+    sources = Sources(Records(line.store, line.keyring))
     return Platform(
         settings=Settings(store="memory://", blobs="memory://", vault="memory://", providers={"*": "null://"}),
         store=line.store,
@@ -284,8 +286,9 @@ def platform_of(line: Line) -> Platform:
         accounts={Channel.SMS: line.account},
         providers={line.account: line.provider},
         sends=line.sends,
-        sources=Sources(Records(line.store, line.keyring)),
         reports=Reports(report_plugins({})),
+        sources=sources,
+        automation=open_automation(line.store, sources=sources, sends=line.sends),
         clock=line.clock,
         ids=line.ids,
         randomness=random_bytes,

@@ -230,7 +230,7 @@ class Line:
             self.generate().step,
             Track(events=self.store).step,
             Settle(queue=self.store, providers={self.account: self.provider}).step,
-            Janitor(queue=self.store, inboxes=self.store).step,
+            Janitor(self.store).step,
             *(pump.step for pump in self.pumps),
         ]
         while True:

@@ -318,7 +318,7 @@ async def test_jobs_that_kill_every_worker_take_no_neighbour_with_them() -> None
                 await line.generate().step()
             clock.advance(ALONE_FOR)
         clock.advance(STAGE_LEASE)
-        await Janitor(queue=store, inboxes=store).step()
+        await Janitor(store).step()
         if rescues > 1:
             good.append((await line.send(key=f"good after {rescues} rescues")).job_id)
     await line.drain()

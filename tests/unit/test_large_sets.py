@@ -159,7 +159,7 @@ async def lives_until(line: Line, store: Mortal, moment: int | None) -> int | No
 async def taken_over(line: Line) -> None:
     """Have another worker go on after the lease of the one that died."""
     line.clock.advance(STAGE_LEASE * 1.1)
-    await Janitor(queue=line.store, inboxes=line.store).step()
+    await Janitor(line.store).step()
     await generated(line)
 
 
@@ -195,7 +195,7 @@ async def test_a_job_is_finished_however_many_workers_die_over_it() -> None:
     while await lives_until(again, store, 28) is None:
         deaths += 1
         again.clock.advance(STAGE_LEASE * 1.1)
-        await Janitor(queue=again.store, inboxes=again.store).step()
+        await Janitor(again.store).step()
     assert deaths > RESCUES_MAX
     assert (made(again), await opened(again, sent)) == (made(calm), await opened(calm, sent))
     assert status_of(again)[0] == "Done"

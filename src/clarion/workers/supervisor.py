@@ -5,12 +5,13 @@ left to its lease, like after a crash.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
+from typing import Protocol
 
 import structlog
 
-from clarion.bootstrap import Platform
+from clarion.bootstrap import Platform, due_worker
 from clarion.domain.call import CallOutcome
 from clarion.domain.call_times import CALL_TIMES, CallTimes
 from clarion.domain.claim import ClaimedMessage
@@ -22,6 +23,9 @@ from clarion.pipeline.schedule import Schedule
 from clarion.pipeline.settle import Settle
 from clarion.pipeline.track import Track
 from clarion.ports.provider import Limited
+from clarion.producers.handling import Handling
+from clarion.producers.reconciliation import Reconciliation
+from clarion.producers.replanning import Replanning
 from clarion.workers.janitor import Janitor
 from clarion.workers.loop import run
 from clarion.workers.presence import Presence
@@ -29,6 +33,23 @@ from clarion.workers.timings import TIMINGS, Timings
 from clarion.workers.wake_up import Topic, WakeUp
 
 log = structlog.get_logger("clarion.workers")
+
+
+class Ending(Protocol):
+    """A worker that has something under way beside its steps."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        ...
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        ...
+
+    async def step(self) -> int:
+        """Work."""
+        ...
 
 
 class Supervisor:
@@ -44,6 +65,7 @@ class Supervisor:
         timings: Timings = TIMINGS,
         sizes: Sizes | None = None,
         name: str = "",
+        automates: bool = True,
         observe: CallObserver = lambda _message, _outcome, _took: None,
         failed: Callable[[OperatorError], None] = lambda _error: None,
     ) -> None:
@@ -51,6 +73,8 @@ class Supervisor:
 
         Jobs, receipts and uncertain sends are worked on of all channels. `name` is what people call this process, and
         `sizes` are those of sets of recipients, where they are not the usual ones.
+
+        A process that does not automate leaves events, settings and reconciliations to others.
 
         `observe` hears of every outcome of a call, `failed` of every error that the installation causes.
         """
@@ -62,6 +86,7 @@ class Supervisor:
         self._slots = slots
         self._timings = timings
         self._sizes = sizes
+        self._automates = automates
         self._stop = asyncio.Event()
         self._accounts = Accounts(platform.providers, clock=platform.clock)
         self._presence = Presence(
@@ -101,36 +126,58 @@ class Supervisor:
                 ("schedule", Schedule(queue=e.store, facts=e.store, lease=lease).step, Topic.STAGES, Topic.STAGES),
                 ("track", Track(events=e.store).step, Topic.EVENTS, Topic.OUTGOING),
                 ("settle", Settle(queue=e.store, providers=e.providers).step, Topic.UNCERTAIN, Topic.OUTGOING),
-                ("janitor", Janitor(queue=e.store, inboxes=e.store).step, Topic.JANITOR, Topic.UNCERTAIN),
+                ("janitor", Janitor(e.store, automates=self._automates).step, Topic.JANITOR, Topic.UNCERTAIN),
             ):
-                tasks.create_task(self._loop(name, step, hears=hears, wakes=wakes))
-            tasks.create_task(self._generate(generate))
+                tasks.create_task(self._loop(name, step, hears=hears, wakes=[wakes]))
+            tasks.create_task(self._to_the_end("generate", generate, hears=Topic.STAGES, wakes=[Topic.OUTGOING]))
+            if self._automates:
+                self._automate(tasks)
             for channel in self._channels:
                 tasks.create_task(self._pump(channel, tasks))
             tasks.create_task(self._be_present())
 
-    async def _generate(self, generate: Generate) -> None:
-        """Run the stage that makes rows until stopped and what it is at work on has come to its end."""
+    def _automate(self, tasks: asyncio.TaskGroup) -> None:
+        """Run what plans."""
+        e = self._platform
+        handling = Handling(
+            store=e.store,
+            automation=e.store,
+            keyring=e.keyring,
+            processors=e.automation.processors,
+            lease=self._timings.event_lease,
+        )
+        replanning = Replanning(store=e.store, planning=e.automation.planning, sources=e.sources)
+        reconciliation = Reconciliation(store=e.store, planning=e.automation.planning, sources=e.sources, clock=e.clock)
+        handle = self._to_the_end("handle events", handling, hears=Topic.EVENTS, wakes=[Topic.STAGES, Topic.DUE])
+        tasks.create_task(handle)
+        tasks.create_task(self._to_the_end("hand over", due_worker(e), hears=Topic.DUE, wakes=[Topic.STAGES]))
+        for name, step in (("replan", replanning.step), ("reconcile", reconciliation.step)):
+            tasks.create_task(self._loop(name, step, hears=Topic.JANITOR, wakes=[Topic.DUE]))
+
+    async def _to_the_end(self, name: str, worker: Ending, *, hears: Topic, wakes: Sequence[Topic]) -> None:
+        """Run a worker until stopped and what it is at work on has come to its end."""
         wake, drained = asyncio.Event(), asyncio.Event()
-        self._wake_up.listen(Topic.STAGES, wake.set)
+        self._wake_up.listen(hears, wake.set)
 
         async def step() -> int:
             if self._stop.is_set():
-                generate.stop()
-                if generate.idle:
+                worker.stop()
+                if worker.idle:
                     drained.set()
                     wake.set()  # as in a pump
                     return 0
-            return await generate.step()
+            return await worker.step()
 
-        worked = partial(self._wake_up.wake, Topic.OUTGOING)
-        await run(
-            "generate", step, wake=wake, stop=drained, worked=worked, failed=self._failed, poll=self._timings.poll
-        )
+        worked = partial(self._wake_all, wakes)
+        await run(name, step, wake=wake, stop=drained, worked=worked, failed=self._failed, poll=self._timings.poll)
+
+    def _wake_all(self, topics: Sequence[Topic]) -> None:
+        for topic in topics:
+            self._wake_up.wake(topic)
 
     async def _be_present(self) -> None:
         """Write heartbeats until stopped: from then on nothing is claimed, so this process serves nothing."""
-        await self._loop("heartbeat", self._presence.step, hears=Topic.JANITOR, wakes=Topic.JANITOR)
+        await self._loop("heartbeat", self._presence.step, hears=Topic.JANITOR, wakes=[Topic.JANITOR])
         await self._presence.end()
 
     def _observe(self, message: ClaimedMessage, outcome: CallOutcome, took: float) -> None:
@@ -138,11 +185,13 @@ class Supervisor:
         self._presence.observe(message, outcome, took)
         self._heard(message, outcome, took)
 
-    async def _loop(self, name: str, step: Callable[[], Awaitable[int]], *, hears: Topic, wakes: Topic) -> None:
+    async def _loop(
+        self, name: str, step: Callable[[], Awaitable[int]], *, hears: Topic, wakes: Sequence[Topic]
+    ) -> None:
         """Run one step until stopped."""
         wake = asyncio.Event()
         self._wake_up.listen(hears, wake.set)
-        worked = partial(self._wake_up.wake, wakes)
+        worked = partial(self._wake_all, wakes)
         await run(name, step, wake=wake, stop=self._stop, worked=worked, failed=self._failed, poll=self._timings.poll)
 
     async def _pump(self, channel: Channel, tasks: asyncio.TaskGroup) -> None:

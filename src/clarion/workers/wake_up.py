@@ -13,7 +13,8 @@ class Topic(StrEnum):
 
     STAGES = "stages"  # pending jobs
     OUTGOING = "outgoing"  # due messages
-    EVENTS = "events"  # receipts to apply
+    EVENTS = "events"  # what was told: receipts to apply, events to handle
+    DUE = "due"  # occurrences that may have fallen due
     UNCERTAIN = "uncertain"  # sends to settle
     JANITOR = "janitor"  # nobody is woken for it: it looks by itself
 

@@ -21,6 +21,7 @@ from clarion.ports.renderer import Bundle, NotMerged, Renderer
 from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
+from clarion.producers.opening import open_automation
 from clarion.producers.records import Records
 from clarion.producers.registration import report_plugins
 from clarion.producers.report_plugin import Reports
@@ -159,6 +160,8 @@ class Node:
         dispatcher = DeliveryDispatcher(store=store, blobs=ports.blobs(), keyring=keyring)
         recipient_sets = RecipientSets(blobs=ports.blobs(), keyring=keyring)
         providers: Mapping[str, Provider] = {channel: ports.provider(channel) for channel in CHANNELS}
+        sends = DirectSends(dispatcher=dispatcher, templates=templates, renderer=content.renderer())
+        sources = Sources(Records(store, keyring))
         self.platform = Platform(
             settings=Settings(store="", blobs="", vault="", providers={}),
             store=store,
@@ -171,9 +174,10 @@ class Node:
             renderer=renderer or content.renderer(),
             accounts={channel: channel for channel in CHANNELS},
             providers=providers,
-            sends=DirectSends(dispatcher=dispatcher, templates=templates, renderer=content.renderer()),
-            sources=Sources(Records(store, keyring)),
             reports=Reports(report_plugins({})),
+            sends=sends,
+            sources=sources,
+            automation=open_automation(store, sources=sources, sends=sends),
             clock=self.clock,
             ids=ids,
             randomness=bytes,  # nobody asks for any here: keys of the API are not made in a simulation
@@ -190,7 +194,12 @@ class Worker(Node):
         self.wake_up = wake_up
         self.stopping = False
         self.supervisor = Supervisor(
-            self.platform, wake_up=wake_up, channels=CHANNELS, slots=slots, sizes=SMALL if paged else None
+            self.platform,
+            wake_up=wake_up,
+            channels=CHANNELS,
+            slots=slots,
+            sizes=SMALL if paged else None,
+            automates=False,  # its world has no events yet
         )
         self.running: asyncio.Task[None] = ports.loop.spawn(self.process, self.supervisor.run())
 
