@@ -82,6 +82,7 @@ publish
 quota
 relations change child:1
 reminders put 7
+rehearse --days x
 reports put 7
 reports list --limit 0
 relations list --limit 0
@@ -106,6 +107,7 @@ types enable
 uncertain list --limit 0
 uncertain retry
 units put
+upcoming --days x
 work --slots 0
 """
 """Each command, asked wrongly."""

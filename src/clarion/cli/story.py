@@ -1,13 +1,17 @@
 """Stories: `clarion explain KEY` tells of one occurrence, `clarion history ENTITY --story` of an entity."""
 
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 import typer
 
 from clarion.cli.output import print_json, print_pairs, print_table, say_more
 from clarion.cli.session import Session, in_session, known
-from clarion.client import wire
-from clarion.client.wire_story import Explained, StoryPage
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from clarion.client import wire
+    from clarion.client.wire_story import Explained, StoryPage
 
 KEYS = ("reminder:", "report-subscription:")
 """How the keys of occurrences begin; an id of a message or job has no colon."""
@@ -16,7 +20,7 @@ KEYS = ("reminder:", "report-subscription:")
 def explain_occurrence(key: str, *, tenant: str | None, store: str | None, as_json: bool) -> None:
     """Explain one occurrence: why it is there, how it stands, what became of it and for whom it is."""
 
-    async def work(session: Session) -> Explained:
+    async def work(session: Session) -> "Explained":
         return known(await session.operations.stories.of_occurrence(session.tenant_id, key), key)
 
     found = in_session(work, store=store, tenant=tenant)
@@ -26,10 +30,10 @@ def explain_occurrence(key: str, *, tenant: str | None, store: str | None, as_js
     _show(found)
 
 
-def story(entity: UUID, query: wire.PageQuery, *, tenant: str | None, store: str | None, as_json: bool) -> None:
+def story(entity: "UUID", query: "wire.PageQuery", *, tenant: str | None, store: str | None, as_json: bool) -> None:
     """Tell what became of an entity."""
 
-    async def work(session: Session) -> StoryPage:
+    async def work(session: Session) -> "StoryPage":
         return await session.operations.stories.of_entity(session.tenant_id, entity, query)
 
     page = in_session(work, store=store, tenant=tenant)
@@ -44,7 +48,7 @@ def story(entity: UUID, query: wire.PageQuery, *, tenant: str | None, store: str
     say_more(page.next_cursor)
 
 
-def _show(found: Explained) -> None:
+def _show(found: "Explained") -> None:
     one, whom = found.occurrence, found.for_whom
     local = None if one.local_date is None else f"{one.local_date} {one.local_time or ''} {one.zone}".replace("  ", " ")
     people = None if whom is None or whom.count is None else f"{whom.count}{' or more' if whom.or_more else ''}"
