@@ -49,7 +49,7 @@ fuzz: setup ## ask the API everything that its description allows, for two minut
 
 clean: ## remove what setup and the tools made
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
-	find src tests tools -name __pycache__ -prune -exec rm -rf {} +
+	find src tests tools examples -name __pycache__ -prune -exec rm -rf {} +
 
 lock: ## pin the dependencies of pyproject.toml anew (UPGRADE=1 for the newest of each)
 	$(COMPILE) --extra test --output-file requirements/test.txt pyproject.toml
