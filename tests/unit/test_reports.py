@@ -136,8 +136,8 @@ def record(said: ReportSubscription) -> SubscriptionRecord:
 class Town(Line):
     """The line with reports."""
 
-    def __init__(self, *, url: str | None = URL) -> None:
-        clock = ManualClock(NOW)
+    def __init__(self, *, url: str | None = URL, at: datetime = NOW) -> None:
+        clock = ManualClock(at)
         self.mail = Scripted()
         super().__init__(SqliteInMemory(clock), clock, self.mail)
         self.counted, self.url = Counted(), url

@@ -93,7 +93,7 @@ class Operations:
         self.automation = Automation(platform.store)
         self.upcoming = Upcoming(platform.store, platform.sources)
         self.stories = Stories(platform.store, automation=self.automation, upcoming=self.upcoming)
-        self.reports = Reports(platform)
+        self.reports = Reports(platform, wake=wake)
         self.tables = Tables(platform)
         self.sources = Sources(platform, wake=wake)
         self.source_tables = SourceTables(platform, wake=wake)

@@ -19,7 +19,10 @@ from clarion.domain.sealed_link import no_link, tenant_of
 from clarion.errors import Conflict, Gone, InvalidInput
 from clarion.operations import page
 from clarion.operations.shape import S, as_wire
+from clarion.operations.wake import Wake
 from clarion.ports.source import SubscriptionRecord
+
+TOPIC: Final = "due"
 
 SUBSCRIPTIONS: Final = "report-subscriptions"
 
@@ -27,8 +30,9 @@ SUBSCRIPTIONS: Final = "report-subscriptions"
 class Reports:
     """The reports of a tenant."""
 
-    def __init__(self, platform: Platform) -> None:
-        """Work on this platform."""
+    def __init__(self, platform: Platform, *, wake: Wake) -> None:
+        """Work on this platform; runs by hand wake the workers."""
+        self._wake = wake
         self._store = platform.store
         self._keyring = platform.keyring
         self._contents = platform.contents
@@ -91,6 +95,7 @@ class Reports:
             raise Conflict("the subscription is not active", hint="switch it on first")
         row = manual_row(record.subscription, run, now=await self._store.now(), correlation_id=str(run))
         answer = await self._store.run_subscription(tenant_id, row, actor=actor)
+        self._wake(TOPIC)
         return wire_reports.SubscriptionRun(
             subscription=guid,
             run=run,

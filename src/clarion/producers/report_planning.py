@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 
+from clarion.domain.planning import SourceStanding
 from clarion.domain.report_run import SOURCE_TYPE, is_under_way, plan_of, planned_keys
 from clarion.errors import ClarionError
 from clarion.ports.automation import AutomationStore
@@ -59,7 +60,7 @@ class SubscriptionPlanning:
         source, now = str(subscription.guid), await self._facts.now()
         keys = planned_keys(subscription, now=now)
         found = await self._store.find_standings_of_sources(tenant_id, SOURCE_TYPE, [source], keys=keys)
-        standing = found[source]
+        standing = found.get(source) or SourceStanding(source_type=SOURCE_TYPE, source=source)
         plan = plan_of(subscription, standing, now=now, correlation_id=source)
         if not plan.is_empty:
             (applied,) = await self._store.apply_plans(tenant_id, [plan])

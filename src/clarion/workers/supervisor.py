@@ -26,6 +26,7 @@ from clarion.ports.provider import Limited
 from clarion.producers.handling import Handling
 from clarion.producers.reconciliation import Reconciliation
 from clarion.producers.replanning import Replanning
+from clarion.producers.report_planning import SubscriptionPlanning
 from clarion.workers.janitor import Janitor
 from clarion.workers.loop import run
 from clarion.workers.presence import Presence
@@ -151,7 +152,12 @@ class Supervisor:
         handle = self._to_the_end("handle events", handling, hears=Topic.EVENTS, wakes=[Topic.STAGES, Topic.DUE])
         tasks.create_task(handle)
         tasks.create_task(self._to_the_end("hand over", due_worker(e), hears=Topic.DUE, wakes=[Topic.STAGES]))
-        for name, step in (("replan", replanning.step), ("reconcile", reconciliation.step)):
+        reports = SubscriptionPlanning(subscriptions=e.store, store=e.store, facts=e.store)
+        for name, step in (
+            ("replan", replanning.step),
+            ("plan reports", reports.step),
+            ("reconcile", reconciliation.step),
+        ):
             tasks.create_task(self._loop(name, step, hears=Topic.JANITOR, wakes=[Topic.DUE]))
 
     async def _to_the_end(self, name: str, worker: Ending, *, hears: Topic, wakes: Sequence[Topic]) -> None:
