@@ -22,6 +22,8 @@ from clarion.domain.key import FiringPolicy
 from clarion.domain.outgoing import OutgoingMessage
 from clarion.domain.person import LocalForm
 from clarion.domain.reminder import DateRule, ReminderSetting, ThresholdRule
+from clarion.domain.report import ReportSubscription
+from clarion.domain.report_run import run_row
 from clarion.domain.skip import SkipRule
 from clarion.domain.source import SourceContent
 from clarion.errors import InvalidInput
@@ -235,3 +237,28 @@ async def test_nobody_is_named_where_the_type_is_off(tmp_path: Path) -> None:
     line, _ = await pier.ahead()
     assert line.off == "the notification type 'boat-due' is switched off for this tenant"
     assert await pier.store.list_occurrences(TENANT, standing=Standing.ENDED, limit=5) == []
+
+
+async def test_the_runs_of_a_report_are_rehearsed_with_the_rest(tmp_path: Path) -> None:
+    pier = await Pier().open(tmp_path, text="Report {{ report.lines }}")
+    weekly = ReportSubscription(
+        guid=UUID(int=7),
+        name="Weekly",
+        report="delivery-summary",
+        rule="FREQ=DAILY;BYHOUR=7;BYMINUTE=0",
+        tz_id="Europe/Vienna",
+        notification_type="boat-due",
+        recipients=(Addressee(group=STAFF),),
+    )
+    await pier.store.put_subscription(TENANT, weekly, actor="sam")
+    timing = weekly.recurrence.after(EVE)
+    assert timing is not None
+    row = run_row(weekly, timing, recurring=True, correlation_id="c")
+    await pier.store.ensure_automation_schedulers(TENANT, [row])
+    found = await rehearse(pier.platform, TENANT, days=4)
+    assert [(line.outcome, line.failure, f"{line.due_at:%m-%d %H:%M}") for line in found.items] == [
+        (Rehearsed.HANDED_OVER, None, "03-27 06:00"),
+        (Rehearsed.HANDED_OVER, None, "03-28 06:00"),
+        (Rehearsed.HANDED_OVER, None, "03-29 05:00"),
+        (Rehearsed.HANDED_OVER, None, "03-30 05:00"),
+    ]

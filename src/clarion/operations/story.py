@@ -69,7 +69,7 @@ async def before_the_job(store: AutomationStore, tenant_id: str, scheduler_key: 
         TimelineLine(at=line.at, what=line.kind.replace("_", " "), detail=line.text)
         for line in await _lines_of(store, tenant_id, row)
     ]
-    due = TimelineLine(at=row.scheduled_at, what="due", detail=why_in_words(row))
+    due = TimelineLine(at=row.run_now_at or row.scheduled_at, what="due", detail=why_in_words(row))
     return tuple(sorted([due, *lines], key=lambda line: line.at))
 
 
