@@ -1,6 +1,5 @@
 """Due runs of report subscriptions, from the hand-over to mail and inbox; and runs that are killed on the way."""
 
-import runpy
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,18 +19,19 @@ from clarion.domain.identity import Identity
 from clarion.domain.inbox import UserMessage
 from clarion.domain.key import messaging_blob_path
 from clarion.domain.messaging import MessagingJob
-from clarion.domain.notification import NotificationJob, NotificationStatus
+from clarion.domain.notification import NotificationJob, NotificationScheduler, NotificationStatus
 from clarion.domain.outgoing import OutgoingMessage, OutgoingStatus
 from clarion.domain.planning import EndReason
 from clarion.domain.report import ReportSubscription
 from clarion.domain.report_choice import ReportDelivery, ReportForm
 from clarion.domain.report_run import manual_row, run_row
-from clarion.errors import BadConfiguration, Gone, InvalidInput, PluginFailed
+from clarion.errors import BadConfiguration, Gone, InvalidInput
+from clarion.pipeline.generate import Generate, Sizes
+from clarion.pipeline.schedule import Schedule
 from clarion.ports.automation import DueClaim
 from clarion.ports.reporting import Handed, NotHanded, ReportData, ReportFacts, ReportOutput, ReportRequest
 from clarion.ports.source import SubscriptionRecord
-from clarion.producers.apart import Patience
-from clarion.producers.delivery_summary import DeliverySummary, safe_cell
+from clarion.producers.delivery_summary import DeliverySummary
 from clarion.producers.report_plugin import ReportPlugin, Reports
 from clarion.producers.reports import SubscriptionRuns
 from clarion.sealing.contents import MessagingContents
@@ -41,7 +41,6 @@ from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Scripted
 
 NOW: Final = datetime(2026, 11, 23, 7, 0, tzinfo=UTC)  # a Monday, 08:00 in Vienna
-EXAMPLE: Final = Path(__file__).parents[2] / "examples/providers/open_invoices.py"
 URL: Final = "https://clarion.example.com"
 DEFINITION: Final = """
 key = "weekly-report"
@@ -251,6 +250,35 @@ async def test_a_run_that_is_killed_at_any_call_is_handed_over_once_with_the_fir
     assert len(await town.rows(OutgoingMessage)) == len(await town.rows(UserMessage)) == len(town.mail.calls) == number
 
 
+async def test_a_report_for_many_is_made_step_by_step_and_counts_no_retry(town: Town) -> None:
+    said = subscription(to=(Identity.group(STAFF),))
+    assert isinstance(await town.runs().run(scheduled(said), record(said), now=NOW), Handed)
+    await Schedule(queue=town.store, facts=town.store).step()
+    generate = Generate(
+        queue=town.store,
+        facts=town.store,
+        templates=town.templates,
+        renderer=town.renderer,
+        dispatcher=town.dispatcher,
+        keyring=town.keyring,
+        sets=town.recipient_sets,
+        contents=town.contents,
+        clock=town.clock,
+        sizes=Sizes(inline=1, page=1, step=1),
+    )
+    steps = 0
+    while await generate.step():
+        steps += 1
+    await town.drain()
+    (pending,) = await town.rows(NotificationScheduler)
+    (job,) = await town.rows(MessagingJob)
+    assert steps > 3
+    assert (pending.status, pending.retry_count, pending.rescue_count) == (NotificationStatus.DONE, 0, 0)
+    assert len(await town.rows(UserMessage)) == 2
+    assert [row.pk for row in await town.rows(OutgoingMessage)] == [str(job.guid)]
+    assert len(town.mail.calls) == 1
+
+
 async def test_a_content_that_is_not_the_one_of_its_job_is_never_sent(town: Town) -> None:
     said = subscription()
     assert isinstance(await town.runs().run(scheduled(said), record(said), now=NOW), Handed)
@@ -323,95 +351,3 @@ async def test_what_cannot_be_written_now_is_told_and_leaves_nothing_behind(town
         with pytest.raises(error):
             await town.runs().run(scheduled(said), record(said), now=NOW)
     assert await town.rows(MessagingJob) == await town.rows(AutomationScheduler) == []
-
-
-class Bad(Counted):
-    """A provider that does what the test says instead of writing."""
-
-    report = "bad"
-
-    def __init__(self, does: str) -> None:
-        super().__init__()
-        self._does = does
-
-    async def write(self, asked: ReportRequest, facts: ReportFacts, output: ReportOutput) -> Any:
-        match self._does:
-            case "raises":
-                raise ZeroDivisionError
-            case "writes too much":
-                for _ in range(9):
-                    output.write("x" * 1024 * 1024)
-            case "answers nothing":
-                return None
-            case "answers what JSON has not":
-                return ReportData(lines=1, data={"rows": {1j}})
-            case "answers too much":
-                return ReportData(lines=1, data={"rows": "x" * 300_000})
-            case "counts":
-                counted = await facts.count_deliveries(asked.tenant_id, start_at=asked.start_at, end_at=asked.end_at)
-                return ReportData(lines=len(counted))
-            case _:
-                pass
-        return ReportData(lines=0)
-
-
-@pytest.mark.parametrize(
-    "does", ["raises", "writes too much", "answers nothing", "answers what JSON has not", "answers too much"]
-)
-async def test_a_provider_that_answers_badly_fails_its_run_alone(town: Town, does: str) -> None:
-    plugin = ReportPlugin("bad", Bad(does), patience=Patience())
-    asked = ReportRequest(
-        tenant_id=TENANT,
-        report="bad",
-        parameters={},
-        start_at=NOW - timedelta(days=7),
-        end_at=NOW,
-        tz_id="UTC",
-        form=ReportForm.CSV,
-    )
-    with pytest.raises(PluginFailed):
-        await plugin.write(asked, town.store)
-    written = await ReportPlugin("good", Bad("counts"), patience=Patience()).write(asked, town.store)
-    assert written.data.lines == 0
-    await plugin.close()
-
-
-def test_what_is_no_provider_or_takes_anothers_name_is_refused_when_it_is_registered() -> None:
-    for plugin in (object(), type("Formless", (Counted,), {"forms": ()})(), type("Odd", (Counted,), {"report": ""})()):
-        with pytest.raises(BadConfiguration):
-            ReportPlugin("odd", plugin)
-    with pytest.raises(BadConfiguration):
-        Reports([ReportPlugin("a", Counted()), ReportPlugin("b", Counted())])
-
-
-@pytest.mark.parametrize(
-    "change, field", [({"report": "gone"}, "report"), ({"parameters": {"colour": "red"}}, "parameters.colour")]
-)
-def test_a_subscription_to_what_nobody_writes_is_refused_by_its_field(change: dict[str, object], field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        Reports([ReportPlugin("a", Counted())]).check(subscription(**change))
-    assert refused.value.field == field
-
-
-async def test_the_example_writes_what_its_page_says(town: Town) -> None:
-    provider = runpy.run_path(str(EXAMPLE))["OpenInvoices"]()
-    said = subscription(report="open-invoices", form=ReportForm.CSV, parameters={"customer": "Bakery Huber"})
-    Reports([ReportPlugin("a", provider)]).check(said)
-    asked = ReportRequest(
-        tenant_id=TENANT,
-        report=said.report,
-        parameters=said.parameters,
-        start_at=NOW - timedelta(days=7),
-        end_at=NOW,
-        tz_id="UTC",
-        form=said.form,
-    )
-    written = await ReportPlugin("a", provider).write(asked, town.store)
-    assert written.output.splitlines()[1:] == ['"Bakery Huber","2026/17","2026-11-02","420.0"']
-    assert written.data.data["total"] == 420.0
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1"])
-def test_no_cell_of_a_table_is_a_formula(text: str) -> None:
-    assert safe_cell(text) == f"'{text}"
-    assert safe_cell("invoice-due") == "invoice-due"

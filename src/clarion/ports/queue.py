@@ -40,8 +40,9 @@ class QueueStore(Protocol):
 
         The lanes have parts of the limit by weight (`portions`); what one does not need, the others get, the urgent
         ones first. So a backlog in one lane does not stop another. Jobs of the tenants in `without` are left.
-        Ready → Processing, version + 1. Only scheduler rows of notification jobs whose job is there are taken. One that
-        cannot be read is logged, stays claimed and holds up no other (F-50): its rescues fail it in the end.
+        Ready → Processing, version + 1. Only rows whose job is there are taken; the job of a messaging job's row is the
+        notification job that tells of its content. One that cannot be read is logged, stays claimed and holds up no
+        other (F-50): its rescues fail it in the end.
         """
         ...
 
