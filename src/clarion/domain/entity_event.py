@@ -142,7 +142,7 @@ class HistoryKind(StrEnum):
     """What a line of an entity's history tells of."""
 
     EVENT = "event"
-    ENSURED = "ensured"
+    PLANNED = "planned"
     MOVED = "moved"
     DEACTIVATED = "deactivated"
     CONFLICT = "conflict"
