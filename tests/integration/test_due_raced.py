@@ -98,7 +98,8 @@ async def test_of_two_workers_who_meet_at_any_statement_one_claims_a_due_row(rac
         (row,) = await made(race.second, tenant)
         meeting = await race.meet(tenant, taken(limit=limit), taken(limit=limit), stop_before=n)
         assert not meeting.waited, "who is second takes what is free, and waits for nobody"
-        (one,) = [*meeting.first, *meeting.second]
+        claims: list[DueClaim] = meeting.first + meeting.second
+        (one,) = claims
         assert (one.tenant_id, one.row.scheduler_key, one.row.version) == (tenant, row.scheduler_key, row.version + 2)
 
 
