@@ -37,6 +37,7 @@ _KEPT = rf"{_GUID}|clarion_[0-9a-f]+_[0-9a-f]+|^\d+(?= )|(?<=^\d )\d+(?= )|(?<=^
 _DIFFERS = re.compile(
     rf"(?P<kept>{_KEPT})"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|\d{4}-\d\d-\d\d(?!\d)"
+    r"|\b\d\d:\d\d(?= [A-Z]\w+/\w+)"
     r"|\d\d:\d\d:\d\d\.\d+|\b\d+ ms\b|\b[0-9a-f]{8}-\d+(?=-)|\bsandbox-\d+|--before \d+|\bcli:\w+"
     r"|\bk1:[0-9a-f]+(?:\.\.\.)?|(?<=<)[0-9a-f]{32}(?=@)|\b00\d\d(?:, 00\d\d)*\b"
 )

@@ -64,10 +64,12 @@ def test_the_demo_is_ready_to_be_tried_and_keeps_its_data(tmp_path: Path) -> Non
         token = key.read_text().strip()
         # One welcome, an incident by mail and text to two guardians and by mail to the head of school, an invoice by
         # both, a code, a newsletter to eleven of twelve, a lost reply that was delivered all the same:
-        # 1 + 5 + 2 + 1 + 11 + 1.
-        until(house.outbox, so=lambda sent: len(sent) == 21)
+        # 1 + 5 + 2 + 1 + 11 + 1. Reminders: of a certificate to two, of two invoices, of a class: 2 + 2 + 1.
+        until(house.outbox, so=lambda sent: len(sent) == 26)
         (send,) = until(lambda: house.ask("uncertain", "list")["items"])
         assert send["channel"] == "email"
+        (held,) = house.ask("automation", "list", "held")["items"]
+        assert (held["source_type"], held["source"]) == ("certificate", "vetting-coach")
         assert first.call("GET", "/v1/types", token=token).status == 200
         sent = house.ask("send", "welcome", "--to", "user@example.com", "--data", '{"name": "you"}')
         until(lambda: house.sent(sent["message_id"]))
@@ -77,7 +79,7 @@ def test_the_demo_is_ready_to_be_tried_and_keeps_its_data(tmp_path: Path) -> Non
         again = house.ask("send", "welcome", "--to", "user@example.com", "--data", '{"name": "you"}')
         until(lambda: house.sent(again["message_id"]))
         assert second.stop() == 0
-    assert len(house.outbox()) == 23
+    assert len(house.outbox()) == 28
     assert len(house.ask("keys", "list")["items"]) == 1
 
 
@@ -85,7 +87,7 @@ def test_who_heard_of_what_on_the_first_day_is_what_settings_relations_and_prefe
     house = House(tmp_path / "home")
     house.ask("demo", "--only-seed")
     with house.serving():
-        sent = until(house.outbox, so=lambda sent: len(sent) == 21)
+        sent = until(house.outbox, so=lambda sent: len(sent) == 26)
         listed = {one["type"]: one for one in house.ask("list")["items"] if one["type"] != "welcome"}
         incident, newsletter = (house.ask("explain", listed[name]["job_id"]) for name in ("incident", "newsletter"))
     ada, hugo = "employee:57aff000-0000-4000-8000-000000000001", "user:parent-12"

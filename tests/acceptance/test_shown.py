@@ -76,7 +76,7 @@ def complaints(page: Path, by: Reader, *, only: str = "") -> str:
 def test_pages_about_the_demo_show_what_happens(tmp_path: Path) -> None:
     house = House(tmp_path / "clarion-data")
     with house.serving(command="demo") as served:
-        until(house.outbox, so=lambda sent: len(sent) == 21)  # the first day is over
+        until(house.outbox, so=lambda sent: len(sent) == 26)  # the first day is over
         by = reader(tmp_path, shown_port="8025", port=served.url.rpartition(":")[2])
         found = [complaints(ROOT / page, by, only=only) for page, only in DEMO]
     assert not any(found), "\n".join(found)

@@ -186,6 +186,11 @@ def test_the_demo_has_these_notifications() -> None:
         "one-time-code": (Channel.SMS,),
         "incident": (Channel.EMAIL, Channel.SMS, Channel.INBOX),
         "newsletter": (Channel.EMAIL,),
+        "certificate-expires": (Channel.EMAIL, Channel.INBOX),
+        "invoice-reminder": (Channel.EMAIL, Channel.INBOX),
+        "class-nearly-full": (Channel.EMAIL, Channel.INBOX),
+        "work-anniversary": (Channel.INBOX,),
+        "weekly-report": (Channel.EMAIL,),
     }
     code = definitions["one-time-code"]
     assert (code.lane, code.uncertain_policy, code.ttl_seconds) == (

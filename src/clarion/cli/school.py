@@ -31,10 +31,12 @@ FAMILIES: Final = UUID("96009000-0000-4000-8000-000000000001")
 STAFF: Final = UUID("96009000-0000-4000-8000-000000000002")
 
 
-FORM: Final = LocalForm(tz_id="Europe/Berlin")
+ZONE: Final = "Europe/Berlin"
+
+FORM: Final = LocalForm(tz_id=ZONE)
 """The school's own: whoever has no zone reads times in this one, and without a language a notification's first."""
 
-_GERMAN: Final = LocalForm(locale="de", tz_id="Europe/Berlin")
+_GERMAN: Final = LocalForm(locale="de", tz_id=ZONE)
 _GERMAN_PARENTS: Final = ("Jonas", "Emil", "Lena", "Paul", "Hugo")
 
 
@@ -89,9 +91,9 @@ HOLDERS: Final = {
 """Who holds which role in which unit, or in the whole school."""
 
 RELATIONS: Final = (
-    (CHILD, "guardian", PARENTS[0].identity),
-    (CHILD, "guardian", PARENTS[1].identity),
-    (INVOICE, "payer", PARENTS[4].identity),
+    (CHILD.type, CHILD.guid, "guardian", PARENTS[0].identity),
+    (CHILD.type, CHILD.guid, "guardian", PARENTS[1].identity),
+    (INVOICE.type, INVOICE.guid, "payer", PARENTS[4].identity),
 )
 """What people are to things: Leo's parents, and who pays the invoice."""
 

@@ -1,9 +1,10 @@
 """The demo's first start: makes the installation and puts the school into it.
 
-It publishes the sample notifications, puts in people and what they are to each other, says who hears of what,
-sends what a first day brings and makes an API key.
+It publishes the sample notifications, puts in people and what they are to each other, says who hears of what and what
+the school is reminded of, sends what a first day brings and makes an API key.
 Every step is idempotent and the key's file is written last, so a start that was interrupted is simply made again, and a
-later one finds the file and changes nothing.
+later one finds the file and changes nothing. No worker runs before that, so nothing was planned by the days of a start
+that was interrupted.
 """
 
 import os
@@ -13,10 +14,11 @@ from clarion.bootstrap import Platform, Settings, open_platform, prepare
 from clarion.catalog.access import Access
 from clarion.catalog.people import People
 from clarion.catalog.publish import Publisher
-from clarion.cli import school
+from clarion.cli import school, school_agenda
 from clarion.cli.access import grant
 from clarion.cli.output import progress
 from clarion.cli.session import Session, acting, open_session
+from clarion.client.wire_sources import SourcesRequest
 from clarion.domain.group import Relation
 from clarion.domain.person import BusinessUnit
 from clarion.errors import BadConfiguration
@@ -50,6 +52,8 @@ async def seed(settings: Settings) -> str | None:
             await _put_ties(session)
             step("settings")
             await _put_settings(session)
+            step("reminders")
+            await _put_agenda(session)
             step("the first day")
             await _send_first_day(session)
             minted = await grant(session, actor=ACTOR, role=Role.ADMIN)
@@ -77,8 +81,8 @@ async def _put_ties(session: Session) -> None:
     for (role, unit), who in school.HOLDERS.items():
         await store.change_holders(tenant_id, role, unit=unit, add=[keys.hash_of(who)], remove=[], actor=actor)
     relations = [
-        Relation(entity_type=thing.type, entity_guid=thing.guid, relation=relation, recipient_id_hash=keys.hash_of(who))
-        for thing, relation, who in school.RELATIONS
+        Relation(entity_type=kind, entity_guid=guid, relation=relation, recipient_id_hash=keys.hash_of(who))
+        for kind, guid, relation, who in (*school.RELATIONS, *school_agenda.RELATIONS)
     ]
     await store.change_relations(tenant_id, add=relations, remove=[], actor=actor)
 
@@ -93,6 +97,21 @@ async def _put_settings(session: Session) -> None:
         await session.store.set_preferences(
             session.tenant_id, keys.hash_of(who), [preference], actor=session.actor, reason="asked for it"
         )
+
+
+async def _put_agenda(session: Session) -> None:
+    """Put in the things that the school is reminded of, and say when and whom; sources last, for they are planned."""
+    operations, tenant_id, actor = session.operations, session.tenant_id, session.actor
+    now = await session.store.now()
+    for event_type, notification in school_agenda.EVENTS.items():
+        await operations.event_mappings.put(tenant_id, event_type, notification, actor=actor)
+    for guid, setting in school_agenda.reminders(now).items():
+        await operations.reminders.put(tenant_id, guid, setting, actor=actor)
+    for guid, subscription in school_agenda.reports(now).items():
+        await operations.reports.put(tenant_id, guid, subscription, actor=actor)
+    for source_type, items in school_agenda.sources(now).items():
+        request = SourcesRequest(sources=items)
+        await operations.sources.put_all(tenant_id, source_type, request, actor=actor, trace=session.trace)
 
 
 async def _send_first_day(session: Session) -> None:
