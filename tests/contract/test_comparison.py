@@ -10,8 +10,21 @@ import pytest
 
 from clarion.domain.call import Accepted
 from clarion.domain.claim import CallResult
+from clarion.domain.planning import SourcePlan
+from clarion.ports.automation import DueEnd
 from clarion.ports.store import Store
-from clarion.testing.contracts.comparison import ENSURES, INBOXES, JOBS, KNOWN, MESSAGES, TOLD, WORKS, Compared, Work
+from clarion.testing.contracts.comparison import (
+    ENSURES,
+    FALLEN_DUE,
+    INBOXES,
+    JOBS,
+    KNOWN,
+    MESSAGES,
+    TOLD,
+    WORKS,
+    Compared,
+    Work,
+)
 from clarion.testing.contracts.side import Operation
 from clarion.testing.store import StandIn
 
@@ -115,6 +128,16 @@ async def uncorrelated(find: Method, *args: Any) -> Any:
     return None if case is None else msgspec.structs.replace(case, correlation_id="another")
 
 
+async def half(apply: Method, tenant_id: str, plans: Sequence[SourcePlan]) -> Any:
+    """Ensure what a plan wants, and let go on what it ends."""
+    return await apply(tenant_id, [msgspec.structs.replace(one, deactivate=()) for one in plans])
+
+
+async def unfollowed(finish: Method, ends: Sequence[DueEnd]) -> Any:
+    """Forget what follows an occurrence."""
+    return await finish([msgspec.structs.replace(one, next=None) for one in ends])
+
+
 async def nothing(_: Method, *__: Any, **___: Any) -> int:
     """Do nothing."""
     return 0
@@ -151,6 +174,13 @@ BUGS = [
     (TOLD, "put_sources", by_another),
     (TOLD, "claim_events", longer),
     (TOLD, "list_reminders", backwards),
+    (FALLEN_DUE, "apply_plans", half),
+    (FALLEN_DUE, "claim_due", longer),
+    (FALLEN_DUE, "claim_due", backwards),
+    (FALLEN_DUE, "finish_due", unfollowed),
+    (FALLEN_DUE, "rescue_due", nothing),
+    (FALLEN_DUE, "release_occurrence", by_another),
+    (FALLEN_DUE, "list_occurrences", backwards),
 ]
 
 

@@ -182,6 +182,7 @@ async def test_an_occurrence_is_held_released_run_and_deactivated_each_with_its_
         assert ended == (await support.get(path(row))).json()
         audited = (await support.get("/v1/audit")).json()["items"]
     assert [one["on_hold"] for one in (held, released, ran, ended)] == [True, False, False, False]
+    assert api.wake_ups == ["due"] * 2, "what is released and what runs may be due now"
     assert ran["due_at"] == ran["run_now_at"] != ran["planned_at"]
     assert (ended["status"], ended["canceled_by"], ended["reason"]) == ("Canceled", "person", "DeactivatedByHand")
     mine = [one for one in audited if row.scheduler_key in one["subject"]]
@@ -226,6 +227,7 @@ async def test_a_completed_one_runs_again_once_for_each_number(api: ApiHarness) 
     assert (first.json()["status"], first.json()["due_at"]) == ("Pending", again.json()["due_at"])
     assert [one.status_code for one in (again, early, pending, unnumbered)] == [200, 409, 409, 422]
     assert (shown["status"], shown["next_rerun"]) == ("Completed", 2)
+    assert api.wake_ups == ["due"]
 
 
 async def test_an_act_needs_a_reason_and_a_word_that_means_something(api: ApiHarness) -> None:

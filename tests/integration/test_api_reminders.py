@@ -65,6 +65,7 @@ async def test_a_setting_is_put_as_a_whole_and_shown_with_who_changed_it(api: Ap
     line = {name: value for name, value in replaced.items() if name != "warnings"}
     assert listed == {"items": [line], "next_cursor": None}
     assert await acts(api) == [("put", "admin of school")] * 2
+    assert api.wake_ups == ["settings"] * 2
 
 
 async def test_what_is_left_out_is_as_the_reference_says(api: ApiHarness) -> None:
@@ -86,6 +87,7 @@ async def test_a_setting_is_switched_off_and_on_and_that_is_audited_once(api: Ap
             assert {name: switched[name] for name in SETTING} == SETTING | {"active": active}
         unknown = await admin.put(f"/v1/reminders/{STRANGE}/active", json={"active": False})
     assert switched["version"] == 3
+    assert api.wake_ups == ["settings"] * 3
     assert problem(unknown)["code"] == "not-found"
     assert len(await acts(api)) == 3
 

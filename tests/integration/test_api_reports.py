@@ -104,6 +104,7 @@ async def test_a_run_by_hand_is_made_once_for_its_guid(api: ApiHarness) -> None:
         await admin.put(f"{ONE}/active", json={"active": False})
         assert (await admin.put(f"{ONE}/runs/{RUN}")).status_code == 409
     assert [one["created"] for one in runs] == [True, False]
+    assert api.wake_ups == ["settings", "due", "settings"]
     (row,) = await api.memory.rows(TENANT, AutomationScheduler)
     assert (row.scheduler_key, row.trigger_type) == (runs[0]["occurrence"], TriggerType.MANUAL_RUN)
 

@@ -34,7 +34,7 @@ async def test_a_change_to_a_source_becomes_pending_occurrences() -> None:
     assert told.status is EventStatus.DONE
     counts = msgspec.json.decode(told.metrics or "")
     assert counts == {"ensured": 2, "deactivated": 0, "unchanged": 0, "conflicts": 0, "notified": 0}
-    assert [line.kind.value for line in await house.history(told.entity_guid)] == ["ensured", "ensured", "event"]
+    assert [line.kind.value for line in await house.history(told.entity_guid)] == ["event", "planned", "planned"]
 
 
 async def test_every_next_change_deactivates_and_ensures_in_one_go() -> None:

@@ -37,17 +37,17 @@ async def test_an_occurrence_is_explained_from_its_plan_to_its_notification(tmp_
     assert (waits.why, waits.setting_name) == ("1 day before inspected_on 2026-03-29", "Boats are looked over")
     assert waits.for_whom is not None
     assert waits.for_whom.count == 2
-    assert [line.kind for line in waits.lines] == ["ensured"]
+    assert [line.kind for line in waits.lines] == ["planned"]
     pier.harness.clock.advance(timedelta(days=2))
     await pier.work()
     over = await operations.stories.of_occurrence(TENANT, key)
     assert over is not None
     assert (over.occurrence.outcome, over.for_whom) == (DueOutcome.HANDED_OVER, None)
-    assert [line.kind for line in over.lines] == ["ensured", "handed_over"]
+    assert [line.kind for line in over.lines] == ["planned", "handed_over"]
     assert over.occurrence.job_id is not None
     timeline = await operations.notifications.find_timeline(TENANT, over.occurrence.job_id, whole=True)
     assert timeline is not None
-    assert [line.what for line in timeline.lines][:4] == ["ensured", "due", "handed over", "accepted"]
+    assert [line.what for line in timeline.lines][:4] == ["planned", "due", "handed over", "accepted"]
     assert timeline.lines[1].detail == "1 day before inspected_on 2026-03-29"
 
 

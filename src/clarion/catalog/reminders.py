@@ -15,7 +15,7 @@ from clarion.catalog.settings import require_unit
 from clarion.domain.audience import HELD_EVERYWHERE, Addressee
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.domain.reminder import DateRule, ReminderSetting, SettingRecord, require_setting
+from clarion.domain.reminder import DateRule, ReminderSetting, require_setting
 from clarion.errors import InvalidInput
 from clarion.ports.store import Store
 from clarion.ports.templates import Templates
@@ -48,17 +48,18 @@ class Reminders:
         await require_unit(self._store, tenant_id, setting.business_unit)
         return await self._store.put_reminder(tenant_id, setting, actor=actor)
 
-    async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> SettingRecord | None:
-        """Switch a setting on or off, audited; None where there is none. One that is off is not looked at again."""
+    async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> bool:
+        """Switch a setting on or off, audited; False where there is none or it is so already.
+
+        One that is off is not looked at again.
+        """
         record = await self._store.find_reminder(tenant_id, guid)
         if record is None or record.setting.active is active:
-            return record
+            return False
         setting = msgspec.structs.replace(record.setting, active=active)
         if active:
-            await self.put(tenant_id, setting, actor=actor)
-        else:
-            await self._store.put_reminder(tenant_id, setting, actor=actor)
-        return await self._store.find_reminder(tenant_id, guid)
+            return await self.put(tenant_id, setting, actor=actor)
+        return await self._store.put_reminder(tenant_id, setting, actor=actor)
 
     async def warnings(self, tenant_id: str, setting: ReminderSetting) -> tuple[str, ...]:
         """Say what keeps a setting from telling anybody as things stand."""

@@ -14,7 +14,6 @@ from clarion.catalog.settings import require_unit
 from clarion.domain.report import ReportSubscription, require_subscription
 from clarion.domain.report_choice import ReportDelivery
 from clarion.errors import InvalidInput
-from clarion.ports.source import SubscriptionRecord
 from clarion.ports.store import Store
 from clarion.ports.templates import Templates
 
@@ -50,17 +49,15 @@ class Subscriptions:
         await require_unit(self._store, tenant_id, subscription.business_unit)
         return await self._store.put_subscription(tenant_id, subscription, actor=actor)
 
-    async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> SubscriptionRecord | None:
-        """Switch a subscription on or off, audited; None where there is none."""
+    async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> bool:
+        """Switch a subscription on or off, audited; False where there is none or it is so already."""
         record = await self._store.find_subscription(tenant_id, guid)
         if record is None or record.subscription.active is active:
-            return record
+            return False
         subscription = msgspec.structs.replace(record.subscription, active=active)
         if active:
-            await self.put(tenant_id, subscription, actor=actor)
-        else:
-            await self._store.put_subscription(tenant_id, subscription, actor=actor)
-        return await self._store.find_subscription(tenant_id, guid)
+            return await self.put(tenant_id, subscription, actor=actor)
+        return await self._store.put_subscription(tenant_id, subscription, actor=actor)
 
     async def warnings(self, tenant_id: str, subscription: ReportSubscription) -> tuple[str, ...]:
         """Say what keeps a report from reaching anybody as things stand."""

@@ -15,7 +15,7 @@ from clarion.domain.definition import TTL_SECONDS_MAX
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.locale import SIZE_MAX
-from clarion.domain.part import UNSEEN
+from clarion.domain.part import END, UNSEEN
 from clarion.domain.recipient import NAMED_MAX
 
 PAGE_MAX: Final = 100
@@ -26,10 +26,10 @@ PAGE: Final = 50
 ROW_ID_MAX: Final = 2**63 - 1
 """What every store's integer holds."""
 
-PLAIN: Final = rf"^[^{UNSEEN}]*$"
+PLAIN: Final = rf"^[^{UNSEEN}]*{END}"
 """Names have no characters that nobody sees: none has a meaning in a name."""
 
-PLAIN_NAME: Final = rf"^(?=.*\S)[^{UNSEEN}]+$"
+PLAIN_NAME: Final = rf"^(?=.*\S)[^{UNSEEN}]+{END}"
 """A name that is not blank either."""
 
 At = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -39,7 +39,7 @@ Reason = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=1000,
-        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
+        pattern=r"^[^\x00]*[^\s\x00][^\x00]*" + END,
         description="why; it stands in the audit log",
     ),
 ]

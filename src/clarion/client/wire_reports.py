@@ -11,7 +11,15 @@ import msgspec
 
 from clarion.client.wire import PLAIN, PLAIN_NAME, At
 from clarion.domain.audience import ADDRESSEES_MAX, Addressee
-from clarion.domain.report_choice import PARAMETERS_MAX, TO_MAX, MissedRuns, ReportDelivery, ReportForm
+from clarion.domain.report_choice import (
+    PARAMETERS_MAX,
+    TO_MAX,
+    MissedRuns,
+    ParameterName,
+    ParameterValue,
+    ReportDelivery,
+    ReportForm,
+)
 
 Rule = Annotated[
     str,
@@ -24,7 +32,8 @@ Rule = Annotated[
 ]
 Zone = Annotated[str, msgspec.Meta(max_length=100, description="in which its rule speaks, such as Europe/Vienna")]
 Parameters = Annotated[
-    Mapping[str, str], msgspec.Meta(max_length=PARAMETERS_MAX, description="what narrows the report, by its own names")
+    Mapping[ParameterName, ParameterValue],
+    msgspec.Meta(max_length=PARAMETERS_MAX, description="what narrows the report, by its own names"),
 ]
 To = Annotated[
     tuple[str, ...],

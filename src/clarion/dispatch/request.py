@@ -22,7 +22,7 @@ from clarion.domain.locale import SIZE_MAX
 from clarion.domain.misfit import read_misfit
 from clarion.domain.notification import NotificationJob
 from clarion.domain.occurrence import Reminder, ReportRun
-from clarion.domain.part import plain
+from clarion.domain.part import END, plain
 from clarion.domain.recipient import INLINE_MAX, Target
 from clarion.errors import InvalidInput
 
@@ -46,9 +46,9 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """What ties records of one request together."""
 
     correlation_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-    traceparent: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")] | None = (
-        None
-    )
+    traceparent: (
+        Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}" + END)] | None
+    ) = None
 
 
 class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     what: Reminder | ReportRun
     scheduled_at: Instant
     local_date: date | None = None
-    local_time: Annotated[str, msgspec.Meta(pattern=r"^\d{2}:\d{2}(:\d{2})?$")] | None = None
+    local_time: Annotated[str, msgspec.Meta(pattern=r"^\d{2}:\d{2}(:\d{2})?" + END)] | None = None
     tz_id: Name | None = None
     tzdata_version: Name | None = None
     rerun: Count | None = None

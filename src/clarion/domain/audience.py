@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from clarion.domain.part import UNSEEN
+from clarion.domain.part import END, UNSEEN
 from clarion.errors import InvalidInput
 
 NAME_CHARS_MAX: Final = 64
@@ -26,7 +26,7 @@ five. Each level is one more look at the tables whenever a message is made for t
 HELD_EVERYWHERE: Final = ""
 """The unit of a role that somebody holds in the whole tenant."""
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS_MAX, pattern=rf"^(?=.*\S)[^:{UNSEEN}]+$")]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS_MAX, pattern=rf"^(?=.*\S)[^:{UNSEEN}]+{END}")]
 """The name of a role or a relation."""
 
 T = TypeVar("T")

@@ -14,6 +14,7 @@ import msgspec
 
 from clarion.domain import derived_id, key
 from clarion.domain.machine import Cause, Machine, by
+from clarion.domain.part import END
 from clarion.domain.source import SourceChange, SourceRecord
 from clarion.errors import InvalidInput
 
@@ -21,7 +22,7 @@ EVENT_DATA_BYTES_MAX: Final = 16 * 1024
 """As JSON, sealed in the event's row. Whoever has more to tell stores it as a source and names that."""
 
 
-EventType = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+EventType = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*" + END)]
 """The kind of an event, as the table of mappings and paths write it."""
 
 
@@ -142,7 +143,7 @@ class HistoryKind(StrEnum):
     """What a line of an entity's history tells of."""
 
     EVENT = "event"
-    ENSURED = "ensured"
+    PLANNED = "planned"
     MOVED = "moved"
     DEACTIVATED = "deactivated"
     CONFLICT = "conflict"

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from clarion.domain.part import UNSEEN
+from clarion.domain.part import END, UNSEEN
 
 HINT_CHARS_MAX: Final = 200
 """Longer than every provider's own limit of such a name, and short enough for a header or a log line."""
@@ -16,7 +16,7 @@ HINT_CHARS_MAX: Final = 200
 TAGS_MAX: Final = 10
 """What the strictest of the mail providers takes."""
 
-ONE_LINE: Final = rf"^(?=.*\S)[^{UNSEEN}]+$"
+ONE_LINE: Final = rf"^(?=.*\S)[^{UNSEEN}]+{END}"
 """Not blank, and nothing that ends a line anywhere: a provider may put a hint into a header."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=HINT_CHARS_MAX, pattern=ONE_LINE)]

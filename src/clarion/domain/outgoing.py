@@ -13,6 +13,7 @@ import msgspec
 
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.machine import Cause, Machine, Move, by
+from clarion.domain.part import END
 from clarion.errors import BrokenInvariant
 
 
@@ -195,7 +196,7 @@ class OutgoingItem(msgspec.Struct, frozen=True, kw_only=True):
     messaging_job: UUID | None = None
     hold: tuple[int, int] | None = None
     lane: Lane
-    broadcast: Annotated[str, msgspec.Meta(max_length=512, pattern="^[ -~]*$")] = ""  # ASCII, for a limit in bytes
+    broadcast: Annotated[str, msgspec.Meta(max_length=512, pattern="^[ -~]*" + END)] = ""  # ASCII, for a limit in bytes
     route: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     address_id: int
     recipient_id_hash: str

@@ -24,6 +24,10 @@ UNSEEN = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 """For a character class: control characters, line breaks, and what shows letters in another order than they stand in.
 Nobody can tell two names apart that differ in these, and some stores cannot keep them."""
 
+END = r"$(?!\n)"
+r"""The end of a pattern that a whole text must fit: `$` alone is also met before a line break that ends the text. JSON
+Schema knows no `\Z`."""
+
 # What text() leaves, the ':' and '_' between parts, and the '+' of 1e+21. No '/': no key derives from a blob's path.
 _KEY = re.compile(r"[A-Za-z0-9._~%:+-]+")
 _HASH = re.compile(r"[0-9a-f]{32}")

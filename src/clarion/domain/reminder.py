@@ -16,7 +16,7 @@ import msgspec
 
 from clarion.domain.audience import Addressee, require_addressees
 from clarion.domain.key import FiringPolicy
-from clarion.domain.part import UNSEEN
+from clarion.domain.part import END, UNSEEN
 from clarion.domain.source import SCOPE_CHARS_MAX, WHOLE, FieldName, FieldValue, SourceFacts, SourceType
 from clarion.errors import InvalidInput
 
@@ -34,9 +34,9 @@ SETTING_BYTES_MAX: Final = 32 * 1024
 OFFSET_DAYS_MAX: Final = 3660
 """Ten years, either way."""
 
-Scope = Annotated[str, msgspec.Meta(min_length=1, max_length=SCOPE_CHARS_MAX, pattern=rf"^(?=.*\S)[^{UNSEEN}]+$")]
+Scope = Annotated[str, msgspec.Meta(min_length=1, max_length=SCOPE_CHARS_MAX, pattern=rf"^(?=.*\S)[^{UNSEEN}]+{END}")]
 
-SendTime = Annotated[str, msgspec.Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+SendTime = Annotated[str, msgspec.Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d" + END)]
 """The time of day in the business unit's zone."""
 
 OffsetDays = Annotated[int, msgspec.Meta(ge=-OFFSET_DAYS_MAX, le=OFFSET_DAYS_MAX)]

@@ -16,17 +16,16 @@ from clarion.domain.instant import require_storable
 from clarion.domain.occurrence import Timing
 from clarion.domain.recurrence import Recurrence, require_due
 from clarion.domain.report_choice import (
-    PARAMETER_CHARS_MAX,
     PARAMETERS_MAX,
+    SUBSCRIPTION_BYTES_MAX,
     TO_MAX,
     MissedRuns,
+    ParameterName,
+    ParameterValue,
     ReportDelivery,
     ReportForm,
 )
 from clarion.errors import InvalidInput
-
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=PARAMETER_CHARS_MAX)]
-_Value = Annotated[str, msgspec.Meta(max_length=PARAMETER_CHARS_MAX)]
 
 
 class ReportSubscription(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +34,7 @@ class ReportSubscription(msgspec.Struct, frozen=True, kw_only=True):
     guid: UUID
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     report: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-    parameters: Annotated[Mapping[_Name, _Value], msgspec.Meta(max_length=PARAMETERS_MAX)] = {}
+    parameters: Annotated[Mapping[ParameterName, ParameterValue], msgspec.Meta(max_length=PARAMETERS_MAX)] = {}
     rule: Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
     tz_id: str
     starts_at: datetime | None = None
@@ -74,3 +73,15 @@ def require_subscription(subscription: ReportSubscription, *, now: datetime) -> 
         raise InvalidInput("it ends before it begins", field="ends_at", hint="give it a later end")
     recurrence = subscription.recurrence
     return require_due(recurrence, now=now) if subscription.active else None
+
+
+def subscription_text(subscription: ReportSubscription) -> str:
+    """Write a subscription as it is stored, or refuse one that is too long."""
+    text = msgspec.json.encode(subscription)
+    if len(text) > SUBSCRIPTION_BYTES_MAX:
+        raise InvalidInput(
+            f"the subscription is {len(text)} bytes long as JSON",
+            field="parameters",
+            hint=f"use shorter values, or fewer: {SUBSCRIPTION_BYTES_MAX} bytes is the most",
+        )
+    return text.decode()

@@ -1,12 +1,20 @@
 """What may be chosen of a report subscription, and its limits: words that doors need before anything is read. Pure."""
 
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
 
 PARAMETERS_MAX: Final = 20
 
 PARAMETER_CHARS_MAX: Final = 200
 """Of a parameter's name and of its value: words and numbers that narrow a report."""
+
+ParameterName = Annotated[str, msgspec.Meta(min_length=1, max_length=PARAMETER_CHARS_MAX)]
+ParameterValue = Annotated[str, msgspec.Meta(max_length=PARAMETER_CHARS_MAX)]
+
+SUBSCRIPTION_BYTES_MAX: Final = 32 * 1024
+"""As JSON: everything that one may say has room, but for texts of characters that JSON writes as six."""
 
 TO_MAX: Final = 20
 """As many people as one request may name; whoever needs more makes a group."""

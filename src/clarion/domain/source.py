@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain import part
-from clarion.domain.part import UNSEEN
+from clarion.domain.part import END, UNSEEN
 from clarion.errors import InvalidInput, InvalidKey
 
 FIELDS_MAX: Final = 50
@@ -36,13 +36,13 @@ ID_BYTES_MAX: Final = 200
 WHOLE: Final = "all"
 """The scope of a metric that has one value for the whole source."""
 
-SourceType = Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_-]*$")]
+SourceType = Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_-]*" + END)]
 """The kind of a source, as definitions and settings write it."""
 
-SourceId = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=rf"^(?=.*\S)[^{UNSEEN}]+$")]
+SourceId = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=rf"^(?=.*\S)[^{UNSEEN}]+{END}")]
 """The id that its application knows a source by."""
 
-FieldName = Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+FieldName = Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_]*" + END)]
 """The name of a field, date or metric, as templates write it."""
 
 FieldValue = str | bool | int | float | None

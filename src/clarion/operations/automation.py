@@ -11,12 +11,14 @@ from clarion.client import wire_automation
 from clarion.client.wire_automation import Act
 from clarion.domain.automation import AutomationScheduler, AutomationStatus
 from clarion.domain.due import DispatchResult, DueOutcome, read_result
+from clarion.domain.ensured import Outcome
 from clarion.domain.part import KEY_MAX
 from clarion.domain.planning import EndReason
 from clarion.errors import Conflict
 from clarion.operations import page
 from clarion.operations.rerun import next_rerun, rerun
 from clarion.operations.shape import as_wire
+from clarion.operations.wake import DUE, Wake
 from clarion.ports.store import Store
 
 L = TypeVar("L", bound=wire_automation.OccurrenceLine)
@@ -34,8 +36,9 @@ STATUS_IN_WORDS: Final = {
 class Automation:
     """The occurrences of a tenant."""
 
-    def __init__(self, store: Store) -> None:
-        """Work on this store."""
+    def __init__(self, store: Store, *, wake: Wake) -> None:
+        """Work on this store, and wake workers."""
+        self._wake = wake
         self._store = store
 
     async def list(self, tenant_id: str, query: wire_automation.AutomationQuery) -> wire_automation.OccurrencePage:
@@ -92,6 +95,8 @@ class Automation:
         if len(key) > KEY_MAX:
             return None
         done = await does(tenant_id, key, actor=actor, reason=reason)
+        if done and act in (Act.RELEASE, Act.RUN):
+            self._wake(DUE)
         shown = await self.find(tenant_id, key)
         if shown is not None and not done:
             state = "is on hold" if shown.on_hold else STATUS_IN_WORDS[shown.status]
@@ -103,7 +108,11 @@ class Automation:
     ) -> wire_automation.Occurrence | None:
         """Have a completed occurrence run again as this re-run of it, and show that one."""
         ensured = await rerun(self._store, tenant_id, key, n=number, actor=actor, reason=reason)
-        return None if ensured is None else await self.find(tenant_id, ensured.record.scheduler_key)
+        if ensured is None:
+            return None
+        if ensured.outcome is Outcome.CREATED:
+            self._wake(DUE)
+        return await self.find(tenant_id, ensured.record.scheduler_key)
 
     async def _next_rerun(self, tenant_id: str, row: AutomationScheduler) -> int | None:
         """Say which number its next re-run has; only of one that is over, because it costs a look for each re-run."""

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.client.wire import ROW_ID_MAX
+from clarion.domain.part import END
 from clarion.errors import InvalidInput
 
 R = TypeVar("R")
@@ -22,7 +23,7 @@ T = TypeVar("T", str, int)
 # stores hand out. The longest is the name of a business unit, 512 bytes, behind its guid.
 Place = (
     Annotated[int, msgspec.Meta(ge=0, le=ROW_ID_MAX)]
-    | Annotated[str, msgspec.Meta(max_length=600, pattern=r"^[^\x00-\x1f\x7f]*$")]
+    | Annotated[str, msgspec.Meta(max_length=600, pattern=r"^[^\x00-\x1f\x7f]*" + END)]
 )
 
 

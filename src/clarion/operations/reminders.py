@@ -9,6 +9,7 @@ from clarion.client import wire, wire_reminders
 from clarion.domain.reminder import ReminderSetting, SettingRecord
 from clarion.operations import page
 from clarion.operations.shape import S, as_wire
+from clarion.operations.wake import SETTINGS, Wake
 
 REMINDERS: Final = "reminders"
 
@@ -16,8 +17,9 @@ REMINDERS: Final = "reminders"
 class Reminders:
     """The reminder settings of a tenant."""
 
-    def __init__(self, platform: Platform) -> None:
-        """Work on this platform."""
+    def __init__(self, platform: Platform, *, wake: Wake) -> None:
+        """Work on this platform, and wake workers."""
+        self._wake = wake
         self._store = platform.store
         self._changes = reminders.Reminders(platform.store, templates=platform.templates)
 
@@ -37,12 +39,15 @@ class Reminders:
         self, tenant_id: str, guid: UUID, request: wire_reminders.ReminderRequest, *, actor: str
     ) -> wire_reminders.Reminder | None:
         """Make a reminder setting, or replace it; what waits because of it is planned anew."""
-        await self._changes.put(tenant_id, as_wire(request, ReminderSetting, guid=guid), actor=actor)
+        if await self._changes.put(tenant_id, as_wire(request, ReminderSetting, guid=guid), actor=actor):
+            self._wake(SETTINGS)
         return await self.find(tenant_id, guid)
 
     async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> wire_reminders.Reminder | None:
         """Switch a reminder setting on or off; what waits because of one that is off is deactivated."""
-        return await self._shown(tenant_id, await self._changes.switch(tenant_id, guid, active=active, actor=actor))
+        if await self._changes.switch(tenant_id, guid, active=active, actor=actor):
+            self._wake(SETTINGS)
+        return await self.find(tenant_id, guid)
 
     async def _shown(self, tenant_id: str, record: SettingRecord | None) -> wire_reminders.Reminder | None:
         if record is None:

@@ -19,10 +19,8 @@ from clarion.domain.sealed_link import no_link, tenant_of
 from clarion.errors import Conflict, Gone, InvalidInput
 from clarion.operations import page
 from clarion.operations.shape import S, as_wire
-from clarion.operations.wake import Wake
+from clarion.operations.wake import DUE, SETTINGS, Wake
 from clarion.ports.source import SubscriptionRecord
-
-TOPIC: Final = "due"
 
 SUBSCRIPTIONS: Final = "report-subscriptions"
 
@@ -31,7 +29,7 @@ class Reports:
     """The reports of a tenant."""
 
     def __init__(self, platform: Platform, *, wake: Wake) -> None:
-        """Work on this platform; runs by hand wake the workers."""
+        """Work on this platform, and wake workers."""
         self._wake = wake
         self._store = platform.store
         self._keyring = platform.keyring
@@ -76,15 +74,19 @@ class Reports:
         fields = msgspec.structs.asdict(request) | {"to": to}
         subscription = ReportSubscription(guid=guid, tz_id=fields.pop("time_zone"), **fields)
         try:
-            await self._changes.put(tenant_id, subscription, actor=actor)
+            changed = await self._changes.put(tenant_id, subscription, actor=actor)
         except InvalidInput as error:
             field = "time_zone" if error.field == "tz_id" else error.field
             raise type(error)(error.message, field=field, hint=error.hint) from None
+        if changed:
+            self._wake(SETTINGS)
         return await self.find(tenant_id, guid)
 
     async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> wire_reports.Subscription | None:
         """Switch a report subscription on or off; what waits of one that is off is deactivated."""
-        return await self._shown(tenant_id, await self._changes.switch(tenant_id, guid, active=active, actor=actor))
+        if await self._changes.switch(tenant_id, guid, active=active, actor=actor):
+            self._wake(SETTINGS)
+        return await self.find(tenant_id, guid)
 
     async def run(self, tenant_id: str, guid: UUID, run: UUID, *, actor: str) -> wire_reports.SubscriptionRun | None:
         """Have a report written now, once for the guid of the run; None where there is no such subscription."""
@@ -95,7 +97,8 @@ class Reports:
             raise Conflict("the subscription is not active", hint="switch it on first")
         row = manual_row(record.subscription, run, now=await self._store.now(), correlation_id=str(run))
         answer = await self._store.run_subscription(tenant_id, row, actor=actor)
-        self._wake(TOPIC)
+        if answer.outcome is Outcome.CREATED:
+            self._wake(DUE)
         return wire_reports.SubscriptionRun(
             subscription=guid,
             run=run,

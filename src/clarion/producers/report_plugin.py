@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from clarion.domain.messaging_content import DATA_BYTES_MAX
+from clarion.domain.part import END
 from clarion.domain.report import ReportSubscription
 from clarion.domain.report_choice import PARAMETER_CHARS_MAX, PARAMETERS_MAX, ReportForm
 from clarion.errors import BadConfiguration, InvalidInput, PluginFailed
@@ -31,7 +32,7 @@ T = TypeVar("T")
 WRITING: Final = Patience(answer_max=timedelta(minutes=2))
 """A report goes through a database. Twice as long is left of the lease of the run that asks for it."""
 
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9._-]*" + END)]
 _Parameters = Annotated[
     frozenset[Annotated[str, msgspec.Meta(min_length=1, max_length=PARAMETER_CHARS_MAX)]],
     msgspec.Meta(max_length=PARAMETERS_MAX),

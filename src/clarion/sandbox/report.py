@@ -15,6 +15,7 @@ from clarion.domain import key
 from clarion.domain.depth import too_deep
 from clarion.domain.misfit import read_json_fault, read_misfit
 from clarion.domain.outgoing import OutgoingStatus
+from clarion.domain.part import END
 from clarion.domain.strict_json import check_keys
 from clarion.domain.suppression import Signal
 from clarion.errors import InvalidInput
@@ -29,7 +30,7 @@ _HINT: Final = "send events as docs/reference/receipts.md describes them"
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What became of one message, or what its recipient answered; a repeated `id` is the same report."""
 
-    id: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[!-~]+" + END)]
     status: Literal["SentToProvider", "Blocked", "Delivered", "Opened", "Bounced", "Complained"]
     happened_at: Annotated[datetime, msgspec.Meta(tz=True)]
     tenant_id: Annotated[str, msgspec.Meta(min_length=1, max_length=63)]

@@ -153,12 +153,12 @@ class Supervisor:
         tasks.create_task(handle)
         tasks.create_task(self._to_the_end("hand over", due_worker(e), hears=Topic.DUE, wakes=[Topic.STAGES]))
         reports = SubscriptionPlanning(subscriptions=e.store, store=e.store, facts=e.store)
-        for name, step in (
-            ("replan", replanning.step),
-            ("plan reports", reports.step),
-            ("reconcile", reconciliation.step),
+        for name, step, hears in (
+            ("replan", replanning.step, Topic.SETTINGS),
+            ("plan reports", reports.step, Topic.SETTINGS),
+            ("reconcile", reconciliation.step, Topic.JANITOR),
         ):
-            tasks.create_task(self._loop(name, step, hears=Topic.JANITOR, wakes=[Topic.DUE]))
+            tasks.create_task(self._loop(name, step, hears=hears, wakes=[Topic.DUE]))
 
     async def _to_the_end(self, name: str, worker: Ending, *, hears: Topic, wakes: Sequence[Topic]) -> None:
         """Run a worker until stopped and what it is at work on has come to its end."""

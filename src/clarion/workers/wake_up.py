@@ -14,6 +14,7 @@ class Topic(StrEnum):
     STAGES = "stages"  # pending jobs
     OUTGOING = "outgoing"  # due messages
     EVENTS = "events"  # what was told: receipts to apply, events to handle
+    SETTINGS = "settings"  # reminder settings and report subscriptions to plan anew
     DUE = "due"  # occurrences that may have fallen due
     UNCERTAIN = "uncertain"  # sends to settle
     JANITOR = "janitor"  # nobody is woken for it: it looks by itself

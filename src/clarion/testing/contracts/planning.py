@@ -104,7 +104,7 @@ class PlanContract:
         assert (standing.serial, standing.states) == (1, (state(),))
         assert [row.scheduler_key for row in standing.open_rows] == [row.scheduler_key for row in rows]
         assert standing.open_rows == tuple(one.record for one in applied.ensured)
-        assert await told(harness) == sorted((HistoryKind.ENSURED, row.scheduler_key, "event 1") for row in rows)
+        assert await told(harness) == sorted((HistoryKind.PLANNED, row.scheduler_key, "event 1") for row in rows)
         lines = await harness.store.list_history(harness.tenant_id, UUID(rows[0].primary_entity), limit=10)
         assert {(line.at, line.correlation_id) for line in lines} == {(PLANNED_AT, "request-7")}
         assert {line.text for line in lines} == {"payment-reminder, due on 2026-01-29 at 09:00 Europe/Berlin"}
@@ -220,7 +220,7 @@ class PlanContract:
         (applied,) = await apply(harness, plan(serial=1, ensure=(later,), cause="event 2"))
         assert applied.ensured[0].record == msgspec.structs.replace(later, version=2)
         await apply(harness, plan(serial=2, ensure=(later,), cause="event 3"))
-        assert [kind for kind, _, _ in await told(harness)] == [HistoryKind.ENSURED, HistoryKind.MOVED]
+        assert [kind for kind, _, _ in await told(harness)] == [HistoryKind.MOVED, HistoryKind.PLANNED]
 
     async def test_the_replay_of_a_plan_writes_its_own_lines_again_and_no_others(self, harness: StoreHarness) -> None:
         """The key of a line is the occurrence and its cause; a row that was woken is told of under the same."""
@@ -233,7 +233,7 @@ class PlanContract:
         assert await told(harness) == before
         lines = await harness.rows(harness.tenant_id, EntityHistory)
         assert {line.kind: line.at for line in lines} == {
-            HistoryKind.ENSURED: later_at,
+            HistoryKind.PLANNED: later_at,
             HistoryKind.DEACTIVATED: PLANNED_AT,
         }
 

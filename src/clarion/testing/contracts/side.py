@@ -23,6 +23,7 @@ from clarion.domain.person import PersonVersion
 from clarion.domain.recipient import RecipientJob
 from clarion.domain.support import SupportCase
 from clarion.domain.timeline import OutgoingTimeline
+from clarion.ports.automation import DueClaim
 from clarion.ports.catalog import AuditEntry
 from clarion.ports.inbox import InboxLine
 from clarion.ports.insights import UncertainLine
@@ -68,6 +69,7 @@ class Side:
         self.said: dict[int, CallOutcome] = {}
         self.stages: list[StageClaim] = []
         self.events: list[EventClaim] = []
+        self.due: list[DueClaim] = []
 
     async def rows(self) -> list[OutgoingMessage]:
         """Read the tenant's outgoing rows in an order that is the same on both sides."""

@@ -4,11 +4,14 @@ from datetime import timedelta
 from typing import Final
 
 import msgspec
+import pytest
 
 from clarion.domain.automation import AutomationScheduler, AutomationStatus
 from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel
+from clarion.domain.report_choice import PARAMETER_CHARS_MAX, SUBSCRIPTION_BYTES_MAX
 from clarion.domain.report_run import manual_row
+from clarion.errors import InvalidInput
 from clarion.ports.reporting import DeliveryCount
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import LEASE, Pump, near
@@ -73,6 +76,20 @@ class SubscriptionContract:
         assert not await harness.store.finish_subscription(claimed, look_again=LATER)
         (again,) = await harness.store.claim_subscriptions(limit=10, lease=LEASE)
         assert again.record.subscription.rule == "0 7 * * *"
+
+    async def test_one_that_cannot_be_read_keeps_no_other_waiting(self, harness: StoreHarness) -> None:
+        """Such as one that a newer program wrote, with a longer parameter than this one knows: it alone stays."""
+        await self.put_report(harness, 1, parameters={"type": "x" * (PARAMETER_CHARS_MAX + 1)})
+        await self.put_report(harness, 2)
+        (claimed,) = await harness.store.claim_subscriptions(limit=10, lease=LEASE)
+        assert claimed.record.subscription == report_subscription(2)
+        assert await harness.store.claim_subscriptions(limit=10, lease=LEASE) == []
+
+    async def test_one_that_is_too_long_is_refused(self, harness: StoreHarness) -> None:
+        """Before anything is written: JSON writes some characters as six."""
+        parameters = {f"{n:020}": "\x01" * PARAMETER_CHARS_MAX for n in range(28)}
+        with pytest.raises(InvalidInput, match=f"{SUBSCRIPTION_BYTES_MAX} bytes is the most"):
+            await self.put_report(harness, parameters=parameters)
 
     async def test_a_run_by_hand_waits_once_for_its_guid(self, harness: StoreHarness) -> None:
         """Asked for again it is found, and whoever asked first stands in the audit log."""

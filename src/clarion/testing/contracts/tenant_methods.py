@@ -26,7 +26,7 @@ from clarion.ports.catalog import NewTemplate
 from clarion.ports.source import SubscriptionRecord
 from clarion.ports.store import Store
 from clarion.testing import factories as make
-from clarion.testing.contracts import tenant_sources
+from clarion.testing.contracts import tenant_occurrences, tenant_sources
 from clarion.testing.contracts.pump import BROADCAST
 from clarion.testing.contracts.tenant_records import (
     BY,
@@ -134,6 +134,7 @@ READS: Final[dict[str, Ask]] = {
     "list_settings": lambda store, tenant, _: _all_said(store, tenant),
     "find_settings": lambda store, tenant, _: _effective(store, tenant),
     **tenant_sources.READS,
+    **tenant_occurrences.READS,
     "find_subscription": lambda store, tenant, _: _subscribed(store, tenant),
     "list_subscriptions": lambda store, tenant, _: _all_subscribed(store, tenant),
     "count_deliveries": lambda store, tenant, _: store.count_deliveries(tenant, start_at=make.SOURCE_AT, end_at=LATER),
@@ -254,6 +255,7 @@ WRITES: Final[dict[str, Ask]] = {
     ),
     "change_relations": lambda store, tenant, _: _gone(store.change_relations(tenant, add=[], remove=[RELATION], **BY)),
     **tenant_sources.WRITES,
+    **tenant_occurrences.WRITES,
 }
 """Acts that change what is there, and answer whether they did; a stranger has nothing there."""
 
@@ -312,6 +314,7 @@ MAKES: Final[dict[str, Ask]] = {
     "ensure_person_versions": lambda store, tenant, _: store.ensure_person_versions(tenant, [make.person_version()]),
     "ensure_user_messages": lambda store, tenant, _: store.ensure_user_messages(tenant, [make.user_message()]),
     **tenant_sources.MAKES,
+    **tenant_occurrences.MAKES,
 }
 """Acts that make something where there is nothing."""
 

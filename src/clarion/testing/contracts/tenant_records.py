@@ -29,6 +29,7 @@ from clarion.ports.track import ProviderEvent
 from clarion.testing import factories as make
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import ACCOUNT, BROADCAST, Pump
+from clarion.testing.contracts.tenant_occurrences import fill_occurrences
 from clarion.testing.contracts.tenant_sources import fill_sources
 
 GROUP: Final = make.guid(1, "group")
@@ -152,6 +153,7 @@ async def fill_automation(harness: StoreHarness, tenant_id: str) -> None:
     await harness.store.ensure_automation_jobs(tenant_id, [make.automation_job()])
     await harness.store.put_subscription(tenant_id, SUBSCRIPTION, actor="sam")
     await fill_sources(harness, tenant_id)
+    await fill_occurrences(harness, tenant_id)
 
 
 def failed_key() -> tuple[str, ...]:

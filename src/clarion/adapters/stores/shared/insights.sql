@@ -213,23 +213,36 @@ SELECT
   (
     SELECT count(*)
     FROM (
-      SELECT a.id FROM automation_scheduler AS a WHERE a.standing = 'pending' AND a.due_at <= now() LIMIT :counted_max
+      SELECT a.id
+      FROM automation_scheduler AS a /* indexed by automation_scheduler_ready */
+      WHERE a.standing = 'pending' AND a.due_at <= now()
+      LIMIT :counted_max
     ) AS counted
   ) AS occurrences_due,
   (
     SELECT a.due_at
-    FROM automation_scheduler AS a
+    FROM automation_scheduler AS a /* indexed by automation_scheduler_ready */
     WHERE a.standing = 'pending' AND a.due_at <= now()
     ORDER BY a.due_at
     LIMIT 1
   ) AS oldest_occurrence_due_at,
   (
     SELECT count(*)
-    FROM (SELECT a.id FROM automation_scheduler AS a WHERE a.standing = 'held' LIMIT :counted_max) AS counted
+    FROM (
+      SELECT a.id
+      FROM automation_scheduler AS a /* indexed by automation_scheduler_standing */
+      WHERE a.standing = 'held'
+      LIMIT :counted_max
+    ) AS counted
   ) AS occurrences_held,
   (
     SELECT count(*)
-    FROM (SELECT a.id FROM automation_scheduler AS a WHERE a.standing = 'failed' LIMIT :counted_max) AS counted
+    FROM (
+      SELECT a.id
+      FROM automation_scheduler AS a /* indexed by automation_scheduler_standing */
+      WHERE a.standing = 'failed'
+      LIMIT :counted_max
+    ) AS counted
   ) AS occurrences_failed,
   (
     SELECT count(*)

@@ -190,7 +190,7 @@ def _kind(one: Ensured[AutomationScheduler], *, moved: Collection[str]) -> Histo
     """Say what a line tells of an answer; what was there and stays as it was is not told of."""
     match one.outcome:
         case Outcome.CREATED | Outcome.REACTIVATED:
-            return HistoryKind.ENSURED
+            return HistoryKind.PLANNED
         case Outcome.CONFLICT:
             return HistoryKind.CONFLICT
         case Outcome.FOUND if one.record.scheduler_key in moved:

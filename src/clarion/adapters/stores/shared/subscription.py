@@ -8,6 +8,7 @@ from typing import Final
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.automation import ensure_automation_schedulers
@@ -16,11 +17,13 @@ from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain import act
 from clarion.domain.automation import AutomationScheduler
 from clarion.domain.ensured import Ensured, Outcome
-from clarion.domain.report import ReportSubscription
+from clarion.domain.report import ReportSubscription, subscription_text
 from clarion.errors import ProgramTooOld
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.ports.insights import PAGE_MAX
 from clarion.ports.source import SubscriptionClaim, SubscriptionRecord
+
+log = structlog.get_logger("clarion.stores")
 
 _SQL: Final = Statements("subscription.sql")
 
@@ -44,7 +47,7 @@ async def put_subscription(
         _SQL["put_subscription"],
         tenant_id=tenant_id,
         guid=subscription.guid,
-        subscription=msgspec.json.encode(subscription).decode(),
+        subscription=subscription_text(subscription),
         actor=actor,
     ):
         return False
@@ -83,12 +86,17 @@ async def run_subscription(
 
 
 async def claim_subscriptions(transaction: Transaction, *, limit: int, lease: timedelta) -> list[SubscriptionClaim]:
-    """Take subscriptions whose next run is to be planned or looked after, under a lease."""
+    """Take subscriptions whose next run is to be planned or looked after; one that cannot be read stays claimed."""
     rows = await transaction.fetch(_Row, _SQL["claim_subscriptions"], limit=min(limit, ITEMS_MAX), lease=lease)
-    return [
-        SubscriptionClaim(tenant_id=row.tenant_id, record=_record(row), token=row.plan_token)
-        for row in sorted(rows, key=lambda row: (row.tenant_id, row.guid))
-    ]
+    claims: list[SubscriptionClaim] = []
+    for row in sorted(rows, key=lambda row: (row.tenant_id, row.guid)):
+        try:
+            record = _record(row)
+        except ProgramTooOld:
+            log.exception("a report subscription cannot be read and stays unplanned", tenant_id=row.tenant_id)
+            continue
+        claims.append(SubscriptionClaim(tenant_id=row.tenant_id, record=record, token=row.plan_token))
+    return claims
 
 
 async def finish_subscription(
