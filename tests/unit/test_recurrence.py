@@ -148,6 +148,7 @@ REFUSED = [
     ("FREQ=DAILY;COUNT=2;UNTIL=20270101", "it has both COUNT and UNTIL"),
     ("FREQ=DAILY;UNTIL=20270231", "UNTIL=20270231 is no date"),
     ("FREQ=DAILY;WKST=XX", "WKST=XX is no day"),
+    ("FREQ=HOURLY;BYSETPOS=5", "an hour has one time, of which none can be chosen"),
     ("DTSTART=20260101;FREQ=DAILY", "a rule does not say when it begins"),
     ("* * * * *", "'*' is not one minute of the hour"),
     ("*/30 * * * *", "'*/30' is not one minute of the hour"),
@@ -202,6 +203,23 @@ def test_a_rule_that_is_never_due_is_refused_at_once(rule: str) -> None:
         require_due(Recurrence.read(rule, tz_id="UTC", starts_at=datetime(2024, 1, 1, tzinfo=UTC)), now=NOW)
     assert (refused.value.field, refused.value.message) == ("rule", "it is never due")
     assert clock.monotonic() - begun < 1
+
+
+def test_a_rule_that_goes_beyond_the_year_9999_where_it_is_walked_along_is_never_due() -> None:
+    """It was a defect: python-dateutil raises there what it raises for a rule that cannot be meant."""
+    rule = "FREQ=WEEKLY;BYMONTHDAY=1;BYYEARDAY=-366;BYDAY=SA;COUNT=100"
+    starts_at = datetime(1970, 1, 2, 3, 0, tzinfo=UTC)
+    assert Recurrence.read(rule, tz_id="UTC", starts_at=starts_at).after(NOW) is None
+
+
+@pytest.mark.parametrize("rule", ["30 2 * * *", "FREQ=HOURLY;BYMONTHDAY=25", "FREQ=DAILY;UNTIL=20261026", "0 8 29 2 *"])
+def test_the_last_time_is_the_one_that_the_next_one_follows(rule: str) -> None:
+    recurrence = Recurrence.read(rule, tz_id=VIENNA, starts_at=STARTS)
+    for at in (datetime(2024, 10, 27, 1, 30, tzinfo=UTC), datetime(2026, 3, 30, tzinfo=UTC), NOW):
+        last, due = None, recurrence.after(at - timedelta(days=400))
+        while due is not None and due.scheduled_at < at:
+            last, due = due, recurrence.after(due.scheduled_at)
+        assert recurrence.before(at) == last
 
 
 def test_a_rule_whose_last_time_has_passed_says_so() -> None:

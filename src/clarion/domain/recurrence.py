@@ -93,17 +93,26 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
     def before(self, at: datetime) -> Timing | None:
         """Give the last time that was due before an instant; None where there is none in `LOOK_BACK`."""
         for back in _BACKWARDS:
-            found, following = None, self.after(at - back - _MICROSECOND)
-            while following is not None and following.scheduled_at < at:
-                found, following = following, self.after(following.scheduled_at)
+            found: tuple[datetime, datetime] | None = None
+            for local in self._local_times(to_local(at - back, self.tz_id).replace(tzinfo=None, fold=0) - _DAY):
+                if local > to_local(at, self.tz_id).replace(tzinfo=None, fold=0) + _DAY:
+                    break
+                due = to_utc(local.date(), local.time(), self.tz_id)
+                if at - back <= due < at and self._is_within(due) and (found is None or due > found[0]):
+                    found = due, local
             if found is not None:
-                return found
+                return Timing.at_local(found[1].date(), found[1].time(), self.tz_id)
         return None
 
     def first(self) -> Timing | None:
         """Give its first time of all, as far as it says when it begins."""
         since = to_utc(self.anchor.date(), self.anchor.time(), self.tz_id) if self.starts_at is None else self.starts_at
         return self.after(since - _MICROSECOND)
+
+    def _is_within(self, due: datetime) -> bool:
+        """Tell whether an instant is neither before its first time nor behind its end."""
+        begun = self.starts_at is None or due >= self.starts_at
+        return begun and (self.ends_at is None or due <= self.ends_at)
 
     def _local_times(self, since: datetime) -> Iterator[datetime]:
         return merge(*(_walk(part, anchor=self.anchor, since=since) for part in self.parts))
@@ -134,15 +143,14 @@ def _walk(part: Parts, *, anchor: datetime, since: datetime) -> Iterator[datetim
         return
     shift = _EIGHT_THOUSAND_YEARS - _CYCLE * -((_WINDOW_YEAR - 8000 - begin.year) // 28)
     try:
-        rule = rrulestr(_spelled(part, anchor=anchor), dtstart=begin + shift)
+        for moved in rrulestr(_spelled(part, anchor=anchor), dtstart=begin + shift):
+            local: datetime = moved - shift
+            if local > begin + _CYCLE or local.year > _LAST_YEAR:
+                return
+            if local >= max(anchor, since):
+                yield local
     except ValueError:
-        return  # parts that exclude each other, such as every second hour and an odd one
-    for moved in rule:
-        local: datetime = moved - shift
-        if local > begin + _CYCLE or local.year > _LAST_YEAR:
-            return
-        if local >= max(anchor, since):
-            yield local
+        return  # parts that exclude each other, such as every second hour and an odd one; or the year 9999 is over
 
 
 def _aligned(part: Parts, *, anchor: datetime, since: datetime) -> datetime:

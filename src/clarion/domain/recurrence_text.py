@@ -107,6 +107,8 @@ def _by(name: str, value: str, *, frequency: str) -> str:
     if name not in _RANGES:
         known = f"use BYDAY, {', '.join(_RANGES)}"
         raise _refused(f"{name[:40]!r} is no part of an RRULE that can be used", hint=known)
+    if name == "BYSETPOS" and frequency == "HOURLY":
+        raise _refused("an hour has one time, of which none can be chosen", hint="leave BYSETPOS out")
     if name == "BYMINUTE" and len(pieces) > 1:
         raise _refused(_TOO_OFTEN, hint=_ONE_MINUTE)
     low, high = _RANGES[name]
