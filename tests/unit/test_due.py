@@ -18,11 +18,11 @@ from clarion.domain.reminder import DateRule
 from clarion.domain.report import ReportSubscription
 from clarion.domain.source import SourceFacts
 from clarion.domain.support import SupportKind
-from clarion.errors import PluginFailed
+from clarion.errors import Conflict, Gone, InvalidInput, PluginFailed
 from clarion.ports.automation import DueClaim
 from clarion.ports.reporting import Handed, NotHanded
 from clarion.ports.source import SubscriptionRecord
-from clarion.producers.due import Due
+from clarion.producers.due import REPORTS_MAX, Due
 from tests.unit.crowd import Killed
 from tests.unit.due_house import BY_DATE, DUE_ON, House, boat_due
 from tests.unit.pipeline_line import TENANT
@@ -35,10 +35,12 @@ WEEKLY = ReportSubscription(
 class Reports:
     """Writes no report: answers what a test says."""
 
-    def __init__(self, answer: Handed | NotHanded | Exception) -> None:
+    def __init__(self, answer: Handed | NotHanded | Exception, may_go_on: asyncio.Event) -> None:
         self.answer = answer
+        self.may_go_on = may_go_on
 
     async def run(self, claim: DueClaim, record: SubscriptionRecord, *, now: object) -> Handed | NotHanded:
+        await self.may_go_on.wait()
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -50,6 +52,11 @@ class Worker(House):
     answer: Handed | NotHanded | Exception = NotHanded(reason=EndReason.RUN_MISSED)
     subscriptions: Mapping[UUID, ReportSubscription] = {WEEKLY.guid: WEEKLY}
 
+    def __init__(self, *boats: SourceFacts, **given: Any) -> None:
+        super().__init__(*boats, **given)
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
+
     def due(self) -> Due:
         """Make a worker of this house."""
         return Due(
@@ -57,7 +64,7 @@ class Worker(House):
             sources=self,  # type: ignore[arg-type]  # of a store these methods
             facts=self.line.store,
             reminders=self.reminders,
-            reports=Reports(self.answer),
+            reports=Reports(self.answer, self.may_go_on),
             dispatcher=self.line.dispatcher,
             clock=self.line.clock,
         )
@@ -74,11 +81,14 @@ class Worker(House):
         rows = [msgspec.structs.replace(self.claim(one).row, **AS_NEW, **changes) for one in sources]
         await self.line.store.ensure_automation_schedulers(TENANT, rows)
 
-    async def plan_report(self) -> None:
-        """Store a run of a report that is due now."""
+    async def plan_report(self, *, period: timedelta = timedelta(), key: str | None = None) -> None:
+        """Store a run of a report that is due now, named by a time from now on."""
         at = self.line.clock.now()
-        what = ReportRun(subscription=WEEKLY.guid, period_start_at=at, recurring=True, notification_type="boat-due")
+        what = ReportRun(
+            subscription=WEEKLY.guid, period_start_at=at + period, recurring=True, notification_type="boat-due"
+        )
         row = occurrence_row(what, timing=Timing.at_once(at, "UTC"), correlation_id="c")
+        row = msgspec.structs.replace(row, scheduler_key=key or row.scheduler_key)
         await self.line.store.ensure_automation_schedulers(TENANT, [row])
 
     async def rows(self) -> list[AutomationScheduler]:
@@ -222,6 +232,63 @@ async def test_a_run_of_a_report_ends_as_who_writes_it_says(
     assert row.status is status
     assert (result.reason if result is not None else None) == reason
     assert row.retry_count == (status is AutomationStatus.PENDING)
+
+
+@pytest.mark.parametrize(
+    "answer, key",
+    [
+        (Conflict("another report is stored there", hint="look"), None),
+        (Gone("its report is purged", hint="look"), None),
+        (None, f"report-subscription:{WEEKLY.guid}:scheduled:some-day"),
+    ],
+)
+async def test_a_run_that_fails_for_good_is_followed_all_the_same(
+    tmp_path: Path, answer: Exception | None, key: str | None
+) -> None:
+    house = await Worker().open(tmp_path)
+    house.answer = answer or house.answer
+    await house.plan_report(key=key)
+    await drained(house.due())
+    failed, following = await house.rows()
+    assert (failed.status, following.status) == (AutomationStatus.FAILED, AutomationStatus.PENDING)
+    assert timedelta() < following.scheduled_at - failed.scheduled_at <= timedelta(days=7)
+    (case,) = await house.line.store.list_support_cases(TENANT, limit=10)
+    assert case.kind is SupportKind.DEAD_LETTER
+
+
+async def test_a_run_on_hold_keeps_its_chain_waiting_and_goes_on_when_it_is_released(tmp_path: Path) -> None:
+    house = await Worker().open(tmp_path)
+    house.answer = InvalidInput("its type is not published", field="notification_type", hint="publish it")
+    await house.plan_report()
+    await drained(house.due())
+    (row,) = await house.rows()
+    assert (row.status, row.on_support_hold) == (AutomationStatus.PENDING, True)
+    house.answer = NotHanded(reason=EndReason.NO_RECIPIENTS)
+    await house.line.store.release_occurrence(TENANT, row.scheduler_key, actor="sam", reason="published")
+    await drained(house.due())
+    (row,) = await house.rows()
+    assert row.status is AutomationStatus.COMPLETED
+
+
+async def test_a_report_whose_turn_does_not_come_goes_back_and_counts_no_retry(tmp_path: Path) -> None:
+    house = await Worker().open(tmp_path)
+    house.may_go_on.clear()
+    for n in range(REPORTS_MAX + 1):
+        await house.plan_report(period=timedelta(hours=n))
+    worker = house.due()
+    await worker.step()
+    house.line.clock.advance(DUE_LEASE / 2)
+    house.may_go_on.set()
+    while not worker.idle:
+        worker.stop()
+        await worker.step()
+    rows = await house.rows()
+    assert [row.status for row in rows].count(AutomationStatus.COMPLETED) == REPORTS_MAX
+    (waiting,) = [row for row in rows if row.status is AutomationStatus.PENDING]
+    assert (waiting.retry_count, waiting.on_support_hold) == (0, False)
+    assert "waits its turn" in (waiting.failure_reason or "")
+    await drained(house.due())
+    assert {row.status for row in await house.rows()} == {AutomationStatus.COMPLETED}
 
 
 async def test_a_run_of_a_subscription_that_is_gone_is_deactivated(tmp_path: Path) -> None:

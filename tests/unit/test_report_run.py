@@ -129,6 +129,8 @@ def test_a_run_that_was_missed_is_caught_up_with_once_over_all_that_was_missed()
         ("2026-11-02 08:59", {}, ("2026-10-26 08:00", "2026-11-02 08:00")),
         ("2026-11-02 09:01", {}, EndReason.RUN_MISSED),
         ("2026-11-02 10:30", {"retry_count": 2}, ("2026-10-26 08:00", "2026-11-02 08:00")),  # it was tried in time
+        # It waited its turn.
+        ("2026-11-02 10:30", {"next_retry_at": at("2026-11-02 08:05")}, ("2026-10-26 08:00", "2026-11-02 08:00")),
         ("2026-11-19 12:00", {}, EndReason.RUN_MISSED),
     ],
 )

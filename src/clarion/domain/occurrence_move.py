@@ -31,11 +31,15 @@ def finished(
     reason: EndReason | None = None,
     failure_reason: str | None = None,
     retry_at: datetime | None = None,
+    is_retry: bool = True,
     hold: bool = False,
     dispatch_result: str | None = None,
     trace_blob: str | None = None,
 ) -> Moved:
-    """Move a claimed row on, where the claim still stands; Pending is one more retry. What it does not say is kept."""
+    """Move a claimed row on, where the claim still stands. What it does not say is kept.
+
+    Pending is one more retry, unless nothing failed: its turn has not come, or its work goes on in another step.
+    """
     AUTOMATION_SCHEDULER.require(from_=AutomationStatus.PROCESSING, to=to)
     if row.status is not AutomationStatus.PROCESSING or row.version != version:
         return None
@@ -44,7 +48,7 @@ def finished(
         row,
         to=to,
         lease_until=None,
-        retry_count=row.retry_count + again,
+        retry_count=row.retry_count + (again and is_retry),
         next_retry_at=retry_at if again and not hold else None,
         on_support_hold=again and hold,
         canceled_by=CanceledBy.SYSTEM if to is AutomationStatus.CANCELED else None,

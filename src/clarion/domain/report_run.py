@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.automation import AutomationScheduler, AutomationStatus, CanceledBy, TriggerType
-from clarion.domain.key import report_scheduled_key
+from clarion.domain.key import first_run, report_scheduled_key
 from clarion.domain.local_time import time_of_day, to_local, to_utc
 from clarion.domain.occurrence import ReportRun, Timing, occurrence_row
 from clarion.domain.planning import Deactivation, EndReason, SourcePlan, SourceStanding
@@ -75,9 +75,9 @@ def following_row(
     """Make the row that follows a run in its chain; None where there is none, or it is none of the chain.
 
     `handed_until` is where the period ended that was told of; the next run is the first planned behind that. Nothing
-    was told where it is None: then it is the first that is still to come.
+    was told where it is None, as of a run that failed: then it is the first that is still to come.
     """
-    if row.trigger_type is TriggerType.MANUAL_RUN or not subscription.active or occurrence_of(row)[1] is not None:
+    if not subscription.active or not _is_of_chain(row):
         return None
     recurrence = subscription.recurrence
     # The time zone database may have moved the run since it was named: its local time must not come twice.
@@ -201,7 +201,8 @@ def _is_wanted(subscription: ReportSubscription, row: AutomationScheduler) -> bo
 
 
 def _is_of_chain(row: AutomationScheduler) -> bool:
-    return row.trigger_type is not TriggerType.MANUAL_RUN and occurrence_of(row)[1] is None
+    """Tell whether a run was planned by the rule; by its key, so that one that cannot be read has a next one too."""
+    return row.trigger_type is not TriggerType.MANUAL_RUN and first_run(row.scheduler_key)[1] is None
 
 
 def _is_the_same(subscription: ReportSubscription, row: AutomationScheduler) -> bool:
@@ -225,8 +226,9 @@ def _is_planned(recurrence: Recurrence, row: AutomationScheduler, planned_at: da
 
 
 def _is_missed(row: AutomationScheduler, *, is_overtaken: bool, now: datetime) -> bool:
-    """Tell whether nothing worked when a run was due; one that failed before was tried in time."""
-    return row.retry_count == 0 and (is_overtaken or now - row.scheduled_at > GRACE)
+    """Tell whether nothing worked when a run was due; one that failed or waited its turn was taken up in time."""
+    taken_up = row.retry_count > 0 or row.next_retry_at is not None
+    return not taken_up and (is_overtaken or now - row.scheduled_at > GRACE)
 
 
 def _is_over(row: AutomationScheduler | None) -> bool:

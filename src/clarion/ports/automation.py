@@ -28,8 +28,9 @@ class DueClaim(msgspec.Struct, frozen=True, kw_only=True):
 class DueEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a claimed occurrence ended, or why it is tried again.
 
-    Pending means again: after `delay`, one more retry, or on hold. `next` is the occurrence that follows it in a chain,
-    ensured in the same transaction. `line` is its line in the entity's history.
+    Pending means again: after `delay`, or on hold; one more retry, unless `is_retry` is false because nothing failed.
+    `next` is the occurrence that follows it in a chain, ensured in the same transaction. `line` is its line in the
+    entity's history.
     """
 
     tenant_id: str
@@ -39,6 +40,7 @@ class DueEnd(msgspec.Struct, frozen=True, kw_only=True):
     reason: EndReason | None = None
     failure_reason: str | None = None
     delay: timedelta | None = None
+    is_retry: bool = True
     hold: bool = False
     dispatch_result: str | None = None
     trace_blob: str | None = None

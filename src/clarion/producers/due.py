@@ -15,9 +15,10 @@ from uuid import UUID
 
 from clarion.dispatch import DeliveryDispatcher
 from clarion.dispatch.occurrence import stored_occurrence
-from clarion.domain.automation import AutomationType
+from clarion.domain.automation import AutomationScheduler, AutomationType
 from clarion.domain.due import DUE_LEASE, SKIPPING, DispatchResult, DueOutcome, read_result
 from clarion.domain.planning import EndReason
+from clarion.domain.report_run import following_row
 from clarion.errors import ClarionError
 from clarion.ports.automation import AutomationStore, DueClaim, DueEnd
 from clarion.ports.clock import Clock
@@ -115,24 +116,26 @@ class Due:
         async with self._writing:
             waited = timedelta(seconds=self._clock.monotonic() - claimed)
             if waited > self._lease / BEGIN_SHARE:
-                end = put_off(claim, timedelta(), "waits its turn: other reports take long")
+                end = put_off(claim, timedelta(), "waits its turn: other reports take long", is_retry=False)
             else:
                 end = await self._report(claim)
         await self._store.finish_due([end])
 
     async def _report(self, claim: DueClaim) -> DueEnd:
         now = await self._facts.now()
+        following: AutomationScheduler | None = None
         try:
-            occurrence = stored_occurrence(claim.row)
-            await self._dispatcher.ensure_automation_job(claim.tenant_id, [occurrence])
             record = await self._sources.find_subscription(claim.tenant_id, UUID(claim.row.setting))
+            if record is not None:  # known before anything can fail, so that a run that fails ends no chain
+                following = following_row(record.subscription, claim.row, handed_until=None, now=now)
+            await self._dispatcher.ensure_automation_job(claim.tenant_id, [stored_occurrence(claim.row)])
             if record is None:
                 return deactivated(claim, EndReason.SUBSCRIPTION_INACTIVE, now=now)
             found = await self._reports.run(claim, record, now=now)
         except ClarionError as error:
-            return ended_by(claim, error, now=now)
+            return ended_by(claim, error, now=now, following=following)
         except ValueError as error:
-            return failed(claim, f"it cannot be read: {error}", now=now)
+            return failed(claim, f"it cannot be read: {error}", now=now, following=following)
         match found:
             case Handed(dispatch_result=text, trace_blob=trace_blob):
                 result = read_result(text) or DispatchResult(outcome=DueOutcome.HANDED_OVER)

@@ -76,14 +76,15 @@ def held(claim: DueClaim, why: str, *, now: datetime) -> DueEnd:
     )
 
 
-def failed(claim: DueClaim, why: str, *, now: datetime) -> DueEnd:
-    """End an occurrence that will never be handed over as it is; its support case says why."""
+def failed(claim: DueClaim, why: str, *, now: datetime, following: AutomationScheduler | None = None) -> DueEnd:
+    """End an occurrence that will never be handed over as it is; its support case says why, and its chain goes on."""
     return DueEnd(
         tenant_id=claim.tenant_id,
         scheduler_key=claim.row.scheduler_key,
         version=claim.row.version,
         to=AutomationStatus.FAILED,
         failure_reason=_cut(why),
+        next=following,
         line=_line(claim, HistoryKind.FAILED, f"failed: {why}", now=now),
     )
 
@@ -94,8 +95,8 @@ def again(claim: DueClaim, why: str, *, now: datetime, is_long_runner: bool = Fa
     return held(claim, why, now=now) if delay is None else put_off(claim, delay, why)
 
 
-def put_off(claim: DueClaim, delay: timedelta, why: str) -> DueEnd:
-    """Give an occurrence back for a while."""
+def put_off(claim: DueClaim, delay: timedelta, why: str, *, is_retry: bool = True) -> DueEnd:
+    """Give an occurrence back for a while; no retry is counted where nothing failed."""
     return DueEnd(
         tenant_id=claim.tenant_id,
         scheduler_key=claim.row.scheduler_key,
@@ -103,6 +104,7 @@ def put_off(claim: DueClaim, delay: timedelta, why: str) -> DueEnd:
         to=AutomationStatus.PENDING,
         failure_reason=_cut(why),
         delay=delay,
+        is_retry=is_retry,
     )
 
 

@@ -244,19 +244,28 @@ class Reminders:
         """Say what becomes of a reminder at which something was raised."""
         is_long = self._sources.is_long_runner(item.claim.row.source_type)
         is_long_runner = is_long and item.setting is not None and item.setting.long_runner
-        return ended_by(item.claim, error, now=now, is_long_runner=is_long_runner)
+        following = item.next if isinstance(item, Wanted) else None
+        return ended_by(item.claim, error, now=now, is_long_runner=is_long_runner, following=following)
 
 
-def ended_by(claim: DueClaim, error: BaseException, *, now: datetime, is_long_runner: bool = False) -> DueEnd:
+def ended_by(
+    claim: DueClaim,
+    error: BaseException,
+    *,
+    now: datetime,
+    is_long_runner: bool = False,
+    following: AutomationScheduler | None = None,
+) -> DueEnd:
     """Say what becomes of an occurrence at which something was raised: what may pass is tried again.
 
-    What somebody has to mend first, such as a type that is not published, waits for that on hold.
+    What somebody has to mend first, such as a type that is not published, waits for that on hold. Its chain goes on
+    behind it when it is over, so at once where it fails for good.
     """
     match error:
         case OperatorError() | Superseded() | TooManyAtOnce():
             return again(claim, str(error), now=now, is_long_runner=is_long_runner)
         case Conflict() | Gone():
-            return failed(claim, str(error), now=now)
+            return failed(claim, str(error), now=now, following=following)
         case CallerError():
             return held(claim, str(error), now=now)
         case Exception():

@@ -165,6 +165,21 @@ class DueContract:
         assert (case.kind, msgspec.json.decode(case.details)) == (SupportKind.HOLD, {"reason": "still no answer"})
         assert await claim(harness) == []
 
+    async def test_what_goes_back_because_nothing_failed_counts_no_retry(self, harness: StoreHarness) -> None:
+        """However often: it is behind what is due already, and claimed again at once."""
+        row, other = await make_due(harness), await make_due(harness, 2)
+        for _ in range(5):
+            (one,) = await claim(harness, 1)
+            await harness.store.finish_due(
+                [end(one, PENDING, delay=timedelta(), is_retry=False, failure_reason="wait")]
+            )
+        claims = {one.row.key: one.row for one in await claim(harness)}
+        assert {key: (found.status, found.retry_count) for key, found in claims.items()} == {
+            row.key: (PROCESSING, 0),
+            other.key: (PROCESSING, 0),
+        }
+        assert await cases(harness) == []
+
     @pytest.mark.parametrize(
         "to, expected",
         [

@@ -113,6 +113,7 @@ class Ending(StrEnum):
     FAILED = "failed"
     CANCELED = "canceled"
     LATER = "later"
+    NOT_BEGUN = "not begun"
     HELD = "held"
 
 
@@ -157,6 +158,8 @@ def _fields(one: DueClaim, how: Ending) -> dict[str, object]:
             return {"to": AutomationStatus.CANCELED, "line": None}
         case Ending.LATER:
             return {"to": AutomationStatus.PENDING, "delay": timedelta(seconds=40), "failure_reason": "no answer"}
+        case Ending.NOT_BEGUN:
+            return {"to": AutomationStatus.PENDING, "delay": timedelta(), "is_retry": False}
         case Ending.HELD:
             return {"to": AutomationStatus.PENDING, "hold": True, "failure_reason": "no answer"}
 

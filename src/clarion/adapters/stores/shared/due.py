@@ -147,6 +147,7 @@ def _after(row: AutomationScheduler, end: DueEnd, *, now: datetime) -> Automatio
         reason=end.reason,
         failure_reason=end.failure_reason,
         retry_at=None if end.delay is None else now + end.delay,
+        is_retry=end.is_retry,
         hold=end.hold,
         dispatch_result=end.dispatch_result,
         trace_blob=end.trace_blob,
