@@ -10,6 +10,7 @@ from clarion.dispatch.request import ContentRequest, ReportContent, Trace
 from clarion.dispatch.request import Occurrence as Due
 from clarion.domain import messaging_content, report_link
 from clarion.domain.automation import AutomationScheduler, TriggerType
+from clarion.domain.entity_event import HistoryKind
 from clarion.domain.messaging_content import WrittenReport
 from clarion.domain.occurrence import ReportRun
 from clarion.domain.report_choice import ReportForm
@@ -107,6 +108,9 @@ async def test_a_run_by_hand_is_made_once_for_its_guid(api: ApiHarness) -> None:
     assert api.wake_ups == ["settings", "due", "settings"]
     (row,) = await api.memory.rows(TENANT, AutomationScheduler)
     assert (row.scheduler_key, row.trigger_type) == (runs[0]["occurrence"], TriggerType.MANUAL_RUN)
+    (line,) = await api.memory.list_history(TENANT, GUID, limit=9)
+    assert (line.kind, line.subject) == (HistoryKind.PLANNED, row.scheduler_key)
+    assert line.text.startswith("run by ")
 
 
 async def written(api: ApiHarness, form: ReportForm) -> str:

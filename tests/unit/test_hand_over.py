@@ -21,7 +21,7 @@ from clarion.domain.reminder import DateRule, ThresholdRule
 from clarion.domain.setting import SettingChange
 from clarion.ports.automation import DueEnd
 from clarion.ports.reminding import Delivery
-from tests.unit.due_house import BY_DATE, DUE_ON, KIM, SAM, House, boat_due
+from tests.unit.due_house import BY_DATE, DUE_ON, KIM, SAM, Harbour, House, boat_due
 from tests.unit.pipeline_line import STAFF, TENANT
 from tests.unit.plugin_house import ENTITY
 
@@ -173,10 +173,13 @@ async def test_what_raises_is_tried_again_later_each_time_and_its_neighbours_are
     assert whole.to is AutomationStatus.COMPLETED
 
 
-@pytest.mark.parametrize("approved, delay", [(False, None), (True, timedelta(days=1))])
-async def test_what_does_not_pass_is_held_unless_a_long_runner_is_approved(
-    tmp_path: Path, approved: bool, delay: timedelta | None
+@pytest.mark.parametrize(
+    "declared, approved, delay", [(True, False, None), (False, True, None), (True, True, timedelta(days=1))]
+)
+async def test_what_does_not_pass_is_held_unless_a_long_runner_is_declared_and_approved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declared: bool, approved: bool, delay: timedelta | None
 ) -> None:
+    monkeypatch.setattr(Harbour, "long_runner", declared)
     house = await House(settings=[msgspec.structs.replace(BY_DATE, long_runner=approved)]).open(tmp_path)
     house.harbour.breaks = {"load"}
     (end,) = await house.hand_over(house.claim(retry_count=3))

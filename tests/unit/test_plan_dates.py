@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
+import msgspec
 import pytest
 
 from clarion.domain.automation import AutomationStatus, CanceledBy
@@ -310,3 +311,10 @@ def test_the_chain_goes_on_from_the_one_that_is_over() -> None:
     assert row is not None
     assert row.scheduler_key == KEY.format("2028-05-01", 0)
     assert following(situation, changed(YEARLY, yearly=False), row, correlation_id="c") is None
+    both = changed(YEARLY, offsets=(30, 0))
+    planned = Planned(both)
+    planned.plan(facts)
+    first = planned.rows[KEY.format("2026-05-01", 30)]
+    earlier = following(msgspec.structs.replace(situation, settings=[both]), both, first, correlation_id="c")
+    assert earlier is not None
+    assert earlier.scheduler_key == KEY.format("2028-05-01", 30)  # each offset is a chain of its own

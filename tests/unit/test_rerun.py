@@ -1,12 +1,14 @@
 """Again on purpose: a completed occurrence runs once more under a number, which is compared and set, and audited."""
 
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
 
 from clarion.domain.automation import AutomationScheduler, AutomationStatus
 from clarion.domain.ensured import Outcome
+from clarion.domain.entity_event import HistoryKind
 from clarion.testing.clock import ManualClock
 from clarion.testing.factories import automation_scheduler
 from clarion.testing.store import SqliteInMemory
@@ -54,13 +56,19 @@ async def test_a_completed_occurrence_is_due_again_now_as_an_occurrence_of_its_o
     assert first.status is AutomationStatus.COMPLETED
 
 
-async def test_a_double_click_is_one_re_run_and_one_line_of_the_audit_log(shop: Shop) -> None:
+async def test_a_double_click_is_one_re_run_told_once_in_the_audit_log_and_in_its_entitys_story(shop: Shop) -> None:
     await shop.stand(KEY, AutomationStatus.COMPLETED)
     one, two = await shop.rerun(KEY, 1), await shop.rerun(KEY, 1)
     assert (one.outcome, two.outcome, two.record) == (Outcome.CREATED, Outcome.FOUND, one.record)
     (line,) = await shop.store.list_audit(TENANT, limit=10)
     assert (line.actor, line.act, line.subject, line.reason) == ("sam", "rerun", f"occurrence {KEY}", "they lost it")
     assert msgspec.json.decode(line.details) == {"n": 1}
+    (told,) = await shop.store.list_history(TENANT, UUID(one.record.primary_entity), limit=10)
+    assert (told.kind, told.subject, told.text) == (
+        HistoryKind.PLANNED,
+        one.record.scheduler_key,
+        "rerun by sam: they lost it",
+    )
 
 
 @pytest.mark.parametrize("status", [AutomationStatus.PENDING, AutomationStatus.FAILED, AutomationStatus.DEACTIVATED])

@@ -114,7 +114,7 @@ class DueContract:
     async def test_a_completed_occurrence_keeps_what_came_of_it_and_begins_the_next(
         self, harness: StoreHarness
     ) -> None:
-        """One transaction: result, trace, line and the following occurrence."""
+        """One transaction: result, trace, the following occurrence, and a line about each of the two."""
         await make_due(harness)
         (one,) = await claim(harness)
         following = automation_scheduler(2)
@@ -126,7 +126,10 @@ class DueContract:
             one.row, status=COMPLETED, version=3, lease_until=None, dispatch_result='{"job":1}', trace_blob="a/1"
         )
         assert (await row_of(harness, following)).status is PENDING
-        assert await told(harness) == [(HistoryKind.HANDED_OVER, one.row.scheduler_key, "claim:2")]
+        assert await told(harness) == [
+            (HistoryKind.HANDED_OVER, one.row.scheduler_key, "claim:2"),
+            (HistoryKind.PLANNED, following.scheduler_key, "claim 2"),
+        ]
         before = await everything(harness)
         assert await harness.store.finish_due([given]) == set()
         assert await everything(harness) == before
@@ -216,6 +219,7 @@ class DueContract:
             assert await harness.store.rescue_due(limit=10) == 1
             lost = await row_of(harness, row)
             assert (lost.status, lost.retry_count, lost.lease_until) == (PENDING, retries + 1, None)
+            assert lost.version == 3 + 2 * retries  # I-18: each claim and each rescue is one more
             assert near(lost.next_retry_at, await harness.now() + wait - DUE_LEASE)
             await harness.elapse(wait)
         assert len(await claim(harness)) == 1

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from clarion.adapters.stores.shared.automation import ensure_automation_schedulers
+from clarion.adapters.stores.shared.automation import Asked, ensure_asked
 from clarion.adapters.stores.shared.entity_history import write_lines
 from clarion.adapters.stores.shared.facts import now as read_now
 from clarion.adapters.stores.shared.occurrence import Place, lock_occurrences, write_occurrences
@@ -22,6 +22,7 @@ from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain import trouble
 from clarion.domain.automation import AUTOMATION_SCHEDULER, AutomationScheduler, AutomationStatus
 from clarion.domain.due import wait_after_lost_worker
+from clarion.domain.occurrence_line import due_in_words
 from clarion.domain.occurrence_move import finished
 from clarion.domain.support import SupportCase
 from clarion.errors import ProgramTooOld
@@ -126,12 +127,14 @@ async def finish_due(transaction: Transaction, ends: Sequence[DueEnd]) -> set[Pl
         if after is not None:
             moved[place] = after
     await write_occurrences(transaction, list(moved.values()))
-    following: defaultdict[str, list[AutomationScheduler]] = defaultdict(list)
+    following: defaultdict[str, list[Asked]] = defaultdict(list)
     for place in sorted(moved):
-        if (following_row := first[place].next) is not None:
-            following[place[0]].append(following_row)
-    for tenant_id, rows in following.items():
-        await ensure_automation_schedulers(transaction, tenant_id, rows)
+        end = first[place]
+        if end.next is not None:
+            asked = Asked(row=end.next, cause=f"claim {end.version}", text=due_in_words(end.next))
+            following[place[0]].append(asked)
+    for tenant_id, some in following.items():
+        await ensure_asked(transaction, tenant_id, some, at=now)
     lines = [(place[0], line) for place in moved if (line := first[place].line) is not None]
     await write_lines(transaction, lines)
     await write_cases_of_tenants(transaction, [case for place, row in moved.items() for case in _case(place[0], row)])

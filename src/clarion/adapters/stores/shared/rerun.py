@@ -1,10 +1,10 @@
-"""Deliberate re-runs of completed occurrences. Writes `automation_scheduler` and `audit_log`."""
+"""Deliberate re-runs of completed occurrences. Writes `automation_scheduler`, `entity_history` and `audit_log`."""
 
 from typing import Final
 
 from clarion.adapters.stores.shared import facts
 from clarion.adapters.stores.shared.audit import append_audit
-from clarion.adapters.stores.shared.automation import ensure_automation_schedulers
+from clarion.adapters.stores.shared.automation import Asked, ensure_asked
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain import act
@@ -34,6 +34,7 @@ async def rerun_occurrence(
     row = rerun_row(stored.get(first_key), stored.get(key_before(first_key, n)), n=n, now=now)
     if row is None:
         return None
-    (answer,) = await ensure_automation_schedulers(transaction, tenant_id, [row])
+    asked_for = Asked(row=row, cause=done.act, text=f"{done.act} by {actor}: {reason}")
+    (answer,) = await ensure_asked(transaction, tenant_id, [asked_for], at=now)
     await append_audit(transaction, tenant_id, done)
     return answer

@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from clarion.adapters.stores.shared.audit import append_audit
-from clarion.adapters.stores.shared.automation import ensure_automation_schedulers
+from clarion.adapters.stores.shared.automation import Asked, ensure_asked
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain import act
@@ -79,9 +79,11 @@ async def run_subscription(
     transaction: Transaction, tenant_id: str, row: AutomationScheduler, *, actor: str
 ) -> Ensured[AutomationScheduler]:
     """Have a run that somebody asks for wait to be claimed, once for its guid; audited."""
-    (answer,) = await ensure_automation_schedulers(transaction, tenant_id, [row])
+    done = act.run_subscription(row.scheduler_key, actor=actor)
+    asked = Asked(row=row, cause=done.act, text=f"{done.act} by {actor}")
+    (answer,) = await ensure_asked(transaction, tenant_id, [asked], at=row.scheduled_at)
     if answer.outcome is Outcome.CREATED:
-        await append_audit(transaction, tenant_id, act.run_subscription(row.scheduler_key, actor=actor))
+        await append_audit(transaction, tenant_id, done)
     return answer
 
 
