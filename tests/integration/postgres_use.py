@@ -328,6 +328,7 @@ async def use_insights(store: PostgresStore, connection: Connection) -> None:
     assert await store.find_job_of_message(TENANT, message)
     assert await store.list_jobs(TENANT, job.partition_key)
     (latest, *_) = await store.list_latest_jobs(TENANT)
+    assert await store.list_latest_jobs(TENANT, after=(latest.source_at, latest.guid))
     assert len(await store.find_standings(TENANT, [job.guid, latest.guid])) == 2
     got = await store.list_jobs_of_recipient(TENANT, READER, partition_key=job.partition_key, after=f"{2000:019}")
     assert got

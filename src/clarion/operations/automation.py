@@ -4,7 +4,6 @@ What people do is audited with its reason. What became of a notification that an
 timeline, not here.
 """
 
-from datetime import datetime
 from typing import Final, TypeVar
 
 from clarion.client import wire_automation
@@ -51,10 +50,10 @@ class Automation:
             standing=query.standing,
             until=query.until_at,
             automation_type=query.type,
-            after=_place(page.read(name, query.cursor, start="")),
+            after=page.read_moment_and_id(name, query.cursor),
             limit=query.limit + 1,
         )
-        rows, following = page.cut(name, found, query.limit, lambda row: f"{row.due_at.isoformat()} {row.id}")
+        rows, following = page.cut(name, found, query.limit, lambda row: page.moment(row.due_at, row.id))
         items = tuple(_as(row, wire_automation.OccurrenceLine) for row in rows)
         return wire_automation.OccurrencePage(items=items, next_cursor=following)
 
@@ -119,18 +118,6 @@ class Automation:
         if row.status is not AutomationStatus.COMPLETED:
             return None
         return await next_rerun(self._store, tenant_id, row.scheduler_key)
-
-
-def _place(text: str) -> tuple[datetime, int] | None:
-    """Read the place that a cursor names: when the last one was due, and its id."""
-    if not text:
-        return None
-    with page.taken_apart():
-        at, number = text.split(" ")
-        due_at = datetime.fromisoformat(at)
-        if due_at.tzinfo is None:
-            raise page.refused()
-        return due_at, int(number)
 
 
 def _as(row: AutomationScheduler, shape: type[L], **more: object) -> L:

@@ -4,7 +4,6 @@ What an event tells is stored sealed. It is opened in memory, within the tenant,
 events, and who may see messages as their recipients do.
 """
 
-from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
@@ -88,7 +87,7 @@ class Events:
             tenant_id,
             entity=entity,
             status=query.status,
-            after=_read(name, query.cursor),
+            after=page.read_moment_and_id(name, query.cursor),
             limit=query.limit + 1,
         )
         events, following = page.cut(name, found, query.limit, _written)
@@ -177,24 +176,4 @@ def _mapping(mapping: EventMapping) -> wire_events.EventMapping:
 
 def _written(event: EntityEvent) -> str:
     """Write the place of an event in a list."""
-    return f"{event.occurred_at.isoformat()} {event.id}"
-
-
-def _read(name: str, cursor: str | None) -> tuple[datetime, int] | None:
-    place = page.read(name, cursor, start="")
-    if not place:
-        return None
-    with page.taken_apart():
-        at, number = place.split(" ")
-        return _instant(at), int(number)
-
-
-def _instant(text: str) -> datetime:
-    """Read a time of a cursor; one that is none is a ValueError."""
-    at = datetime.fromisoformat(text)
-    if at.tzinfo is None:
-        raise ValueError("it has no zone")
-    try:
-        return at.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError("it lies outside of all calendars") from error
+    return page.moment(event.occurred_at, event.id)

@@ -3,7 +3,7 @@
 A result is not stored: it follows from the messages, which change long after their job was made. So a filter is asked
 of one page of jobs after the other, newest first, and a request looks at a bounded number of them. A page that ends
 early says how far back it looked and has the cursor to go on. A time is no such filter: it is where the list begins and
-ends, by the key.
+ends.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,6 @@ from typing import Final
 from uuid import UUID
 
 from clarion.client import wire
-from clarion.domain.key import reverse_ticks
 from clarion.domain.result import Result, Standing, overall
 from clarion.domain.seal import TenantKeys
 from clarion.operations import page
@@ -62,9 +61,7 @@ async def latest(
     """List a tenant's notifications, the newest first, those that the filters let through."""
     filters = {"type": query.type, "result": query.result, "since": query.since_at, "until": query.until_at}
     name = " ".join(["notifications", *(f"{key}={value}" for key, value in filters.items() if value is not None)])
-    after = page.read(name, query.cursor, start="")
-    if query.until_at is not None:
-        after = max(after, reverse_ticks(query.until_at))
+    after = _read(name, query.cursor) or (None if query.until_at is None else (query.until_at, UUID(int=0)))
     size = PAGE_MAX if query.type is not None or query.result is not None else query.limit + 1
     found: list[JobLine] = []
     standings: dict[UUID, Standing] = {}
@@ -74,15 +71,27 @@ async def latest(
         asked_for = [job for job in jobs if _is_asked_for(job, query)]
         standings |= await store.find_standings(keys.tenant_id, [job.guid for job in asked_for])
         found += [job for job in asked_for if query.result in (None, _result(standings.get(job.guid)))]
-        shown, following = page.cut(name, found, query.limit, lambda job: job.row_key)
+        shown, following = page.cut(name, found, query.limit, _place)
         if following is not None or len(jobs) < size or _is_before(jobs[-1], query.since_at):
             break
-        after, looked = jobs[-1].row_key, looked + len(jobs)
+        after, looked = (jobs[-1].source_at, jobs[-1].guid), looked + len(jobs)
         if looked >= LOOKED_MAX:
-            following, searched_to_at = page.write(name, after), jobs[-1].source_at
+            following, searched_to_at = page.write(name, _place(jobs[-1])), jobs[-1].source_at
             break
     items = await lines_of(store, keys, shown, standings=standings, whole=whole)
     return wire.NotificationPage(items=items, next_cursor=following, searched_to_at=searched_to_at)
+
+
+def _place(job: JobLine) -> str:
+    return page.moment(job.source_at, job.guid)
+
+
+def _read(name: str, cursor: str | None) -> tuple[datetime, UUID] | None:
+    """Read where the page before ended."""
+    if (place := page.read_moment(name, cursor)) is None:
+        return None
+    with page.taken_apart():
+        return place[0], UUID(place[1])
 
 
 def _result(standing: Standing | None) -> Result | None:

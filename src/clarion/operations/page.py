@@ -7,6 +7,7 @@ every list is read within the caller's tenant anyway. Pure.
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 from uuid import UUID
 
@@ -64,6 +65,38 @@ def read_guid(name: str, cursor: str | None) -> UUID | None:
         return UUID(hex=place) if place else None
     except ValueError:
         raise refused() from None
+
+
+def moment(at: datetime, key: object) -> str:
+    """Write a place in a list by time: when, and which of those of one moment."""
+    return f"{at.isoformat()} {key}"
+
+
+def read_moment(name: str, cursor: str | None) -> tuple[datetime, str] | None:
+    """Read the time and the key that a cursor of this list names, or None where there is none."""
+    place = read(name, cursor, start="")
+    if not place:
+        return None
+    with taken_apart():
+        text, key = place.split(" ", 1)
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is None:
+            raise ValueError("it has no zone")
+        try:
+            return at.astimezone(UTC), key
+        except OverflowError as error:
+            raise ValueError("it lies outside of all calendars") from error
+
+
+def read_moment_and_id(name: str, cursor: str | None) -> tuple[datetime, int] | None:
+    """Read the time and the row's id that a cursor of this list names, or None where there is none."""
+    if (place := read_moment(name, cursor)) is None:
+        return None
+    with taken_apart():
+        number = int(place[1])
+        if not 0 <= number <= ROW_ID_MAX:
+            raise ValueError("it is no id of a row")
+        return place[0], number
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Stories: what became of an entity, and of one occurrence of it, by the lines that whoever did it has written."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -34,9 +33,9 @@ class Stories:
     async def of_entity(self, tenant_id: str, entity: UUID, query: wire.PageQuery) -> wire_story.StoryPage:
         """Tell what became of an entity, the newest first."""
         name = f"story {entity}"
-        after = _place(page.read(name, query.cursor, start=""))
+        after = page.read_moment(name, query.cursor)
         found = await self._store.list_history(tenant_id, entity, after=after, limit=query.limit + 1)
-        lines, following = page.cut(name, found, query.limit, lambda line: f"{line.at.isoformat()} {line.row_key}")
+        lines, following = page.cut(name, found, query.limit, lambda line: page.moment(line.at, line.row_key))
         return wire_story.StoryPage(items=_told(lines), next_cursor=following)
 
     async def of_occurrence(self, tenant_id: str, key: str) -> wire_story.Explained | None:
@@ -81,15 +80,3 @@ async def _lines_of(store: AutomationStore, tenant_id: str, row: AutomationSched
 
 def _told(lines: Sequence[EntityHistory]) -> tuple[wire_story.StoryLine, ...]:
     return tuple(as_wire(line, wire_story.StoryLine) for line in lines)
-
-
-def _place(text: str) -> tuple[datetime, str] | None:
-    """Read the place that a cursor names: when the last line was written, and its key."""
-    if not text:
-        return None
-    with page.taken_apart():
-        at, row_key = text.split(" ", 1)
-        written_at = datetime.fromisoformat(at)
-        if written_at.tzinfo is None:
-            raise page.refused()
-        return written_at, row_key

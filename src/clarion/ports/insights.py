@@ -150,11 +150,10 @@ class InsightStore(Protocol):
         """List a partition's jobs in the order of their row keys (newest first for direct ones), behind `after`."""
         ...
 
-    async def list_latest_jobs(self, tenant_id: str, *, after: str = "", limit: int = 50) -> Sequence[JobLine]:
-        """List a tenant's jobs in the order of their row keys (newest first for direct ones), behind `after`.
-
-        The order of letters is the store's own; digits come in their order, and so do the times of direct jobs.
-        """
+    async def list_latest_jobs(
+        self, tenant_id: str, *, after: tuple[datetime, UUID] | None = None, limit: int = 50
+    ) -> Sequence[JobLine]:
+        """List a tenant's jobs, the newest first and those of one moment by guid downwards, behind a time and guid."""
         ...
 
     async def list_jobs_of_recipient(

@@ -22,21 +22,23 @@ class LatestContract:
     async def test_the_latest_jobs_of_a_tenant_come_newest_first_whatever_they_are_about(
         self, harness: StoreHarness
     ) -> None:
-        """By row key, page by page; jobs of other tenants are not among them."""
+        """By time, page by page, whoever made them; jobs of other tenants are not among them."""
         first = guarded_entry("key-0").job
         entries = [
             guarded_entry(
                 f"key-{n}", created_at=first.source_at + timedelta(seconds=n), partition_key=f"entity-{n % 3}"
             )
-            for n in (3, 0, 4, 1, 2)
+            for n in (3, 0, 4, 1)
         ]
+        made = notification_job(9, source_at=first.source_at + timedelta(seconds=2))  # whose key begins with no time
+        entries.append(JobEntry(job=made))
         await harness.store.ensure_notification_jobs(harness.tenant_id, entries)
         await harness.store.ensure_tenant(f"{harness.tenant_id}-2", {})
         await harness.store.ensure_notification_jobs(f"{harness.tenant_id}-2", [guarded_entry("theirs")])
         newest_first = sorted((entry.job for entry in entries), key=lambda job: job.source_at, reverse=True)
         listed: list[JobLine] = []
         while page := await harness.store.list_latest_jobs(
-            harness.tenant_id, after=listed[-1].row_key if listed else "", limit=2
+            harness.tenant_id, after=(listed[-1].source_at, listed[-1].guid) if listed else None, limit=2
         ):
             assert len(page) <= 2
             listed += page
@@ -50,13 +52,16 @@ class LatestContract:
         keys = ["a", "A", "_", "~", "0", "9", "ä", "b:c", "B"]
         jobs = [notification_job(n, row_key=row_key, guid=guid(n, "job")) for n, row_key in enumerate(keys)]
         await harness.store.ensure_notification_jobs(harness.tenant_id, [JobEntry(job=job) for job in jobs])
-        listed: list[str] = []
+        listed: list[JobLine] = []
         for _ in range(len(keys) + 1):
-            after = listed[-1] if listed else ""
+            after = (listed[-1].source_at, listed[-1].guid) if listed else None
             page = await harness.store.list_latest_jobs(harness.tenant_id, after=after, limit=limit)
             assert len(page) <= limit
-            listed += [line.row_key for line in page]
-        assert sorted(listed) == sorted(keys)
+            listed += page
+        assert sorted(line.row_key for line in listed) == sorted(keys)
+        assert [line.guid for line in listed] == sorted((line.guid for line in listed), reverse=True), (
+            "all are of one moment"
+        )
 
     async def test_a_page_of_the_latest_jobs_has_a_bound(self, harness: StoreHarness) -> None:
         """Whatever a caller asks for."""

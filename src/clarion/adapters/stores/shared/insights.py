@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +21,9 @@ from clarion.domain.support import SupportCase, SupportStatus
 from clarion.ports.insights import PAGE_MAX, Gauge, JobLine, RouteAge, UncertainLine
 
 _SQL: Final = Statements("insights.sql")
+
+_END_AT: Final = datetime(9999, 12, 31, tzinfo=UTC)
+"""Behind all times that anything happens at."""
 
 COUNTED_MAX: Final = 100_000
 """A gauge that stands here says "very many"; counting on would cost more than anybody gains by it."""
@@ -97,11 +100,12 @@ async def list_jobs(
 
 
 async def list_latest_jobs(
-    transaction: Transaction, tenant_id: str, *, after: str = "", limit: int = 50
+    transaction: Transaction, tenant_id: str, *, after: tuple[datetime, UUID] | None = None, limit: int = 50
 ) -> list[JobLine]:
-    """List a tenant's jobs in the order of their row keys, behind `after`."""
+    """List a tenant's jobs, the newest first, behind `after`."""
+    at, guid = after or (_END_AT, UUID(int=0))
     return await transaction.fetch(
-        JobLine, _SQL["list_latest_jobs"], tenant_id=tenant_id, after=after, limit=_page(limit)
+        JobLine, _SQL["list_latest_jobs"], tenant_id=tenant_id, at=at, guid=guid, limit=_page(limit)
     )
 
 

@@ -32,14 +32,13 @@ ORDER BY j.row_key COLLATE "C"
 LIMIT :limit;
 
 -- name: list_latest_jobs
--- Pages by the unique key of a tenant's jobs, in the order of that index: the row key of a direct job begins with its
--- time, counted down, so that the newest come first. It needs no index of its own, which every accept would pay for.
+-- Pages by the index of time, whoever made the jobs: only the row key of a direct job begins with its time.
 SELECT
   j.guid, j.row_key, j.event_type, j.source_at, j.created_at,
   CASE WHEN j.message_id IS NOT NULL THEN j.recipients END AS recipient
 FROM notification_job AS j
-WHERE j.tenant_id = :tenant_id AND j.row_key > :after
-ORDER BY j.row_key
+WHERE j.tenant_id = :tenant_id AND (j.source_at, j.guid) < (:at, :guid)
+ORDER BY j.source_at DESC, j.guid DESC
 LIMIT :limit;
 
 -- name: find_standings
