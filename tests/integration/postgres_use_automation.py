@@ -39,7 +39,9 @@ async def use_plans(store: PostgresStore, around: range) -> None:
         )
     assert not any(one.overtaken for one in await store.apply_plans(TENANT, plans))
     entity = make.guid(around[0], "order")
-    await store.write_history(TENANT, await store.list_history(TENANT, entity, limit=10))
+    lines = await store.list_history(TENANT, entity, limit=10)
+    await store.write_history(TENANT, lines)
+    await store.list_history(TENANT, entity, subject=lines[0].subject, limit=10)
     await store.find_occurrence(TENANT, keys[0])
 
 

@@ -18,7 +18,7 @@ from clarion.ports.automation import AutomationStore
 from clarion.ports.store import Store
 
 LINES_MAX: Final = 500
-"""Of an entity's story, the newest, among which those of one occurrence are looked for."""
+"""Of an occurrence's story, the newest: it has a few, and one that is tried daily has one a day."""
 
 
 class Stories:
@@ -74,8 +74,9 @@ async def before_the_job(store: AutomationStore, tenant_id: str, scheduler_key: 
 
 async def _lines_of(store: AutomationStore, tenant_id: str, row: AutomationScheduler) -> Sequence[EntityHistory]:
     """Find the lines of an occurrence in the story of its entity, the oldest first."""
-    found = await store.list_history(tenant_id, UUID(row.primary_entity), limit=LINES_MAX)
-    return [line for line in reversed(found) if line.subject == row.scheduler_key]
+    entity = UUID(row.primary_entity)
+    found = await store.list_history(tenant_id, entity, subject=row.scheduler_key, limit=LINES_MAX)
+    return list(reversed(found))
 
 
 def _told(lines: Sequence[EntityHistory]) -> tuple[wire_story.StoryLine, ...]:

@@ -145,7 +145,13 @@ class AutomationStore(Protocol):
         ...
 
     async def list_history(
-        self, tenant_id: str, entity_guid: UUID, *, after: tuple[datetime, str] | None = None, limit: int
+        self,
+        tenant_id: str,
+        entity_guid: UUID,
+        *,
+        subject: str | None = None,
+        after: tuple[datetime, str] | None = None,
+        limit: int,
     ) -> Sequence[EntityHistory]:
-        """Return lines of an entity's history, the newest first, behind a place."""
+        """Return lines of an entity's history, all or those about one subject, the newest first, behind a place."""
         ...

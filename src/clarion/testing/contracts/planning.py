@@ -290,3 +290,33 @@ class PlanContract:
             listed += page
         assert listed == [lines[n] for n in (4, 3, 2, 1, 0)]
         assert await harness.store.list_history(harness.tenant_id, guid(1), limit=10) == []
+
+    async def test_what_was_told_of_one_subject_is_listed_alone(self, harness: StoreHarness) -> None:
+        """Page by page, and not with one whose name begins alike, such as a re-run of the same occurrence."""
+        lines = [
+            EntityHistory(
+                entity_guid=BEGINNING,
+                kind=HistoryKind.HELD,
+                subject=subject,
+                cause=f"claim {n}",
+                at=PLANNED_AT + timedelta(hours=n // 2),
+                text=TEXT,
+                correlation_id="c",
+            )
+            for n in range(3)
+            for subject in ("boat", "boat:retry:1")
+        ]
+        await harness.store.write_history(harness.tenant_id, lines)
+        await harness.store.write_history(f"{harness.tenant_id}-2", lines[:1])
+        for subject, expected in (("boat", (4, 2, 0)), ("boat:retry:1", (5, 3, 1)), ("boa", ())):
+            listed: list[EntityHistory] = []
+            while page := await harness.store.list_history(
+                harness.tenant_id,
+                BEGINNING,
+                subject=subject,
+                after=(listed[-1].at, listed[-1].row_key) if listed else None,
+                limit=2,
+            ):
+                listed += page
+            assert listed == [lines[n] for n in expected]
+        assert not await harness.store.list_history(harness.tenant_id, guid(1), subject="boat", limit=10)

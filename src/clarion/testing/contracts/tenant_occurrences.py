@@ -45,6 +45,9 @@ READS: Final[dict[str, Ask]] = {
     ),
     "list_occurrences": lambda store, tenant, _: store.list_occurrences(tenant, standing=Standing.HELD, limit=5),
     "list_history": lambda store, tenant, _: store.list_history(tenant, LINE.entity_guid, limit=5),
+    "list_history of a subject": lambda store, tenant, _: store.list_history(
+        tenant, LINE.entity_guid, subject=LINE.subject, limit=5
+    ),
 }
 WRITES: Final[dict[str, Ask]] = {
     "hold_occurrence": lambda store, tenant, _: store.hold_occurrence(tenant, WAITS.scheduler_key, **WHY),

@@ -38,14 +38,16 @@ async def list_history(
     tenant_id: str,
     entity_guid: UUID,
     *,
+    subject: str | None = None,
     after: tuple[datetime, str] | None = None,
     limit: int,
 ) -> list[EntityHistory]:
-    """Return lines of an entity's history, the newest first, behind a place."""
+    """Return lines of an entity's history, all or those about one subject, the newest first, behind a place."""
     before_at, before_key = after or _BEHIND_ALL
     return await transaction.fetch(
         EntityHistory,
-        _SQL["list_history"],
+        _SQL["list_history" if subject is None else "list_history_of_subject"],
+        **({} if subject is None else {"subject": subject}),
         tenant_id=tenant_id,
         entity_guid=entity_guid,
         before_at=before_at,

@@ -20,3 +20,13 @@ WHERE
   AND (h.at, h.row_key COLLATE "C") < (:before_at, :before_key)
 ORDER BY h.at DESC, h.row_key COLLATE "C" DESC
 LIMIT :limit;
+
+-- name: list_history_of_subject
+-- The same of one subject, by an index of its own: an entity may have thousands of lines about others.
+SELECT h.entity_guid, h.kind, h.subject, h.cause, h.at, h.text, h.correlation_id
+FROM entity_history AS h
+WHERE
+  h.tenant_id = :tenant_id AND h.entity_guid = :entity_guid AND h.subject = :subject
+  AND (h.at, h.row_key COLLATE "C") < (:before_at, :before_key)
+ORDER BY h.at DESC, h.row_key COLLATE "C" DESC
+LIMIT :limit;
