@@ -172,6 +172,4 @@ async def list_members(
     transaction: Transaction, tenant_id: str, guid: UUID, *, after: str = "", limit: int = 50
 ) -> list[Member]:
     """Return a group's own members by hash, starting behind `after`."""
-    return await transaction.fetch(
-        Member, _SQL["list_members"], tenant_id=tenant_id, guid=guid, after=after, limit=member.at_most(limit)
-    )
+    return await member.page(transaction, tenant_id, _SQL["list_members"], guid=guid, after=after, limit=limit)

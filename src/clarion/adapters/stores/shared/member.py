@@ -13,7 +13,7 @@ from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.statement import Statement, Statements
 from clarion.adapters.stores.shared.transaction import Argument, Transaction, Value
 from clarion.domain import act
-from clarion.domain.group import MemberChange
+from clarion.domain.group import Member, MemberChange
 from clarion.ports.ensure import ITEMS_MAX, bounded
 
 _SQL: Final = Statements("member.sql")
@@ -83,6 +83,17 @@ async def count_unknown(transaction: Transaction, tenant_id: str, hashes: Sequen
         return 0
     (known,) = await transaction.fetch(Count, _SQL["count_known"], tenant_id=tenant_id, hashes=hashes)
     return len(hashes) - known.n
+
+
+async def page(
+    transaction: Transaction, tenant_id: str, listing: Statement, *, guid: UUID, after: str, limit: int
+) -> list[Member]:
+    """Return who belongs to a place, page by page, by the statement that lists the hashes of its kind of place."""
+    found = await transaction.fetch(Hash, listing, tenant_id=tenant_id, guid=guid, after=after, limit=at_most(limit))
+    if not found:
+        return []
+    hashes = [row.recipient_id_hash for row in found]
+    return await transaction.fetch(Member, _SQL["name_people"], tenant_id=tenant_id, hashes=hashes)
 
 
 def at_most(limit: int) -> int:
