@@ -228,6 +228,10 @@ class DueContract:
         assert (await row_of(harness, row)).on_support_hold
         (case,) = await cases(harness)
         assert (case.kind, case.record) == (SupportKind.HOLD, "AutomationScheduler")
+        assert await told(harness) == [  # each under the claim that was lost
+            (HistoryKind.HELD, row.scheduler_key, "claim 8"),
+            *((HistoryKind.MOVED, row.scheduler_key, f"claim {version}") for version in (2, 4, 6)),
+        ]
         await harness.elapse(timedelta(days=2))
         assert await claim(harness) == []
 
@@ -314,6 +318,24 @@ class OccurrenceActContract:
         lines = await store.list_history(tenant_id, UUID(row.primary_entity), limit=9)
         assert {line.kind for line in lines} == {HistoryKind.HELD, HistoryKind.RELEASED, HistoryKind.DEACTIVATED}
         assert all(line.text.startswith(("hold by sam", "release by sam", "deactivate by sam")) for line in lines)
+
+    async def test_what_is_on_hold_can_be_deactivated_by_hand_whoever_held_it(self, harness: StoreHarness) -> None:
+        """What a worker put on hold, and what a person did; both are told of as they became."""
+        rows = [await make_due(harness, n) for n in (1, 2)]
+        for one in await claim(harness, 1):
+            line = occurrence_line(one.row, HistoryKind.HELD, cause="claim 2", at=PLANNED_AT, text=TEXT)
+            await harness.store.finish_due([end(one, PENDING, hold=True, failure_reason="no answer", line=line)])
+        assert await hold(harness, rows[1])
+        for row in rows:
+            assert (await row_of(harness, row)).on_support_hold
+            assert await harness.store.deactivate_occurrence(
+                harness.tenant_id, row.scheduler_key, actor="sam", reason=TEXT
+            )
+            over = await row_of(harness, row)
+            assert (over.status, over.on_support_hold) == (AutomationStatus.CANCELED, False)
+            lines = await harness.store.list_history(harness.tenant_id, UUID(row.primary_entity), limit=9)
+            assert {line.kind for line in lines} == {HistoryKind.HELD, HistoryKind.DEACTIVATED}
+        assert await claim(harness) == []
 
     async def test_a_plan_does_not_take_back_that_a_person_has_one_run_now(self, harness: StoreHarness) -> None:
         """It may move what was planned; the row is due all the same, on hold or not, until it was claimed."""

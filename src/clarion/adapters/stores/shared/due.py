@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 import msgspec
 import structlog
@@ -22,6 +23,7 @@ from clarion.adapters.stores.shared.transaction import Transaction
 from clarion.domain import trouble
 from clarion.domain.automation import AUTOMATION_SCHEDULER, AutomationScheduler, AutomationStatus
 from clarion.domain.due import wait_after_lost_worker
+from clarion.domain.entity_event import EntityHistory, HistoryKind
 from clarion.domain.occurrence_line import due_in_words
 from clarion.domain.occurrence_move import finished
 from clarion.domain.support import SupportCase
@@ -178,6 +180,7 @@ async def rescue_due(transaction: Transaction, *, limit: int) -> int:
         for row_id, wait in sorted(waits.items())
     ]
     await transaction.execute(_SQL["rescue_occurrences"], rows=rows)
+    await write_lines(transaction, [(one.tenant_id, _rescued(one, waits[one.id])) for one in lost])
     held = [one for one in lost if waits[one.id] is None]
     cases = [
         (
@@ -188,6 +191,20 @@ async def rescue_due(transaction: Transaction, *, limit: int) -> int:
     ]
     await write_cases_of_tenants(transaction, cases)
     return len(lost)
+
+
+def _rescued(one: _Lost, wait: timedelta | None) -> EntityHistory:
+    """Tell what became of an occurrence whose worker was lost, as of the claim that was lost."""
+    held = wait is None
+    return EntityHistory(
+        entity_guid=UUID(one.primary_entity),
+        kind=HistoryKind.HELD if held else HistoryKind.MOVED,
+        subject=one.scheduler_key,
+        cause=f"claim {one.version}",
+        at=one.now_at,
+        text=f"on hold: {LOST}" if held else "its worker was lost: it is tried again",
+        correlation_id=one.correlation_id,
+    )
 
 
 def _order(row: AutomationScheduler) -> tuple[datetime, int]:
