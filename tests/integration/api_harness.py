@@ -191,7 +191,7 @@ NOBODY = {
     "outgoing_id": "987654321",
     "type_name": "no-such-type",
     "account": "no-such-account",
-    "reader": "user:nobody",
+    "reader": "user:no%2Fbody",
     "message_id": str(UUID(int=1)),
     "mark": "read",
     "guid": str(UUID(int=1)),

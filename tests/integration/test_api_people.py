@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -87,6 +88,42 @@ async def test_a_person_is_put_changed_shown_and_removed(api: ApiHarness) -> Non
         admin = f"admin of {TENANT}"
         assert acts == [(act, admin) for act in ("remove", "put", "put", "put", "put")]
         assert "ann" not in str(entries).lower()
+
+
+@pytest.mark.parametrize(
+    "user", ["a/b", "/a", "a/", "a//b", "../a", "a%2Fb", "a b?c#d", "Zoë/日", "counts", "all/read"]
+)
+async def test_a_person_of_any_id_is_reached_by_every_path(api: ApiHarness, user: str) -> None:
+    """People, what they want, their inbox with its marks, and what they got; nobody is taken for another."""
+    path = quote(f"user:{user}", safe=":")
+    inbox = f"/v1/inbox/{path}"
+    async with api.client() as client:
+        await asked(client, "PUT", "/v1/people/user:ab", name="Sam")
+        assert (await asked(client, "PUT", f"/v1/people/{path}", name="Ann"))["person"] == f"user:{user}"
+        await api.sent(to=[{"user": "ab"}], channels=["inbox"])
+        sent = await api.sent(to=[{"user": user}], channels=["inbox"])
+        await api.line.drain()
+        assert (await asked(client, "PATCH", f"/v1/people/{path}", name="Kim"))["name"] == "Kim"
+        assert (await asked(client, "GET", f"/v1/people/{path}"))["name"] == "Kim"
+        assert "items" in await asked(client, "GET", f"/v1/people/{path}/preferences")
+        (line,) = (await asked(client, "GET", inbox))["items"]
+        assert line["message_id"] == sent["message_id"]
+        assert (await asked(client, "POST", f"{inbox}/{line['message_id']}/read"))["unread"] == 0
+        assert (await asked(client, "POST", f"{inbox}/all/unread"))["unread"] == 1
+        assert (await asked(client, "GET", f"{inbox}/counts"))["unread"] == 1
+        (got,) = (await asked(client, "GET", f"/v1/entities/{path}/notifications"))["items"]
+        assert got["job_id"] == sent["job_id"]
+        await asked(client, "DELETE", f"/v1/people/{path}", 204)
+        await asked(client, "GET", f"/v1/people/{path}", 404)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/people%2Fuser:1", "/v1/people/user:1%2Fpreferences", "/v1/types/welcome%2Fenabled", "/v1%2F", "/%2F%FF"],
+)
+async def test_a_slash_of_a_name_is_none_between_names(api: ApiHarness, path: str) -> None:
+    async with api.client() as client:
+        assert problem(await client.get(path))["status"] == 404
 
 
 async def test_people_are_put_in_bulk_and_listed_page_by_page(api: ApiHarness) -> None:

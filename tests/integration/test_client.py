@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from clarion.client import ApiError, Client, Entity, Recipient, Unreachable
+from clarion.client.wire_people import PersonRequest
 from clarion.client.wire_settings import SettingRequest
 from clarion.client.wire_sources import SourceItem
 from clarion.domain.audience import Addressee
@@ -263,6 +264,18 @@ def _reply(server: socket.socket, replied: threading.Event) -> None:
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1)  # until the client has read it all
         replied.set()
+
+
+async def test_a_person_whose_id_holds_slashes_gets_through_a_real_server() -> None:
+    api, whom = await seeded_api(), "user:a//b/"
+    async with connected(api) as (client, _):
+        assert (await client.put_person(whom, PersonRequest(name="Ann"))).person == whom
+        sent = await client.send("welcome", to=Recipient(user="a//b/"), data=NAME, channels=(Channel.INBOX,))
+        await api.line.drain()
+        assert (await client.person(whom)).name == "Ann"
+        assert (await client.preferences(whom)) is not None
+        assert (await client.inbox_counts(whom)).unread == 1
+        assert [line.job_id async for line in client.history(whom)] == [sent.job_id]
 
 
 @pytest.mark.parametrize("url", ["", "clarion.example.com", "ftp://example.com", "https://example.com/?x=1"])

@@ -50,6 +50,7 @@ from clarion.api.context import ApiContext
 from clarion.api.description import describe
 from clarion.api.door import Door
 from clarion.api.metrics import Metrics
+from clarion.api.path import show_slashes
 from clarion.api.pulse import Pulse
 from clarion.api.reading import BODY_BYTES_MAX, DESCRIBED, AnyRequest, check_target
 from clarion.bootstrap import Platform
@@ -271,6 +272,7 @@ def _guard(authentication: Authentication) -> Guard:
     """Make what every request has to pass; one guard, because the framework copies the whole route for each."""
 
     async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
+        show_slashes(connection.scope)
         await authentication(connection, handler)
         check_target(connection, handler)
 
@@ -284,6 +286,7 @@ def _answering(
     patterns = problem.patterns_of(paths)
 
     def answer(request: AnyRequest, error: Exception) -> Response[bytes] | Response[str]:
+        show_slashes(request.scope)
         if isinstance(error, NotFoundException | ValidationException):  # the framework reads only the values in a path
             error = problem.not_found(request.scope["path"], patterns, described="/openapi.json" in context.open_paths)
         said, headers = problem.answer(error, correlation_id=trace_of(request).correlation_id)

@@ -24,6 +24,7 @@ from clarion.api.authentication import CALLER, SERVE, TRACE
 from clarion.api.crowd import Places, source_of
 from clarion.api.logs import LINES
 from clarion.api.metrics import Metrics
+from clarion.api.path import hide_slashes
 from clarion.api.reading import BODIES, Bodies
 from clarion.dispatch.request import Trace
 from clarion.errors import StoreUnreachable
@@ -110,6 +111,7 @@ class Door:
             try:
                 refusal = self._refusal(scope, guest)
                 if refusal is None:
+                    hide_slashes(scope)
                     await answer.within(ANSWER_MAX, self.app)
                 else:
                     await answer.refuse(refusal)
