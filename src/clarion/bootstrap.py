@@ -9,12 +9,12 @@ import asyncio
 import os
 import re
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final, Protocol, cast, runtime_checkable
+from typing import Final, cast
 from urllib.parse import quote
 
 import msgspec
@@ -28,13 +28,25 @@ from clarion.domain.due import DUE_LEASE
 from clarion.domain.identity import Channel
 from clarion.domain.public_url import public_url
 from clarion.errors import BadConfiguration, InvalidInput, SchemaMissing, SchemaOutdated
+from clarion.ports.adapter import (
+    BlobOpener,
+    ClockCommand,
+    Closing,
+    Inspector,
+    ProviderOpener,
+    RendererOpener,
+    StoreEngine,
+    VaultKind,
+    WakeUpOpener,
+    Warner,
+)
 from clarion.ports.blobs import Blobs
 from clarion.ports.clock import Clock, Ids
 from clarion.ports.provider import Probed, Provider
-from clarion.ports.renderer import Bundle, Renderer
+from clarion.ports.renderer import Renderer
 from clarion.ports.store import ClockReading, CopyStore, Migrated, Store
 from clarion.ports.templates import Templates
-from clarion.ports.vault import Randomness, Vault
+from clarion.ports.vault import Randomness
 from clarion.producers.direct import DirectSends
 from clarion.producers.due import Due
 from clarion.producers.hand_over import Reminders
@@ -64,20 +76,6 @@ IN_MEMORY: Final = "sqlite://:memory:"
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}")
 
-BlobOpener = Callable[[str], Blobs]
-"""What an entry point of `clarion.blobs` offers: it opens the blob store at a URL."""
-
-Inspector = Callable[[str], Awaitable[None]]
-"""What an entry point of `clarion.stores` may offer as `inspect`: it looks through the whole store at a URL for damage,
-and raises where there is any."""
-
-Warner = Callable[[str], Awaitable[tuple[str, ...]]]
-"""What an entry point of `clarion.stores` may offer as `warn`: it says what can make a store lose commits."""
-
-ClockCommand = Callable[..., Awaitable[ClockReading]]
-"""What an entry point of `clarion.stores` may offer as `read_clock(url, *, clock)` and, where its time can be set, as
-`set_clock(url, *, clock, actor, reason)`: both work where the store refuses the machine's clock."""
-
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where this installation keeps things, as URLs."""
@@ -90,75 +88,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     public_url: str | None = None  # what every link that leaves begins with
     tenant: str | None = None  # of commands that name none
     home: Path | None = None  # made by `prepare` where anything lies in it by default
-
-
-class StoreEngine(Protocol):
-    """What an entry point of `clarion.stores` offers."""
-
-    async def open_store(self, url: str, *, clock: Clock) -> Store:
-        """Open a migrated store."""
-        ...
-
-    async def migrate(self, url: str) -> Migrated:
-        """Bring the store's schema up to date; safe when several processes do it at once."""
-        ...
-
-
-class RemoteWakeUp(Protocol):
-    """Wakes the workers of other processes on the same store."""
-
-    def wake(self, topic: str) -> None:
-        """Wake them for a topic, soon and without waiting."""
-        ...
-
-    async def close(self) -> None:
-        """Send what is waiting, and hear nothing more."""
-        ...
-
-
-class WakeUpOpener(Protocol):
-    """What an entry point of `clarion.stores` may offer as `open_wake_up`, where its engine carries wake-ups."""
-
-    async def __call__(self, url: str, *, hear: Callable[[str], None]) -> RemoteWakeUp:
-        """Connect; `hear` is called with the topic of every wake-up of another process."""
-        ...
-
-
-class VaultKind(Protocol):
-    """What an entry point of `clarion.vaults` offers."""
-
-    def open_vault(self, url: str, *, randomness: Randomness) -> Vault:
-        """Open a vault that was created."""
-        ...
-
-    def create_vault(self, url: str, *, randomness: Randomness) -> None:
-        """Make the vault of a new installation unless it exists."""
-        ...
-
-
-class RendererOpener(Protocol):
-    """What an entry point of `clarion.renderers` offers."""
-
-    def __call__(self, *, apart: bool, quarantined: Callable[[str, Bundle], None]) -> Renderer:
-        """Make a renderer; one that merges `apart` from this process is closed in the end (`Closing`)."""
-        ...
-
-
-@runtime_checkable
-class Closing(Protocol):
-    """A renderer that has something to end."""
-
-    async def close(self) -> None:
-        """End it."""
-        ...
-
-
-class ProviderOpener(Protocol):
-    """What an entry point of `clarion.providers` offers."""
-
-    async def __call__(self, url: str, *, clock: Clock) -> Provider:
-        """Open one account."""
-        ...
 
 
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
@@ -276,8 +205,7 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
         closing.push_async_callback(sources.close)
         reports = Reports(report_plugins(_loaders(REPORTS)))
         closing.push_async_callback(reports.close)
-        foreign = event_processors(_loaders(EVENTS))
-        automation = open_automation(store, sources=sources, sends=sends, processors=foreign)
+        automation = open_automation(store, sources=sources, sends=sends, processors=event_processors(_loaders(EVENTS)))
         closing.push_async_callback(automation.processors.close)
         yield Platform(
             settings=settings,
@@ -304,19 +232,18 @@ async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIter
 def due_worker(platform: Platform, *, lease: timedelta = DUE_LEASE) -> Due:
     """Make the worker that hands over what has fallen due."""
     store = platform.store
-    reminders = Reminders(
-        settings=store,
-        facts=store,
-        jobs=store,
-        sources=platform.sources,
-        sends=platform.sends,
-        dispatcher=platform.dispatcher,
-    )
     return Due(
         store=store,
         sources=store,
         facts=store,
-        reminders=reminders,
+        reminders=Reminders(
+            settings=store,
+            facts=store,
+            jobs=store,
+            sources=platform.sources,
+            sends=platform.sends,
+            dispatcher=platform.dispatcher,
+        ),
         reports=SubscriptionRuns(
             reports=platform.reports,
             counts=store,
