@@ -93,44 +93,12 @@ def explain(
     if message_or_job.startswith(KEYS):
         explain_occurrence(message_or_job, tenant=tenant, store=store, as_json=as_json)
         return
-    named = job_or_message(message_or_job)
     if recipients:
-        show_recipients(named, limit=limit, after=after, tenant=tenant, store=store, as_json=as_json)
-        return
-
-    async def work(session: Session) -> tuple[wire.Timeline, wire.Notification]:
-        notifications = session.operations.notifications
-        return (
-            known(await notifications.find_timeline(session.tenant_id, named, whole=True), message_or_job),
-            known(await notifications.find(session.tenant_id, named, whole=True), message_or_job),
+        show_recipients(
+            job_or_message(message_or_job), limit=limit, after=after, tenant=tenant, store=store, as_json=as_json
         )
-
-    timeline, notification = in_session(work, store=store, tenant=tenant)
-    if as_json:
-        print_json(timeline)
         return
-    _print_head(timeline, notification)
-    typer.echo("")
-    lines = timeline.lines
-    several = len({line.message_id for line in lines if line.message_id is not None}) > 1
-    days = [f"{line.at.astimezone(UTC):%Y-%m-%d}" for line in lines]
-    print_table(
-        (days[0], "", *(("to",) if several else ()), "", "times in UTC"),
-        [
-            (
-                clock_time(line.at) if day == days[0] else f"{day} {clock_time(line.at)}",
-                line.channel or "",
-                *((line.recipient or _short(line.message_id),) if several else ()),
-                line.what,
-                line.detail,
-            )
-            for day, line in zip(days, lines, strict=True)
-        ],
-        empty="nothing is stored about it",
-    )
-    if timeline.totals is not None and timeline.totals.shown < timeline.totals.recipients:
-        left = timeline.totals.recipients - timeline.totals.shown
-        say(f"{left} more recipients are left out: {called_as()} explain {timeline.job_id} --recipients lists them all")
+    _explain_notification(message_or_job, tenant=tenant, store=store, as_json=as_json)
 
 
 def list_notifications(
@@ -223,6 +191,50 @@ def history(
         _print_what_a_person_got(page)
     else:
         _print_notifications(page, empty="nothing was ever sent about it")
+
+
+def _explain_notification(message_or_job: str, *, tenant: str | None, store: str | None, as_json: bool) -> None:
+    """Show how a job or message stands, and its timeline."""
+    named = job_or_message(message_or_job)
+
+    async def work(session: Session) -> tuple[wire.Timeline, wire.Notification]:
+        notifications = session.operations.notifications
+        return (
+            known(await notifications.find_timeline(session.tenant_id, named, whole=True), message_or_job),
+            known(await notifications.find(session.tenant_id, named, whole=True), message_or_job),
+        )
+
+    timeline, notification = in_session(work, store=store, tenant=tenant)
+    if as_json:
+        print_json(timeline)
+        return
+    _print_head(timeline, notification)
+    typer.echo("")
+    _print_timeline(timeline)
+
+
+def _print_timeline(timeline: wire.Timeline) -> None:
+    """Print a timeline in order; the day of a line where it is another than that of the first."""
+    lines = timeline.lines
+    several = len({line.message_id for line in lines if line.message_id is not None}) > 1
+    days = [f"{line.at.astimezone(UTC):%Y-%m-%d}" for line in lines]
+    print_table(
+        (days[0], "", *(("to",) if several else ()), "", "times in UTC"),
+        [
+            (
+                clock_time(line.at) if day == days[0] else f"{day} {clock_time(line.at)}",
+                line.channel or "",
+                *((line.recipient or _short(line.message_id),) if several else ()),
+                line.what,
+                line.detail,
+            )
+            for day, line in zip(days, lines, strict=True)
+        ],
+        empty="nothing is stored about it",
+    )
+    if timeline.totals is not None and timeline.totals.shown < timeline.totals.recipients:
+        left = timeline.totals.recipients - timeline.totals.shown
+        say(f"{left} more recipients are left out: {called_as()} explain {timeline.job_id} --recipients lists them all")
 
 
 def _print_notifications(page: wire.NotificationPage, *, empty: str) -> None:
