@@ -77,11 +77,11 @@ def empty(model: Path) -> Iterator[Path]:
 
 def test_a_setting_is_put_by_options_and_read_by_a_person(home: Path) -> None:
     where = "--where kind=first-aid --where kind=rescue --where-not paid=true"
-    when = "--date expires --offset 30 --offset 0 --offset -7 --send-time 08:30"
+    when = "--date expires --offset 30 --offset 14 --offset 0 --offset -1 --send-time 08:30"
     put = said(home, f"reminders put {A} {MINE} {where} {when} --to role:head --off")
     lines = {line.split("  ")[0]: line.partition("  ")[2].strip() for line in put.splitlines()}
     assert lines["about"] == "certificate where kind is first-aid or rescue and paid is not True"
-    assert lines["when"] == "30 days before and on and 7 days after expires, at 08:30"
+    assert lines["when"] == "30, 14 days before and on and 1 day after expires, at 08:30"
     assert (lines["tells"], lines["state"]) == ("role:head", "off")
     on = invoked(home, f"reminders on {A}")
     assert "on, being planned\n" in on.stdout

@@ -1,5 +1,6 @@
 """`clarion reminders`: for which sources, when, and whom a reminder tells."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -166,7 +167,8 @@ def _print(asked: Asked, one: "Reminder") -> None:
 
 def _about(one: "ReminderLine") -> str:
     """Say which sources it is about."""
-    return " and ".join([one.source_type, *map(_condition, one.conditions)]).replace(" and ", " where ", 1)
+    where = " and ".join(map(_condition, one.conditions))
+    return f"{one.source_type} where {where}" if where else one.source_type
 
 
 def _condition(one: "Condition") -> str:
@@ -179,12 +181,17 @@ def _when(one: "ReminderLine") -> str:
     if not isinstance(rule, DateRule):
         side = "at least" if rule.compare is Comparison.AT_LEAST else "at most"
         return f"{rule.metric} of {rule.scope} is {side} {rule.value:g} ({rule.policy}), at {one.send_time}"
-    before = [str(days) for days in rule.offsets if days > 0]
-    after = [str(-days) for days in rule.offsets if days < 0]
-    said = [f"{', '.join(before)} days before"] if before else []
+    before, after = _days(rule.offsets), _days([-days for days in rule.offsets])
+    said = [f"{before} before"] if before else []
     said += ["on"] if 0 in rule.offsets else []
-    said += [f"{', '.join(after)} days after"] if after else []
+    said += [f"{after} after"] if after else []
     return f"{' and '.join(said)} {rule.field}{' of every year' if rule.yearly else ''}, at {one.send_time}"
+
+
+def _days(offsets: Iterable[int]) -> str:
+    """Write the days that lie on one side; empty where none does."""
+    numbers = [days for days in offsets if days > 0]
+    return f"{', '.join(map(str, numbers))} day{'' if numbers == [1] else 's'}" if numbers else ""
 
 
 def _state(one: "ReminderLine") -> str:
