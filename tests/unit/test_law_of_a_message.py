@@ -29,7 +29,8 @@ from clarion.domain.ruling import (
     at_sweep,
     may_be_received,
 )
-from clarion.testing.factories import BUCKET, guid, locked_row
+from clarion.testing.factories import BUCKET, guid
+from tests.unit.queue_rows import locked_row
 
 WAITING = ("Created", "RetryReady")
 SHOWN = ("SentToProvider", "Blocked", "Delivered", "Opened", "Bounced", "Complained")

@@ -27,8 +27,9 @@ from clarion.domain.ruling import (
     lets_go,
 )
 from clarion.domain.suppression import Cause
-from clarion.testing.factories import BUCKET, guid, locked_row
+from clarion.testing.factories import BUCKET, guid
 from tests.unit.law import lines, matching, told_cases
+from tests.unit.queue_rows import locked_row
 
 YES_NO = ("yes", "no")
 

@@ -14,8 +14,9 @@ from clarion.domain.attempt import Attempt, AttemptStatus
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.queue_row import LockedRow, Receipt, Ruling
 from clarion.domain.ruling import after_receipt, may_be_received
-from clarion.testing.factories import BUCKET, guid, locked_row
+from clarion.testing.factories import BUCKET, guid
 from tests.unit.law import Line, lines
+from tests.unit.queue_rows import locked_row
 
 RANKS = ("SentToProvider", "Blocked", "Delivered", "Opened", "Bounced", "Complained")
 """Lowest first (I-18)."""

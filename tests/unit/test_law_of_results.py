@@ -18,8 +18,9 @@ from clarion.domain.claim import CallResult
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.queue_row import Ruling
 from clarion.domain.ruling import after_result
-from clarion.testing.factories import BUCKET, guid, locked_row
+from clarion.testing.factories import BUCKET, guid
 from tests.unit.law import Line, lines, matching, told_cases
+from tests.unit.queue_rows import locked_row
 
 OUTCOMES: dict[str, CallOutcome] = {
     "accepted": Accepted(provider_message_id="p-1"),

@@ -28,9 +28,8 @@ from clarion.domain.identity import Channel, Identity, Lane
 from clarion.domain.inbox import UserMessage
 from clarion.domain.messaging import MessagingJob, MessagingKind
 from clarion.domain.notification import ArtifactType, NotificationJob, NotificationScheduler
-from clarion.domain.outgoing import OutgoingItem, OutgoingStatus
+from clarion.domain.outgoing import OutgoingItem
 from clarion.domain.person import Contact, Person, PersonVersion
-from clarion.domain.queue_row import LockedRow
 from clarion.domain.reminder import Condition, DateRule, ReminderSetting
 from clarion.domain.report import ReportSubscription
 from clarion.domain.report_choice import MissedRuns, ReportDelivery, ReportForm
@@ -398,34 +397,3 @@ def report_subscription(n: int = 1, /, **fields: object) -> ReportSubscription:
         business_unit=guid(1, "unit"),
     )
     return msgspec.structs.replace(row, **fields)
-
-
-def locked_row(**fields: object) -> LockedRow:
-    """Make an outgoing row as the queue reads it: in flight under the claim `guid(1)`, its first attempt."""
-    plain = LockedRow(
-        bucket=BUCKET,
-        id=1,
-        tenant_id=TENANT,
-        pk="pk-1",
-        message_id=str(guid(1, "message")),
-        correlation_id="c-1",
-        flow_id=1,
-        has_broadcast=False,
-        order_key=None,
-        status=OutgoingStatus.SENDING,
-        reason_class="",
-        version=2,
-        attempts=1,
-        claim_token=guid(1),
-        account="main",
-        may_have_arrived=False,
-        replay_authorised=False,
-        waits_for_decision=False,
-        is_called_off=False,
-        cancel_actor=None,
-        is_out_of_time=False,
-        in_line=False,
-        channel="email",
-        category=None,
-    )
-    return msgspec.structs.replace(plain, **fields)

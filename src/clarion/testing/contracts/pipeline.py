@@ -16,6 +16,7 @@ from clarion.testing.contracts.claiming import ClaimContract
 from clarion.testing.contracts.due import DueContract, OccurrenceActContract
 from clarion.testing.contracts.events import EventContract
 from clarion.testing.contracts.failing import FailingContract
+from clarion.testing.contracts.gauges import GaugeContract
 from clarion.testing.contracts.groups import BelongingContract, GroupContract, NestingContract
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.inbox import InboxContract
@@ -41,7 +42,7 @@ from clarion.testing.contracts.steps import StepContract
 from clarion.testing.contracts.subscriptions import DeliveryCountContract, SubscriptionContract
 from clarion.testing.contracts.suppressing import SuppressionContract
 from clarion.testing.contracts.tenancy import TenancyContract
-from clarion.testing.contracts.timelines import GaugeContract, HistoryContract, TimelineContract
+from clarion.testing.contracts.timelines import HistoryContract, TimelineContract
 from clarion.testing.contracts.told_contents import ToldContentContract
 from clarion.testing.contracts.uncertain import RetryContract, UncertainContract
 from clarion.testing.contracts.usage import UsageContract
