@@ -48,12 +48,7 @@ Place = tuple[str, str, UUID, UUID | None]
 def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntry:
     """Make a job with its scheduler row and, under an idempotency key, its guard."""
     partition_key, row_key, guid, message_id = _place(request, keys)
-    due_at = request.not_before_at
-    if due_at is not None and due_at <= request.source_at:
-        due_at = None  # a time that has passed means now, even one that no engine could store
-    if due_at is not None:
-        require_storable(due_at, field="not_before_at")
-    direct = isinstance(request.origin, Direct)
+    due_at = _due_at(request)
     payload = _payload_bytes(
         Payload(
             to=request.to,
@@ -64,19 +59,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
             blob_hash=request.blob_hash,
             **_per_send(request),
         ),
-        size_max=PAYLOAD_BYTES_MAX if direct else PRODUCED_BYTES_MAX,
-    )
-    # Only what somebody asked for is compared. A producer of ours reads its data anew when it retries, and the source
-    # may have changed since: the first reading stands, and that is no conflict.
-    fingerprint = Fingerprint.keyed(
-        {
-            "event_type": request.event_type,
-            "entity": request.entity,
-            "template_key": request.template_key,
-            "template_version": request.template_version,
-            **(_asked(request) if direct else {}),
-        },
-        key=keys.identity_key,
+        size_max=PAYLOAD_BYTES_MAX if isinstance(request.origin, Direct) else PRODUCED_BYTES_MAX,
     )
     job = NotificationJob(
         partition_key=partition_key,
@@ -91,7 +74,7 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         template_key=request.template_key,
         asked_template_version=request.template_version,
         template_version=request.template_version or request.resolved_template_version,
-        payload_hash=fingerprint,
+        payload_hash=_fingerprint(request, keys),
         payload=payload_place(guid).seal(keys, payload, nonce=nonce),
         one_time_code=request.resolved_one_time_code,
         business_unit=request.business_unit,
@@ -119,6 +102,30 @@ def job_entry(keys: TenantKeys, request: JobRequest, *, nonce: bytes) -> JobEntr
         scheduler=scheduler if request.scheduled else None,
         guard=_guard(keys, request.origin, job) if isinstance(request.origin, Direct) else None,
     )
+
+
+def _due_at(request: JobRequest) -> datetime | None:
+    """Say when a job is due; None is now, and so is a time that has passed, even one that no engine could store."""
+    if request.not_before_at is None or request.not_before_at <= request.source_at:
+        return None
+    require_storable(request.not_before_at, field="not_before_at")
+    return request.not_before_at
+
+
+def _fingerprint(request: JobRequest, keys: TenantKeys) -> Fingerprint:
+    """Hash what two requests under one key may not differ in: only what somebody asked for.
+
+    A producer of ours reads its data anew when it retries, and the source may have changed since: the first reading
+    stands, and that is no conflict.
+    """
+    given = {
+        "event_type": request.event_type,
+        "entity": request.entity,
+        "template_key": request.template_key,
+        "template_version": request.template_version,
+        **(_asked(request) if isinstance(request.origin, Direct) else {}),
+    }
+    return Fingerprint.keyed(given, key=keys.identity_key)
 
 
 def differing_payload(request: JobRequest, stored: bytes) -> list[str]:
