@@ -178,13 +178,13 @@ def load_renderer() -> Renderer:
 
 
 @asynccontextmanager
-async def open_platform(settings: Settings, *, works: bool = False) -> AsyncIterator[Platform]:
-    """Open store, blobs, vault and providers, and close them again.
+async def open_platform(settings: Settings, *, works: bool = False, by: Clock | None = None) -> AsyncIterator[Platform]:
+    """Open store, blobs, vault and providers, which go `by` the machine's clock or another one, and close them again.
 
     A process that `works` for everybody merges templates in processes of their own; a command merges its own here.
     """
     require_home(settings)
-    clock, ids = HostClock(), HostIds()
+    clock, ids = by or HostClock(), HostIds()
     engine, vault_kind = _engine(settings), _vault(settings)
     open_blobs = cast(BlobOpener, _adapter("blobs", settings.blobs, setting="CLARION_BLOBS"))
     open_renderer = cast(RendererOpener, _adapter("renderers", "liquid", setting="renderer"))
