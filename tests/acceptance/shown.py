@@ -28,7 +28,8 @@ from tests.acceptance.house import PATIENCE, until
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)$")
 _FILE = re.compile(r"^(?:Save this as )?`(?P<name>[\w./-]+\.\w+)`(?: in `\$(?P<folder>\w+)`)?.*:$")
 _READS = re.compile(
-    r"^\S*clarion (explain|outbox(?! --opened)|history|inbox|list|types|audit|uncertain list|support list|status)\b"
+    r"^\S*clarion (explain|outbox(?! --opened)|history|inbox|list|types|audit|uncertain list|support list|status"
+    r"|upcoming|automation list)\b"
 )
 
 _GUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"

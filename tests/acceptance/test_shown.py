@@ -42,6 +42,7 @@ NOTIFICATIONS = (
     "docs/how-to/import-people-from-csv.md",
     "docs/how-to/tell-clarion-about-your-invoices.md",
     "docs/how-to/send-an-event.md",
+    "docs/tutorial/first-reminder.md",
     "docs/how-to/send-one-time-codes.md",
     "docs/how-to/show-an-inbox.md",
     "docs/how-to/send-to-many.md",
