@@ -164,6 +164,16 @@ async def test_what_may_come_later_is_only_said(api: ApiHarness) -> None:
     assert off["warnings"] == []
 
 
+async def test_a_metric_that_no_source_has_is_said(api: ApiHarness) -> None:
+    setting = SETTING | {"source_type": "class"}
+    async with api.client(Role.ADMIN) as admin:
+        await admin.put("/v1/sources/class/yoga", json={"metrics": {"booked": 3}})
+        known = (await admin.put(ONE, json=setting | {"rule": METRIC})).json()
+        missing = (await admin.put(ONE, json=setting | {"rule": METRIC | {"metric": "bookd"}})).json()
+    assert known["warnings"] == []
+    assert missing["warnings"] == ["none of the first 1 sources has the metric 'bookd': did you mean booked?"]
+
+
 async def test_another_tenant_neither_sees_nor_changes_it(api: ApiHarness) -> None:
     async with api.client(Role.ADMIN) as admin, api.client(Role.ADMIN, tenant_id=OTHER) as stranger:
         await admin.put(ONE, json=SETTING)

@@ -74,6 +74,11 @@ async def test_a_handled_event_that_is_handled_again_does_nothing_more() -> None
         counts = await house.automation.processors.process(TENANT, told, EventData())
         assert (counts["ensured"], counts["unchanged"]) == (0, 2)
     assert await house.history(told.entity_guid) == lines
+    # Its line was written, and its worker lost before it could say so: the next claim writes the same line.
+    waits = msgspec.structs.replace(told, status=EventStatus.READY, due_at=house.clock.now())
+    await house.store.overwrite(TENANT, waits)
+    await house.handle()
+    assert [line.key for line in await house.history(told.entity_guid)] == [line.key for line in lines]
 
 
 class Interrupted(SqliteInMemory):

@@ -71,6 +71,7 @@ def invoice(source: str) -> SourceFacts:
 
 async def test_sources_of_a_plugin_come_page_by_page_and_a_broken_one_goes_on_where_it_was() -> None:
     provider = Paged()
+    provider.bounds = ScanBounds(batch_size=2, units=(NORTH,))
     house = await House(Plugin("boats", provider, patience=HURRIED)).open()
     await house.remind()
     await house.replanning.step()
@@ -82,6 +83,7 @@ async def test_sources_of_a_plugin_come_page_by_page_and_a_broken_one_goes_on_wh
     await house.drain()
     of_setting = [scan.after for scan in provider.scans if scan.changed_since is None]
     assert of_setting == ["", "b2", "b2", "b4"]
+    assert {(scan.units, scan.limit) for scan in provider.scans} == {((NORTH,), 2)}
     await house.close()
 
 

@@ -6,7 +6,7 @@ role, sources of the type.
 
 from collections.abc import Collection
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, assert_never
 from uuid import UUID
 
 import msgspec
@@ -15,24 +15,27 @@ from clarion.catalog.settings import require_unit
 from clarion.domain.audience import HELD_EVERYWHERE, Addressee
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.domain.reminder import DateRule, ReminderSetting, require_setting
+from clarion.domain.reminder import DateRule, ReminderSetting, ThresholdRule, require_setting
 from clarion.errors import InvalidInput
 from clarion.ports.store import Store
 from clarion.ports.templates import Templates
+from clarion.sealing.keyring import Keyring
+from clarion.sealing.sources import opened_source
 
 ROLES_LOOKED_AT: Final = 200
 """In which one is looked for that comes near: more words than a tenant has for roles."""
 
 SOURCES_LOOKED_AT: Final = 20
-"""Sources in which a date is looked for: where none of them has it, it is likely misspelt."""
+"""Sources in which a date or a metric is looked for: where none of them has it, it is likely misspelt."""
 
 
 class Reminders:
     """Checks reminder settings, and stores them."""
 
-    def __init__(self, store: Store, *, templates: Templates) -> None:
-        """Store here what the published `templates` and the store allow."""
+    def __init__(self, store: Store, *, templates: Templates, keyring: Keyring) -> None:
+        """Store here what the published `templates` and the store allow; open sources by these keys."""
         self._store = store
+        self._keyring = keyring
         self._templates = templates
 
     async def put(self, tenant_id: str, setting: ReminderSetting, *, actor: str) -> bool:
@@ -90,15 +93,21 @@ class Reminders:
         return bool(behind) and behind[0].role == role
 
     async def _about_sources(self, tenant_id: str, setting: ReminderSetting) -> tuple[str, ...]:
-        """Say it where no source of the type is there, or none of the first ones has the date."""
+        """Say it where no source of the type is there, or none of the first ones has the date or the metric."""
         first = await self._store.list_sources(tenant_id, setting.source_type, limit=SOURCES_LOOKED_AT)
         if not first:
             return (f"no source of type {setting.source_type!r} is stored yet; a plugin may provide them",)
-        dates = {name for one in first for name, _ in one.days}
-        if not isinstance(setting.rule, DateRule) or setting.rule.field in dates:
+        match setting.rule:
+            case DateRule(field=asked):
+                what, names = "date", {name for one in first for name, _ in one.days}
+            case ThresholdRule(metric=asked):
+                keys = await self._keyring.get(tenant_id)
+                what, names = "metric", {name for one in first for name in opened_source(keys, one).content.metrics}
+            case _:
+                assert_never(setting.rule)
+        if asked in names:
             return ()
-        field = setting.rule.field
-        return (f"none of the first {len(first)} sources has the date {field!r}{_near(field, dates)}",)
+        return (f"none of the first {len(first)} sources has the {what} {asked!r}{_near(asked, names)}",)
 
 
 async def definition_of(store: Store, templates: Templates, tenant_id: str, event_type: str) -> Definition:

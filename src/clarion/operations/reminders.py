@@ -21,7 +21,7 @@ class Reminders:
         """Work on this platform, and wake workers."""
         self._wake = wake
         self._store = platform.store
-        self._changes = reminders.Reminders(platform.store, templates=platform.templates)
+        self._changes = reminders.Reminders(platform.store, templates=platform.templates, keyring=platform.keyring)
 
     async def list(self, tenant_id: str, query: wire.PageQuery) -> wire_reminders.ReminderPage:
         """List the reminder settings."""

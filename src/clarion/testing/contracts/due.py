@@ -167,6 +167,10 @@ class DueContract:
         (case,) = await cases(harness)
         assert (case.kind, msgspec.json.decode(case.details)) == (SupportKind.HOLD, {"reason": "still no answer"})
         assert await claim(harness) == []
+        asked = {"actor": "sam", "reason": TEXT}
+        assert await harness.store.release_occurrence(harness.tenant_id, row.scheduler_key, **asked)
+        (one,) = await claim(harness)
+        assert one.row.retry_count == 0  # what failed before is forgiven
 
     async def test_what_goes_back_because_nothing_failed_counts_no_retry(self, harness: StoreHarness) -> None:
         """However often: it is behind what is due already, and claimed again at once."""
