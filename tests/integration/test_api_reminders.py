@@ -3,9 +3,11 @@
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from clarion.domain.person import BusinessUnit
+from clarion.domain.reminder import SettingRecord
 from clarion.domain.source import SourceRecord
 from clarion.ports.catalog import Role
 from clarion.testing import factories
@@ -90,6 +92,28 @@ async def test_a_setting_is_switched_off_and_on_and_that_is_audited_once(api: Ap
     assert api.wake_ups == ["settings"] * 3
     assert problem(unknown)["code"] == "not-found"
     assert len(await acts(api)) == 3
+
+
+async def test_a_change_of_somebody_else_at_the_same_moment_is_not_undone_by_switching(
+    api: ApiHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def overtaken(tenant_id: str, guid: UUID) -> SettingRecord | None:
+        found = await api.memory.find_reminder(tenant_id, guid)
+        assert found is not None
+        renamed = msgspec.structs.replace(found.setting, name="First aid ends soon")
+        await api.memory.put_reminder(tenant_id, renamed, actor="kim")
+        return found
+
+    async with api.client(Role.ADMIN) as admin:
+        await admin.put(ONE, json=SETTING)
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(api.failing, "find_reminder", overtaken, raising=False)
+            refused = await admin.put(f"{ONE}/active", json={"active": False})
+        shown = (await admin.get(ONE)).json()
+        switched = (await admin.put(f"{ONE}/active", json={"active": False})).json()
+    assert (refused.status_code, problem(refused)["code"]) == (409, "conflict")
+    assert (shown["name"], shown["active"], shown["version"]) == ("First aid ends soon", True, 2)
+    assert (switched["name"], switched["active"]) == ("First aid ends soon", False)
 
 
 @pytest.mark.parametrize(

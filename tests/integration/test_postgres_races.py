@@ -6,6 +6,7 @@ the other finds.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from clarion.domain.automation import AutomationStatus
 from clarion.domain.ensured import Outcome
 from clarion.domain.guard import JobEntry
 from clarion.domain.seal import Purpose
+from clarion.errors import Conflict
 from clarion.ports.ensure import EnsureStore
 from clarion.ports.source import EventStore
 from clarion.testing import factories as make
@@ -287,6 +289,36 @@ async def test_of_two_that_make_a_tenant_both_go_on_with_the_keys_of_the_first(r
         meeting = await race.meet(tenant, call(tenant, b"one"), call(tenant, b"two"), stop_before=n)
         winner = b"one" if meeting.waited else b"two"
         assert meeting.first == meeting.second == {(Purpose.DATA, 1): winner}
+
+
+@pytest.mark.parametrize("of", ["reminder", "subscription"])
+async def test_of_two_changes_made_of_one_version_one_is_refused(race: Race, of: str) -> None:
+    make_one = make.reminder_setting if of == "reminder" else make.report_subscription
+
+    async def changing_in(tenant: str) -> tuple[Call, Call]:
+        await getattr(race.second, f"put_{of}")(tenant, make_one(1), actor="sam")
+
+        def change(**fields: object) -> Call:
+            async def call(store: PostgresStore) -> bool:
+                try:
+                    done: bool = await getattr(store, f"put_{of}")(
+                        tenant, make_one(1, **fields), actor="kim", expected=1
+                    )
+                except Conflict:
+                    return False
+                return done
+
+            return call
+
+        return change(name="Ends soon"), change(active=False)
+
+    first, _ = await changing_in("alone")
+    for n in range(1, await race.statements(first) + 1):
+        tenant = f"acme-{n}"
+        meeting = await race.meet(tenant, *await changing_in(tenant), stop_before=n)
+        assert (meeting.first, meeting.second) == ((True, False) if meeting.waited else (False, True))
+        found: Any = await getattr(race.second, f"find_{of}")(tenant, make_one(1).guid)
+        assert found.version == 2
 
 
 async def test_of_two_that_wake_an_occurrence_one_does_and_the_other_finds_it_awake(race: Race) -> None:

@@ -55,7 +55,7 @@ async def put_reminder(guid: FromPath[UUID], request: AnyRequest, context: Injec
     opt=Contract(
         tag="reminders",
         grant=Grant.CONFIGURE,
-        problems=(HTTPStatus.NOT_FOUND,),
+        problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
         body=example.REMINDER_SWITCH,
         answer=example.REMINDER,
     ).opt,

@@ -63,7 +63,7 @@ async def put_subscription(
     opt=Contract(
         tag="reports",
         grant=Grant.CONFIGURE,
-        problems=(HTTPStatus.NOT_FOUND,),
+        problems=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
         body=example.SUBSCRIPTION_SWITCH,
         answer=example.SUBSCRIPTION,
     ).opt,

@@ -38,7 +38,7 @@ class Reminders:
         self._keyring = keyring
         self._templates = templates
 
-    async def put(self, tenant_id: str, setting: ReminderSetting, *, actor: str) -> bool:
+    async def put(self, tenant_id: str, setting: ReminderSetting, *, actor: str, expected: int | None = None) -> bool:
         """Store a setting, audited; False where it is so already. Raises InvalidInput where it cannot be meant."""
         require_setting(setting)
         definition = await definition_of(self._store, self._templates, tenant_id, setting.notification_type)
@@ -49,20 +49,19 @@ class Reminders:
                 hint=f"it goes by {', '.join(definition.channels)}; leave it out, or add inbox to the definition",
             )
         await require_unit(self._store, tenant_id, setting.business_unit)
-        return await self._store.put_reminder(tenant_id, setting, actor=actor)
+        return await self._store.put_reminder(tenant_id, setting, actor=actor, expected=expected)
 
     async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> bool:
         """Switch a setting on or off, audited; False where there is none or it is so already.
 
-        One that is off is not looked at again.
+        One that is off is not looked at again. Raises Conflict where somebody changes it at the same moment.
         """
         record = await self._store.find_reminder(tenant_id, guid)
         if record is None or record.setting.active is active:
             return False
         setting = msgspec.structs.replace(record.setting, active=active)
-        if active:
-            return await self.put(tenant_id, setting, actor=actor)
-        return await self._store.put_reminder(tenant_id, setting, actor=actor)
+        put = self.put if active else self._store.put_reminder
+        return await put(tenant_id, setting, actor=actor, expected=record.version)
 
     async def warnings(self, tenant_id: str, setting: ReminderSetting) -> tuple[str, ...]:
         """Say what keeps a setting from telling anybody as things stand."""

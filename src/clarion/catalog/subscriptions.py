@@ -35,7 +35,9 @@ class Subscriptions:
         self._check = check
         self._public_url = public_url
 
-    async def put(self, tenant_id: str, subscription: ReportSubscription, *, actor: str) -> bool:
+    async def put(
+        self, tenant_id: str, subscription: ReportSubscription, *, actor: str, expected: int | None = None
+    ) -> bool:
         """Store a subscription, audited; False where it is so already. Raises InvalidInput where it cannot be meant."""
         require_subscription(subscription, now=await self._store.now())
         self._check(subscription)
@@ -47,17 +49,19 @@ class Subscriptions:
                 hint="name another notification type",
             )
         await require_unit(self._store, tenant_id, subscription.business_unit)
-        return await self._store.put_subscription(tenant_id, subscription, actor=actor)
+        return await self._store.put_subscription(tenant_id, subscription, actor=actor, expected=expected)
 
     async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> bool:
-        """Switch a subscription on or off, audited; False where there is none or it is so already."""
+        """Switch a subscription on or off, audited; False where there is none or it is so already.
+
+        Raises Conflict where somebody changes it at the same moment.
+        """
         record = await self._store.find_subscription(tenant_id, guid)
         if record is None or record.subscription.active is active:
             return False
         subscription = msgspec.structs.replace(record.subscription, active=active)
-        if active:
-            return await self.put(tenant_id, subscription, actor=actor)
-        return await self._store.put_subscription(tenant_id, subscription, actor=actor)
+        put = self.put if active else self._store.put_subscription
+        return await put(tenant_id, subscription, actor=actor, expected=record.version)
 
     async def warnings(self, tenant_id: str, subscription: ReportSubscription) -> tuple[str, ...]:
         """Say what keeps a report from reaching anybody as things stand."""

@@ -48,7 +48,9 @@ source changes. For any other reason it is deactivated, and comes back if it is 
 def wait_after_lost_worker(retry_count: int) -> timedelta | None:
     """Say how long an occurrence waits whose worker was lost, as a failure; its lease was waited out already.
 
-    So a worker that is killed the first time costs its lease and no more.
+    So a worker that is killed the first time costs its lease and no more. A long runner makes no difference: whether a
+    provider may be away for days, only the worker knows that has loaded it, and no row says so; and what has lost every
+    worker that took it must not take another one each day.
     """
     wait = wait_after_failure(retry_count)
     return None if wait is None else max(wait - DUE_LEASE, timedelta())

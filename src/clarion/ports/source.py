@@ -199,9 +199,12 @@ class ReminderStore(Protocol):
         """Return a tenant's mappings by event type."""
         ...
 
-    async def put_reminder(self, tenant_id: str, setting: ReminderSetting, *, actor: str) -> bool:
+    async def put_reminder(
+        self, tenant_id: str, setting: ReminderSetting, *, actor: str, expected: int | None = None
+    ) -> bool:
         """Store a reminder setting, and note that its sources are to be planned anew; audited; False if so already.
 
+        Raises Conflict where another version than `expected` is stored: the change was made of what is no longer so.
         It keeps its type of source: InvalidInput where that is another one, whose occurrences nobody would take back.
         """
         ...
@@ -253,8 +256,13 @@ class ReminderStore(Protocol):
 class SubscriptionStore(Protocol):
     """Report subscriptions, and those of them whose next run is still to be planned."""
 
-    async def put_subscription(self, tenant_id: str, subscription: ReportSubscription, *, actor: str) -> bool:
-        """Store a report subscription, and note that its next run is to be planned; audited; False if so already."""
+    async def put_subscription(
+        self, tenant_id: str, subscription: ReportSubscription, *, actor: str, expected: int | None = None
+    ) -> bool:
+        """Store a report subscription, and note that its next run is to be planned; audited; False if so already.
+
+        Raises Conflict where another version than `expected` is stored, as of a reminder setting.
+        """
         ...
 
     async def find_subscription(self, tenant_id: str, guid: UUID) -> SubscriptionRecord | None:

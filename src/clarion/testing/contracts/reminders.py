@@ -19,7 +19,7 @@ from clarion.domain.reminder import (
     SettingRecord,
     ThresholdRule,
 )
-from clarion.errors import InvalidInput
+from clarion.errors import Conflict, InvalidInput
 from clarion.ports.source import RepairClaim, SettingClaim, SourceScan
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import near
@@ -99,6 +99,26 @@ class ReminderContract:
         (entry, _) = await harness.store.list_audit(harness.tenant_id)
         assert (entry.actor, entry.act, entry.subject) == ("sam", "put", f"reminder {guid(1, 'setting')}")
         assert await harness.store.find_reminder(harness.tenant_id, guid(3, "setting")) is None
+
+    async def test_of_two_changes_made_of_one_version_at_once_one_is_refused(self, harness: StoreHarness) -> None:
+        """The other stands whole; what is so already is no change, whatever was expected."""
+        setting = reminder_setting(1)
+        await put(harness, setting)
+        changes = [msgspec.structs.replace(setting, name="Ends soon"), msgspec.structs.replace(setting, active=False)]
+
+        async def change(to: ReminderSetting) -> bool:
+            return await harness.store.put_reminder(harness.tenant_id, to, actor="kim", expected=1)
+
+        answers = await asyncio.gather(*map(change, changes), return_exceptions=True)
+        (won,) = [to for to, answer in zip(changes, answers, strict=True) if answer is True]
+        assert [type(answer) for answer in answers if answer is not True] == [Conflict]
+        found = await stored(harness, setting.guid)
+        assert (found.setting, found.version) == (won, 2)
+        assert await change(won) is False
+        missing = harness.store.put_reminder(harness.tenant_id, reminder_setting(2), actor="kim", expected=1)
+        with pytest.raises(Conflict):
+            await missing
+        assert len(await harness.store.list_audit(harness.tenant_id)) == 2
 
     async def test_settings_are_listed_and_found_by_the_type_of_source(self, harness: StoreHarness) -> None:
         """The inactive too."""

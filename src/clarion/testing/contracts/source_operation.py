@@ -163,11 +163,12 @@ class PutReminder(msgspec.Struct, frozen=True):
     n: int
     source_type: str
     send_time: str
+    expected: int | None
 
     async def run(self, side: Side) -> object:
-        """Put it; another type of source is refused."""
+        """Put it; another type of source is refused, and so is a version that is not the stored one."""
         setting = reminder_setting(self.n, source_type=self.source_type, send_time=self.send_time)
-        return await side.store.put_reminder(side.tenant_id, setting, actor="sam")
+        return await side.store.put_reminder(side.tenant_id, setting, actor="sam", expected=self.expected)
 
 
 class PlanSettings(msgspec.Struct, frozen=True):
@@ -261,7 +262,16 @@ _DRAWN: Final[tuple[tuple[int, st.SearchStrategy[Operation]], ...]] = (
             removes=st.booleans(),
         ),
     ),
-    (4, st.builds(PutReminder, n=_N, source_type=_TYPE, send_time=st.sampled_from(("09:00", "10:00")))),
+    (
+        4,
+        st.builds(
+            PutReminder,
+            n=_N,
+            source_type=_TYPE,
+            send_time=st.sampled_from(("09:00", "10:00")),
+            expected=st.sampled_from((None, None, 1, 2)),
+        ),
+    ),
     (4, st.builds(PlanSettings, limit=_LIMIT, cursor=_CURSOR, finishes=st.booleans())),
     (
         4,

@@ -16,6 +16,7 @@ from clarion.testing.factories import SOURCE_AT, guid, report_subscription
 
 RULES: Final = ("0 8 * * MON", "FREQ=DAILY")
 LATER: Final = timedelta(seconds=40)
+EXPECTED: Final = st.sampled_from((None, None, 1, 2))
 
 
 class PutSubscription(msgspec.Struct, frozen=True):
@@ -24,11 +25,12 @@ class PutSubscription(msgspec.Struct, frozen=True):
     n: int
     rule: str
     active: bool
+    expected: int | None
 
     async def run(self, side: Side) -> object:
-        """Put it."""
+        """Put it; a version that is not the stored one is refused."""
         said = report_subscription(self.n, rule=self.rule, active=self.active)
-        return await side.store.put_subscription(side.tenant_id, said, actor="kim")
+        return await side.store.put_subscription(side.tenant_id, said, actor="kim", expected=self.expected)
 
 
 class PlanSubscriptions(msgspec.Struct, frozen=True):
@@ -89,7 +91,7 @@ async def totals_of(side: Side, broadcast: str) -> BroadcastTotals:
 _N: Final = st.integers(1, 3)
 
 SUBSCRIPTION_OPERATIONS: Final = (
-    (2, st.builds(PutSubscription, n=_N, rule=st.sampled_from(RULES), active=st.booleans())),
+    (2, st.builds(PutSubscription, n=_N, rule=st.sampled_from(RULES), active=st.booleans(), expected=EXPECTED)),
     (2, st.builds(PlanSubscriptions, is_lost=st.booleans(), for_good=st.booleans())),
     (1, st.builds(RunByHand, n=_N)),
 )

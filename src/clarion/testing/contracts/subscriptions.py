@@ -1,5 +1,6 @@
 """Report subscriptions: changed with an entry in the audit log, and claimed until their next run is planned."""
 
+import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -9,9 +10,10 @@ import pytest
 from clarion.domain.automation import AutomationScheduler, AutomationStatus
 from clarion.domain.ensured import Outcome
 from clarion.domain.identity import Channel
+from clarion.domain.report import ReportSubscription
 from clarion.domain.report_choice import PARAMETER_CHARS_MAX, SUBSCRIPTION_BYTES_MAX
 from clarion.domain.report_run import manual_row
-from clarion.errors import InvalidInput
+from clarion.errors import Conflict, InvalidInput
 from clarion.ports.reporting import DeliveryCount
 from clarion.testing.contracts.harness import StoreHarness
 from clarion.testing.contracts.pump import LEASE, Pump, near
@@ -41,6 +43,25 @@ class SubscriptionContract:
         assert changed is not None
         assert (changed.version, changed.subscription.active) == (2, False)
         assert await harness.store.find_subscription(f"{harness.tenant_id}-2", report_subscription().guid) is None
+
+    async def test_of_two_changes_made_of_one_version_at_once_one_is_refused(self, harness: StoreHarness) -> None:
+        """The other stands whole; what is so already is no change, whatever was expected."""
+        await self.put_report(harness)
+        changes = [report_subscription(1, name="Every week"), report_subscription(1, active=False)]
+
+        async def change(to: ReportSubscription) -> bool:
+            return await harness.store.put_subscription(harness.tenant_id, to, actor="kim", expected=1)
+
+        answers = await asyncio.gather(*map(change, changes), return_exceptions=True)
+        (won,) = [to for to, answer in zip(changes, answers, strict=True) if answer is True]
+        assert [type(answer) for answer in answers if answer is not True] == [Conflict]
+        found = await harness.store.find_subscription(harness.tenant_id, won.guid)
+        assert found is not None
+        assert (found.subscription, found.version) == (won, 2)
+        assert await change(won) is False
+        with pytest.raises(Conflict):
+            await change(report_subscription(2))
+        assert len(await harness.store.list_audit(harness.tenant_id)) == 2
 
     async def test_subscriptions_are_listed_page_by_page(self, harness: StoreHarness) -> None:
         """By guid, each once."""

@@ -276,7 +276,7 @@ MAKES: Final[dict[str, Ask]] = {
     "set_gate": lambda store, tenant, _: store.set_gate(tenant, BROADCAST, Gate.PAUSED, **BY),
     "set_quota": lambda store, tenant, _: store.set_quota(tenant, "", Limits(requests=1), **BY),
     "put_subscription": lambda store, tenant, _: store.put_subscription(
-        tenant, msgspec.structs.replace(SUBSCRIPTION, active=False), **BY
+        tenant, msgspec.structs.replace(SUBSCRIPTION, active=False), actor="sam"
     ),
     "run_subscription": lambda store, tenant, _: store.run_subscription(
         tenant, manual_row(SUBSCRIPTION, make.guid(1, "run"), now=LATER, correlation_id="request"), **BY

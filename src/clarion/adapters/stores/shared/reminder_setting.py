@@ -16,6 +16,7 @@ from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain import act
+from clarion.domain.expected import require_version
 from clarion.domain.local_time import TZDATA_VERSION
 from clarion.domain.reminder import ReminderSetting, SettingRecord, setting_text
 from clarion.errors import InvalidInput, ProgramTooOld
@@ -45,20 +46,22 @@ class _Key(msgspec.Struct, frozen=True):
     guid: UUID
 
 
-async def put_reminder(transaction: Transaction, tenant_id: str, setting: ReminderSetting, *, actor: str) -> bool:
+async def put_reminder(
+    transaction: Transaction, tenant_id: str, setting: ReminderSetting, *, actor: str, expected: int | None = None
+) -> bool:
     """Store a setting, and note that its sources are to be planned anew; audited; False if so already."""
     text = setting_text(setting)
     await transaction.lock(f"clarion reminder {tenant_id} {setting.guid}")
     stored = await find_reminder(transaction, tenant_id, setting.guid)
-    if stored is not None:
-        if stored.setting == setting:
-            return False
-        if stored.setting.source_type != setting.source_type:
-            raise InvalidInput(
-                f"this setting is about sources of type {stored.setting.source_type!r}",
-                field="source_type",
-                hint="deactivate it, and make another setting about the other type",
-            )
+    if stored is not None and stored.setting == setting:
+        return False
+    require_version(None if stored is None else stored.version, expected, what="the reminder setting")
+    if stored is not None and stored.setting.source_type != setting.source_type:
+        raise InvalidInput(
+            f"this setting is about sources of type {stored.setting.source_type!r}",
+            field="source_type",
+            hint="deactivate it, and make another setting about the other type",
+        )
     await transaction.execute(
         _SQL["put_reminder"],
         tenant_id=tenant_id,

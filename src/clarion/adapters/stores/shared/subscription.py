@@ -17,6 +17,7 @@ from clarion.adapters.stores.shared.transaction import Transaction, first
 from clarion.domain import act
 from clarion.domain.automation import AutomationScheduler
 from clarion.domain.ensured import Ensured, Outcome
+from clarion.domain.expected import require_version
 from clarion.domain.report import ReportSubscription, subscription_text
 from clarion.errors import ProgramTooOld
 from clarion.ports.ensure import ITEMS_MAX
@@ -39,10 +40,21 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def put_subscription(
-    transaction: Transaction, tenant_id: str, subscription: ReportSubscription, *, actor: str
+    transaction: Transaction,
+    tenant_id: str,
+    subscription: ReportSubscription,
+    *,
+    actor: str,
+    expected: int | None = None,
 ) -> bool:
     """Store a subscription, and note that its next run is to be planned; audited; False where it is so already."""
     done = act.set_subscription(subscription, actor=actor)
+    await transaction.lock(f"clarion report subscription {tenant_id} {subscription.guid}")
+    if expected is not None:
+        stored = await find_subscription(transaction, tenant_id, subscription.guid)
+        if stored is not None and stored.subscription == subscription:
+            return False
+        require_version(None if stored is None else stored.version, expected, what="the report subscription")
     if not await transaction.execute(
         _SQL["put_subscription"],
         tenant_id=tenant_id,
