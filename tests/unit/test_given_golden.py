@@ -193,6 +193,8 @@ NOT_COMPARED: dict[str, Any] = {
     "scheduled": False,
     "actor": "sam",
     "addressees": (Addressee(role="head"),),
+    "messaging_job": DRAFT,
+    "blob_hash": "k1:1",
 }
 
 
