@@ -15,8 +15,7 @@ SOURCE = ROOT / "src" / "clarion"
 ROW = re.compile(r"^\| (?P<word>[^|]+) \| [^|]+ \| `(?P<name>[\w.]+)` \| [^|]+ \|$", re.MULTILINE)
 NAMES = {found["word"].strip("` "): found["name"] for found in ROW.finditer(PAGE)}
 GIVEN_UP = frozenset(
-    {"doubt", "doubts", "doubtful", "unproven", "bell", "bells", "ring", "rings", "rung", "story", "stories", "pace"}
-    | {"desk", "desks"}
+    {"doubt", "doubts", "doubtful", "unproven", "bell", "bells", "ring", "rings", "rung", "pace", "desk", "desks"}
 )
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -72,7 +71,7 @@ def test_no_name_of_the_program_is_made_of_a_word_that_was_given_up() -> None:
 @pytest.mark.parametrize(
     "file, text",
     [
-        ("planted.py", "class JobStory: ..."),
+        ("planted.py", "class AdminDesk: ..."),
         ("planted.py", "def find(*, in_doubt: bool) -> None: ..."),
         ("planted.py", "import clarion.workers.bell"),
         ("planted.py", "RING_LOST = 1"),
@@ -88,5 +87,5 @@ def test_a_planted_name_is_found(tmp_path: Path, file: str, text: str) -> None:
 
 def test_a_text_or_a_longer_word_is_no_such_name(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text('history = keyring = namespace = "the newsletter\'s stories"  # bell', "utf-8")
-    (tmp_path / "plain.sql").write_text("-- The bell.\nSELECT 'story' AS history;", "utf-8")
+    (tmp_path / "plain.sql").write_text("-- The bell.\nSELECT 'desk' AS history;", "utf-8")
     assert not given_up_in(tmp_path / "plain.py") | given_up_in(tmp_path / "plain.sql")
