@@ -82,6 +82,7 @@ MATRIX = {
     "GET /v1/units": ALL,
     "GET /v1/units/{guid}": ALL,
     "PUT /v1/units/{guid}": {Role.ADMIN},
+    "PATCH /v1/units/{guid}": {Role.ADMIN},
     "GET /v1/units/{guid}/members": ALL,
     "PATCH /v1/units/{guid}/members": {Role.ADMIN},
     "GET /v1/tenant": ALL,

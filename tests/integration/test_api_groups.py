@@ -150,6 +150,13 @@ async def test_business_units_have_members_a_language_and_a_zone(api: ApiHarness
         assert south == {"guid": B, "name": "South", "locale": None, "zone": None}
         assert await asked(client, "GET", f"/v1/units/{A}") == north
         assert await every_item(client, "/v1/units", 1) == [north, south]
+        renamed = await asked(client, "PATCH", f"/v1/units/{A}", name="Northern", zone=None)
+        assert renamed == north | {"name": "Northern", "zone": None} == await asked(client, "GET", f"/v1/units/{A}")
+        assert await asked(client, "PATCH", f"/v1/units/{A}", name="North", zone="Europe/Vienna") == north
+        assert (await client.patch(f"/v1/units/{C}", json={"name": "x"})).status_code == 404
+        for body, field in (({"name": None}, "name"), ({"name": " "}, "name"), ({"locale": "xx-"}, "locale")):
+            answer = await client.patch(f"/v1/units/{A}", json=body)
+            assert (answer.status_code, problem(answer)["field"]) == (422, field)
         changed = await asked(client, "PATCH", f"/v1/units/{A}/members", add=["user:1", "user:nobody"])
         assert changed == {"added": 2, "removed": 0, "unchanged": 0, "unknown": 1}
         members = await every_item(client, f"/v1/units/{A}/members", 1)

@@ -42,6 +42,10 @@ def test_groups_are_made_filled_and_removed(home: Path) -> None:
 
 def test_units_roles_and_relations_are_said_and_shown(home: Path) -> None:
     assert said(home, "units", "put", A, "--name", "North") == "the business unit North is stored\n"
+    shown = said(home, "units", "set", A, "--zone", "Europe/Vienna", "--locale", "de-at")
+    assert shown.split() == ["guid", A, "name", "North", "locale", "de-AT", "zone", "Europe/Vienna"]
+    assert "Vienna" not in said(home, "units", "set", A, "--zone", "", "--name", "Northern")
+    assert "Northern" in said(home, "units", "show", A)
     assert said(home, "units", "change", A, "--add", "user:1").startswith("1 added")
     assert "nobody holds a role yet" in said(home, "roles", "list")
     said(home, "roles", "change", "teacher", "--business-unit", A, "--add", "user:1")
@@ -68,6 +72,10 @@ def test_units_roles_and_relations_are_said_and_shown(home: Path) -> None:
         (f"groups put {A} --name x --group {A}", "a group cannot be inside itself"),
         (f"groups put {A} --name x --group {B}", f"there is no group {B}: put that group first"),
         (f"units change {A} --add user:1", f"the tenant has no business unit {A}: `clarion units list`"),
+        (f"units show {A}", f"the tenant has no business unit {A}: `clarion units list`"),
+        (f"units set {A} --name x", f"the tenant has no business unit {A}"),
+        (f"units set {A}", "--name: nothing is named"),
+        (f"units set {A} --zone Vienna", "--zone: 'Vienna' is no time zone"),
         (f"units put {A} --name x --zone Vienna", "--zone: 'Vienna' is no time zone"),
         ("roles change a:b --add user:1", "ROLE: it is no name of a role"),
         (f"roles change teacher --business-unit {A} --add user:1", f"--business-unit: there is no business unit {A}"),

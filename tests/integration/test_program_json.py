@@ -86,6 +86,7 @@ ASKED = (
     ("groups show {group}", "/v1/groups/{group}"),
     ("groups members {group}", "/v1/groups/{group}/members"),
     ("units list", "/v1/units"),
+    ("units show {unit}", "/v1/units/{unit}"),
     ("units members {unit}", "/v1/units/{unit}/members"),
     ("roles list", "/v1/roles"),
     ("roles holders teacher", "/v1/roles/teacher/holders"),
@@ -276,6 +277,8 @@ CHANGED = (
         {"add": ["user:7"], "remove": ["user:1"]},
     ),
     Change("units put {unit} --name West --locale fr", "PUT", "/v1/units/{unit}", {"name": "West", "locale": "fr"}),
+    Change("units set {unit} --name West --zone UTC", "PATCH", "/v1/units/{unit}", {"name": "West", "zone": "UTC"}),
+    Change("units set {unit} --locale ''", "PATCH", "/v1/units/{unit}", {"locale": None}),
     Change("units change {unit} --add user:7", "PATCH", "/v1/units/{unit}/members", {"add": ["user:7"]}),
     Change("roles change teacher --add user:7", "PATCH", "/v1/roles/teacher/holders", {"add": ["user:7"]}),
     Change(

@@ -117,6 +117,7 @@ ROUTES: Final[tuple[HTTPRouteHandler, ...]] = (
     groups.list_units,
     groups.get_unit,
     groups.put_unit,
+    groups.change_unit,
     groups.list_unit_members,
     groups.change_unit_members,
     groups.get_tenant,

@@ -365,6 +365,7 @@ MEMBERS_REQUEST: Final = wire_groups.MembersRequest(add=("user:parent-17",), rem
 MEMBERS_CHANGE: Final = wire_groups.MembersChange(added=1, removed=1, unchanged=0, unknown=0)
 MEMBER_PAGE: Final = wire_groups.MemberPage(items=(wire_groups.MemberLine(person="user:parent-17"),), next_cursor=None)
 UNIT_REQUEST: Final = wire_groups.UnitRequest(name="North", locale="de-AT", zone="Europe/Vienna")
+UNIT_CHANGE: Final = wire_groups.UnitChange(zone="Europe/Berlin")
 UNIT: Final = wire_groups.Unit(guid=_UNIT, name="North", locale="de-AT", zone="Europe/Vienna")
 UNIT_PAGE: Final = wire_groups.UnitPage(items=(UNIT,), next_cursor=None)
 TENANT_REQUEST: Final = wire_groups.TenantRequest(locale="de-AT", zone="Europe/Vienna")

@@ -148,6 +148,24 @@ async def put_unit(guid: FromPath[UUID], request: AnyRequest, context: InjectedC
     return await context.operations.units.put(caller.tenant_id, guid, body, actor=caller.actor)
 
 
+@patch(
+    "/v1/units/{guid:uuid}",
+    opt=Contract(
+        tag="units",
+        grant=Grant.PEOPLE,
+        problems=(HTTPStatus.NOT_FOUND,),
+        body=example.UNIT_CHANGE,
+        answer=example.UNIT,
+    ).opt,
+)
+async def change_unit(guid: FromPath[UUID], request: AnyRequest, context: InjectedContext) -> wire_groups.Unit:
+    """Change a business unit in part, as a JSON merge patch: what the body leaves out stays, null takes away."""
+    caller = caller_of(request)
+    body = await read_body(request, wire_groups.UnitChange)
+    changed = await context.operations.units.change(caller.tenant_id, guid, body, actor=caller.actor)
+    return found(changed, "business unit")
+
+
 @get(
     "/v1/units/{guid:uuid}/members",
     opt=Contract(

@@ -6,9 +6,12 @@ used. Setting the same again changes nothing.
 
 from uuid import UUID
 
+import msgspec
+from msgspec import UNSET
+
 from clarion.domain.local_time import require_zone
 from clarion.domain.locale import normal
-from clarion.domain.person import BusinessUnit, LocalForm
+from clarion.domain.person import BusinessUnit, LocalForm, UnitChange
 from clarion.errors import InvalidInput
 from clarion.ports.store import Store
 
@@ -36,6 +39,15 @@ class LocalForms:
         unit = BusinessUnit(guid=guid, name=name, locale=checked.locale, tz_id=checked.tz_id)
         await self._catalog.put_business_unit(tenant_id, unit, actor=actor)
         return unit
+
+    async def change_unit(self, tenant_id: str, guid: UUID, change: UnitChange, *, actor: str) -> BusinessUnit | None:
+        """Change what is named of a business unit; None where there is none."""
+        zone = None if change.tz_id is UNSET else change.tz_id
+        checked = checked_form(LocalForm(locale=None if change.locale is UNSET else change.locale, tz_id=zone))
+        locale = UNSET if change.locale is UNSET else checked.locale
+        return await self._catalog.change_business_unit(
+            tenant_id, guid, msgspec.structs.replace(change, locale=locale), actor=actor
+        )
 
 
 def checked_form(form: LocalForm) -> LocalForm:

@@ -194,6 +194,49 @@ def put_unit(
     asked.line(f"the business unit {unit.name} is stored", unit)
 
 
+@units.command("show")
+@asks
+def show_unit(asked: Asked, guid: UnitGuid) -> None:
+    """Show a business unit: its name, its language and its zone."""
+    number = _guid(guid)
+
+    async def work(session: "Session") -> "Unit":
+        return _known(await session.operations.units.find(session.tenant_id, number), number, what="business unit")
+
+    _show_unit(asked, asked.run(work))
+
+
+@units.command("set")
+@asks
+def set_unit(
+    asked: Asked,
+    guid: UnitGuid,
+    *,
+    name: Annotated[str | None, typer.Option(help="What it is called from now on.")] = None,
+    locale: option.Locale = None,
+    zone: option.Zone = None,
+) -> None:
+    """Change a business unit's name, language or zone; what is not named stays, and '' takes one of the latter away."""
+    if name is None and locale is None and zone is None:
+        raise InvalidInput("nothing is named", field="--name", hint="name what shall change")
+    number = _guid(guid)
+
+    async def work(session: "Session") -> "Unit":
+        from msgspec import UNSET
+
+        from clarion.client.wire_groups import UnitChange
+
+        change = UnitChange(
+            name=UNSET if name is None else name,
+            locale=UNSET if locale is None else locale or None,
+            zone=UNSET if zone is None else zone or None,
+        )
+        changed = await session.operations.units.change(session.tenant_id, number, change, actor=session.actor)
+        return _known(changed, number, what="business unit")
+
+    _show_unit(asked, asked.run(work, typed_as=TYPED_AS))
+
+
 @units.command("members")
 @lists
 def list_unit_members(asked: AskedPage, guid: UnitGuid) -> None:
@@ -257,6 +300,13 @@ def _show_group(asked: Asked, group: "Group") -> None:
             ("members", group.members),
         ]
     )
+
+
+def _show_unit(asked: Asked, unit: "Unit") -> None:
+    if asked.as_json:
+        print_json(unit)
+        return
+    print_pairs([("guid", unit.guid), ("name", unit.name), ("locale", unit.locale), ("zone", unit.zone)])
 
 
 def _guid(text: str) -> "UUID":

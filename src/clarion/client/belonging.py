@@ -76,6 +76,11 @@ async def put_unit(
     return await client.transport.ask("PUT", f"/v1/units/{guid}", wire_groups.Unit, body=body, again=True)
 
 
+async def change_unit(client: Connected, guid: UUID, change: wire_groups.UnitChange) -> wire_groups.Unit:
+    """Change a business unit in part."""
+    return await client.transport.ask("PATCH", f"/v1/units/{guid}", wire_groups.Unit, body=change, again=True)
+
+
 async def unit_members(client: Connected, guid: UUID, *, cursor: str | None = None) -> wire_groups.MemberPage:
     """List the members of a business unit, page by page."""
     return await client.transport.ask(

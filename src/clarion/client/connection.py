@@ -267,6 +267,7 @@ class Client:
     units = belonging.units
     unit = belonging.unit
     put_unit = belonging.put_unit
+    change_unit = belonging.change_unit
     unit_members = belonging.unit_members
     change_unit_members = belonging.change_unit_members
     tenant = belonging.tenant

@@ -97,6 +97,7 @@ class SyncClient:
     units = _waiting(Client.units)
     unit = _waiting(Client.unit)
     put_unit = _waiting(Client.put_unit)
+    change_unit = _waiting(Client.change_unit)
     unit_members = _waiting(Client.unit_members)
     change_unit_members = _waiting(Client.change_unit_members)
     tenant = _waiting(Client.tenant)

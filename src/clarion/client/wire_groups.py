@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from clarion.client.wire import PLAIN, PLAIN_NAME, PageQuery, RecipientName
 from clarion.domain.audience import Name
@@ -118,6 +119,14 @@ class UnitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     name: DisplayName
     locale: Annotated[Locale, msgspec.Meta(description="of its people who have no language of their own")] | None = None
     zone: Annotated[Zone, msgspec.Meta(description="of its people who have no zone of their own")] | None = None
+
+
+class UnitChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What shall change of a business unit: a JSON merge patch. What is left out stays, null takes away."""
+
+    name: DisplayName | UnsetType = UNSET
+    locale: Locale | UnsetType | None = UNSET
+    zone: Zone | UnsetType | None = UNSET
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):

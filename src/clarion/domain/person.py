@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from clarion.domain.identity import Channel, Identity, IdentityDomain
 
@@ -54,6 +55,19 @@ class BusinessUnit(LocalForm, frozen=True, kw_only=True):
 
     guid: UUID
     name: str
+
+
+class UnitChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What shall change of a business unit; what is unset stays."""
+
+    name: str | UnsetType = UNSET
+    locale: str | UnsetType | None = UNSET
+    tz_id: str | UnsetType | None = UNSET
+
+    def of(self, unit: BusinessUnit) -> BusinessUnit:
+        """Give the unit as it is then."""
+        said = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not UNSET}
+        return msgspec.structs.replace(unit, **said)
 
 
 class PersonRow(msgspec.Struct, frozen=True, kw_only=True):

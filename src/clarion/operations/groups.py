@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from msgspec import UNSET
+
 from clarion.catalog.local_form import LocalForms
 from clarion.client import wire, wire_groups
 from clarion.domain import group as domain
 from clarion.domain.group import Member, MemberChange
 from clarion.domain.identity import Identity, read_person
-from clarion.domain.person import BusinessUnit, LocalForm
+from clarion.domain.person import BusinessUnit, LocalForm, UnitChange
 from clarion.domain.seal import TenantKeys
 from clarion.errors import InvalidInput
 from clarion.operations import page
@@ -129,6 +131,15 @@ class Units:
         form = LocalForm(locale=request.locale, tz_id=request.zone)
         name = domain.check_name(request.name, field="name")
         return _unit(await self._forms.put_unit(tenant_id, guid=guid, name=name, form=form, actor=actor))
+
+    async def change(
+        self, tenant_id: str, guid: UUID, request: wire_groups.UnitChange, *, actor: str
+    ) -> wire_groups.Unit | None:
+        """Change what is named of a business unit."""
+        name = request.name if request.name is UNSET else domain.check_name(request.name, field="name")
+        change = UnitChange(name=name, locale=request.locale, tz_id=request.zone)
+        changed = await self._forms.change_unit(tenant_id, guid, change, actor=actor)
+        return None if changed is None else _unit(changed)
 
     async def list_members(self, tenant_id: str, guid: UUID, query: wire.PageQuery) -> wire_groups.MemberPage | None:
         """List the members of a business unit."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from clarion.domain.audience import EntityKey
 from clarion.domain.group import Group, GroupDetails, Member, MemberChange, Relation, RelationLine, RoleLine
-from clarion.domain.person import BusinessUnit
+from clarion.domain.person import BusinessUnit, UnitChange
 
 
 class GroupStore(Protocol):
@@ -70,6 +70,12 @@ class GroupStore(Protocol):
 
     async def put_business_unit(self, tenant_id: str, unit: BusinessUnit, *, actor: str | None = None) -> bool:
         """Insert or replace a business unit; its members stay. False where it is so already."""
+        ...
+
+    async def change_business_unit(
+        self, tenant_id: str, guid: UUID, change: UnitChange, *, actor: str
+    ) -> BusinessUnit | None:
+        """Change what is named of a business unit, audited, and return it as it is then; None where there is none."""
         ...
 
     async def find_business_unit(self, tenant_id: str, guid: UUID) -> BusinessUnit | None:

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from clarion.domain.group import Relation
-from clarion.domain.person import BusinessUnit, LocalForm
+from clarion.domain.person import BusinessUnit, LocalForm, UnitChange
 from clarion.testing.contracts.side import Operation, Side
 from clarion.testing.factories import address_version, guid
 
@@ -27,6 +27,8 @@ class PutUnit(msgspec.Struct, frozen=True):
         """Put it."""
         unit = BusinessUnit(guid=guid(self.unit, "unit"), name=f"unit {self.locale}", locale=self.locale)
         await side.store.put_business_unit(side.tenant_id, unit, actor="sam")
+        renamed = UnitChange(name=f"unit {self.locale} {self.unit}")
+        await side.store.change_business_unit(side.tenant_id, unit.guid, renamed, actor="kim")
         return await side.store.set_tenant_form(side.tenant_id, LocalForm(tz_id=self.locale), actor="sam")
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from clarion.domain.group import Group, GroupDetails, MemberChange, Relation
-from clarion.domain.person import BusinessUnit
+from clarion.domain.person import BusinessUnit, UnitChange
 from clarion.errors import InvalidInput
 from clarion.ports.ensure import ITEMS_MAX
 from clarion.testing.contracts.harness import StoreHarness
@@ -235,6 +235,22 @@ class BelongingContract:
             ("put", f"business unit {NORTH.guid}", {"name": "North", "locale": "de", "zone": "Europe/Vienna"}),
             ("change", f"members of business unit {NORTH.guid}", {"added": hashes(1), "removed": []}),
             ("put", f"business unit {NORTH.guid}", {"name": "N"}),
+        ]
+
+    async def test_a_business_unit_changes_in_what_is_named_of_it(self, harness: StoreHarness) -> None:
+        """Each change has its entry with the whole; the same again has none, and nobody else's unit is there."""
+        store, mine = harness.store, harness.tenant_id
+        await store.put_business_unit(mine, NORTH)
+        moved = msgspec.structs.replace(NORTH, tz_id=None)
+        for _ in range(2):
+            assert await store.change_business_unit(mine, NORTH.guid, UnitChange(tz_id=None), actor="sam") == moved
+        named = msgspec.structs.replace(moved, name="N")
+        assert await store.change_business_unit(mine, NORTH.guid, UnitChange(name="N"), actor="sam") == named
+        assert await store.find_business_unit(mine, NORTH.guid) == named
+        assert await store.change_business_unit(f"{mine}-2", NORTH.guid, UnitChange(name="X"), actor="sam") is None
+        assert await log(harness) == [
+            ("put", f"business unit {NORTH.guid}", {"name": "North", "locale": "de"}),
+            ("put", f"business unit {NORTH.guid}", {"name": "N", "locale": "de"}),
         ]
 
     async def test_units_are_listed_page_by_page_by_name(self, harness: StoreHarness) -> None:

@@ -14,7 +14,7 @@ from clarion.domain.claim import Gate
 from clarion.domain.group import MemberChange
 from clarion.domain.guard import JobEntry
 from clarion.domain.inbox import Counts, Marking
-from clarion.domain.person import LocalForm
+from clarion.domain.person import LocalForm, UnitChange
 from clarion.domain.quota import Limits, Usage
 from clarion.domain.recipient import FrozenSet, RecipientJob
 from clarion.domain.report_run import manual_row
@@ -243,6 +243,9 @@ WRITES: Final[dict[str, Ask]] = {
     "lift_suppressions": lambda store, tenant, _: _lifts(store, tenant),
     "set_type_enabled": lambda store, tenant, _: store.set_type_enabled(tenant, "welcome", enabled=True, **BY),
     "set_tenant_form": lambda store, tenant, _: store.set_tenant_form(tenant, LocalForm(locale="fr"), **BY),
+    "change_business_unit": lambda store, tenant, _: _done(
+        store.change_business_unit(tenant, UNIT.guid, UnitChange(name="some"), actor="sam")
+    ),
     "change_group": lambda store, tenant, _: _done(store.change_group(tenant, GROUP, name="some", actor="sam")),
     "change_group inside": lambda store, tenant, _: _done(store.change_group(tenant, GROUP, children=[], actor="sam")),
     "remove_group": lambda store, tenant, _: store.remove_group(tenant, GROUP, **BY),
@@ -260,7 +263,7 @@ WRITES: Final[dict[str, Ask]] = {
 """Acts that change what is there, and answer whether they did; a stranger has nothing there."""
 
 
-async def _done(answer: Awaitable[bool | None]) -> bool:
+async def _done(answer: Awaitable[object]) -> bool:
     """Tell whether anything was changed: of what is not there, nothing was."""
     return bool(await answer)
 

@@ -194,6 +194,7 @@ class SharedStore(ABC):
     change_members = _writes(Urgency.LATER, group.change_members)
     list_members = _reads(group.list_members)
     put_business_unit = _writes(Urgency.LATER, unit.put_business_unit)
+    change_business_unit = _writes(Urgency.LATER, unit.change_business_unit)
     find_business_unit = _reads(unit.find_business_unit)
     list_business_units = _reads(unit.list_business_units)
     change_unit_members = _writes(Urgency.LATER, unit.change_unit_members)

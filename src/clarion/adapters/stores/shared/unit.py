@@ -15,7 +15,7 @@ from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Argument, Transaction, first
 from clarion.domain import act
 from clarion.domain.group import Member, MemberChange
-from clarion.domain.person import BusinessUnit
+from clarion.domain.person import BusinessUnit, UnitChange
 
 _SQL: Final = Statements("unit.sql")
 
@@ -40,6 +40,19 @@ async def put_business_unit(
     if actor is not None:
         await append_audit(transaction, tenant_id, act.put_unit(unit, actor=actor))
     return True
+
+
+async def change_business_unit(
+    transaction: Transaction, tenant_id: str, guid: UUID, change: UnitChange, *, actor: str
+) -> BusinessUnit | None:
+    """Change what is named of a business unit, audited; None where there is none."""
+    await transaction.fetch(member.Guid, _SQL["lock_business_unit"], tenant_id=tenant_id, guid=guid)
+    unit = await find_business_unit(transaction, tenant_id, guid)
+    if unit is None:
+        return None
+    changed = change.of(unit)
+    await put_business_unit(transaction, tenant_id, changed, actor=actor)
+    return changed
 
 
 async def find_business_unit(transaction: Transaction, tenant_id: str, guid: UUID) -> BusinessUnit | None:
