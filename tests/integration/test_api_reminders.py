@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from clarion.domain.person import BusinessUnit
-from clarion.domain.reminder import SettingRecord
+from clarion.domain.reminder import SETTINGS_MAX, SettingRecord
 from clarion.domain.source import SourceRecord
 from clarion.ports.catalog import Role
 from clarion.testing import factories
@@ -68,6 +68,19 @@ async def test_a_setting_is_put_as_a_whole_and_shown_with_who_changed_it(api: Ap
     assert listed == {"items": [line], "next_cursor": None}
     assert await acts(api) == [("put", "admin of school")] * 2
     assert api.wake_ups == ["settings"] * 2
+
+
+async def test_one_setting_too_many_about_a_type_is_refused_and_those_there_are_can_be_changed(api: ApiHarness) -> None:
+    """All of a type are read for each event about one of its sources, on or off."""
+    stored = [factories.reminder_setting(n, source_type="certificate", active=n % 2 == 0) for n in range(SETTINGS_MAX)]
+    for setting in stored:
+        await api.memory.put_reminder(TENANT, setting, actor="sam")
+    async with api.client(Role.ADMIN) as admin:
+        refused = await admin.put(ONE, json=SETTING)
+        other_type = await admin.put(ONE, json=SETTING | {"source_type": "class"})
+        changed = await admin.put(f"/v1/reminders/{stored[1].guid}", json=SETTING)
+    assert problem(refused)["field"] == "source_type"
+    assert [other_type.status_code, changed.status_code] == [200, 200]
 
 
 async def test_what_is_left_out_is_as_the_reference_says(api: ApiHarness) -> None:

@@ -15,7 +15,15 @@ from clarion.catalog.settings import require_unit
 from clarion.domain.audience import HELD_EVERYWHERE, Addressee
 from clarion.domain.definition import Definition
 from clarion.domain.identity import Channel
-from clarion.domain.reminder import DateRule, ReminderSetting, ThresholdRule, require_setting
+from clarion.domain.reminder import (
+    SETTINGS_BYTES_MAX,
+    SETTINGS_MAX,
+    DateRule,
+    ReminderSetting,
+    ThresholdRule,
+    require_setting,
+    setting_text,
+)
 from clarion.errors import InvalidInput
 from clarion.ports.store import Store
 from clarion.ports.templates import Templates
@@ -49,7 +57,21 @@ class Reminders:
                 hint=f"it goes by {', '.join(definition.channels)}; leave it out, or add inbox to the definition",
             )
         await require_unit(self._store, tenant_id, setting.business_unit)
+        await self._require_room(tenant_id, setting)
         return await self._store.put_reminder(tenant_id, setting, actor=actor, expected=expected)
+
+    async def _require_room(self, tenant_id: str, setting: ReminderSetting) -> None:
+        """Refuse one setting too many: whoever plans a source reads all that are about sources of its type."""
+        found = await self._store.find_reminders(tenant_id, setting.source_type)
+        settings = [setting, *(one.setting for one in found if one.setting.guid != setting.guid)]
+        size = sum(len(setting_text(one)) for one in settings)
+        if len(settings) > SETTINGS_MAX or size > SETTINGS_BYTES_MAX:
+            raise InvalidInput(
+                f"there would be {len(settings)} settings about sources of type {setting.source_type!r}, {size} bytes",
+                field="source_type",
+                hint=f"put it under the guid of one that is not needed any more: {SETTINGS_MAX} settings and "
+                f"{SETTINGS_BYTES_MAX} bytes as JSON are the most",
+            )
 
     async def switch(self, tenant_id: str, guid: UUID, *, active: bool, actor: str) -> bool:
         """Switch a setting on or off, audited; False where there is none or it is so already.

@@ -28,6 +28,12 @@ EVERY: Final = "*"
 
 CONDITIONS_MAX: Final = 20
 
+SETTINGS_MAX: Final = 200
+"""About sources of one type, whether they are on or off."""
+
+SETTINGS_BYTES_MAX: Final = 1024 * 1024
+"""Of all settings about sources of one type, as JSON: all of them are read for each event about one."""
+
 SETTING_BYTES_MAX: Final = 32 * 1024
 """As JSON: twenty conditions with twenty values each have room, and all settings of a type are read for each event."""
 

@@ -5,7 +5,7 @@ FROM reminder_setting AS s
 WHERE s.tenant_id = :tenant_id AND s.guid = :guid;
 
 -- name: find_reminders
--- By the index of types; there are few of one.
+-- By the index of types; whoever puts one in holds them to a few hundred of a type.
 SELECT s.*
 FROM reminder_setting AS s
 WHERE s.tenant_id = :tenant_id AND s.source_type = :source_type
