@@ -50,6 +50,7 @@ NOTIFICATIONS = (
     "docs/how-to/publish-over-the-api.md",
     "docs/how-to/keep-people.md",
     "docs/how-to/keep-push-tokens.md",
+    "docs/how-to/remind-before-something-expires.md",  # reminds people, so it comes last
 )
 """Pages about notifications as files, which are followed while another demo runs."""
 
