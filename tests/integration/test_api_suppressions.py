@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from clarion.domain.suppression import NOTE_BYTES_MAX
 from clarion.operations import page
 from clarion.operations.suppression import GONE
 from clarion.ports.catalog import Role
@@ -48,6 +49,18 @@ async def test_people_and_addresses_are_suppressed_listed_and_lifted(api: ApiHar
         log = (await asked(client, "GET", "/v1/audit"))["items"]
         acts = [(entry["act"], entry["reason"]) for entry in log if entry["subject"].startswith("suppression ")]
         assert acts == [("lift", "mended"), *[("suppress", "asked")] * 3]
+
+
+async def test_of_a_long_reason_a_suppression_keeps_the_beginning_and_the_audit_log_all(api: ApiHarness) -> None:
+    reason = "é" * 1000
+    async with api.client() as client:
+        assert await suppress(client, {"recipient": "user:1", **NEWS}, reason=reason) == 1
+        changes = [{"category": "news", "on": False}]
+        await asked(client, "PUT", "/v1/people/user:2/preferences", changes=changes, reason=reason)
+        found = await every_item(client, "/v1/suppressions", 5)
+        log = (await asked(client, "GET", "/v1/audit"))["items"]
+    assert {one["note"] for one in found} == {"é" * (NOTE_BYTES_MAX // 2)}
+    assert {one["reason"] for one in log if one["subject"].startswith(("suppression ", "preference"))} == {reason}
 
 
 async def test_whoever_may_not_reveal_sees_masked_addresses_and_asks_for_none(api: ApiHarness) -> None:

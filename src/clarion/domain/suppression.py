@@ -94,6 +94,11 @@ SuppressionKey = tuple[str, str]
 """Subject and scope: what is unique within the tenant."""
 
 
+def note_of(said: str) -> str:
+    """Cut what was said to what a suppression keeps of it; the audit log has all that a person gave as a reason."""
+    return said.encode()[:NOTE_BYTES_MAX].decode(errors="ignore")
+
+
 class Suppression(msgspec.Struct, frozen=True, kw_only=True):
     """That a subject gets nothing under a scope, since when, and why; the store fills in who and when."""
 

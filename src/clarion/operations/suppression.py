@@ -18,7 +18,7 @@ from clarion.dispatch.request import Destination, Trace
 from clarion.domain import derived_id
 from clarion.domain.identity import Channel, Identity, IdentityDomain, read_person
 from clarion.domain.seal import TenantKeys
-from clarion.domain.suppression import Cause, Change, Suppression, SuppressionKey, scope_of
+from clarion.domain.suppression import Cause, Change, Suppression, SuppressionKey, note_of, scope_of
 from clarion.errors import InvalidInput
 from clarion.operations import page
 from clarion.operations.whom import opened_destination
@@ -68,7 +68,10 @@ class Suppressions:
             scope = _scope(one.category, one.channel, field=f"items[{place}]")
             items.append(
                 Suppression(
-                    subject=_hashed(keys, identity, channel), scope=scope, cause=Cause.MANUAL, note=request.reason
+                    subject=_hashed(keys, identity, channel),
+                    scope=scope,
+                    cause=Cause.MANUAL,
+                    note=note_of(request.reason),
                 )
             )
         if bare:

@@ -17,7 +17,6 @@ from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.queue_row import LockedRow
 from clarion.domain.suppression import (
     EVERYTHING,
-    NOTE_BYTES_MAX,
     WORDS,
     Cause,
     Signal,
@@ -25,6 +24,7 @@ from clarion.domain.suppression import (
     Word,
     cause_of,
     last_word,
+    note_of,
 )
 
 _SQL: Final = Statements("refusal.sql")
@@ -125,7 +125,7 @@ async def _last_words(
 
 def _everything(subject: str, cause: Cause, event: Event | Word) -> Suppression:
     """Suppress a destination, and say where that is known from, as far as a note holds it."""
-    note = f"receipt {event.event_id} of {event.account}".encode()[:NOTE_BYTES_MAX].decode(errors="ignore")
+    note = note_of(f"receipt {event.event_id} of {event.account}")
     return Suppression(subject=subject, scope=EVERYTHING, cause=cause, note=note)
 
 

@@ -16,7 +16,7 @@ from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Overtaken, Row, Transaction
 from clarion.domain import act
 from clarion.domain.address import AddressVersion
-from clarion.domain.suppression import Cause, Change, Suppression, SuppressionKey, category_of, stored_after
+from clarion.domain.suppression import Cause, Change, Suppression, SuppressionKey, category_of, note_of, stored_after
 from clarion.ports.ensure import bounded
 from clarion.ports.insights import PAGE_MAX
 from clarion.ports.suppression import PreferencesSet, SuppressionPlace
@@ -138,7 +138,8 @@ async def set_preferences(
     put, lifted = stored_after(found.get(recipient_id_hash, {}), bounded(changes))
     locked = await lock_suppressions(transaction, [(tenant_id, recipient_id_hash, scope) for scope in lifted])
     await delete_suppressions(transaction, locked)
-    rows = [Suppression(subject=recipient_id_hash, scope=scope, cause=cause, note=reason) for scope in put]
+    note = None if reason is None else note_of(reason)
+    rows = [Suppression(subject=recipient_id_hash, scope=scope, cause=cause, note=note) for scope in put]
     made = await write_suppressions(transaction, [(tenant_id, row) for row in rows], actor=actor)
     done = PreferencesSet(put=frozenset(one.scope for one in made), lifted=frozenset(one.scope for one in locked))
     acts = [
