@@ -18,6 +18,7 @@ import pytest
 from clarion.catalog.people import People, PersonEntry
 from clarion.dispatch.request import CampaignContent, Destination, Direct, InboxEntry
 from clarion.domain.address import AddressVersion
+from clarion.domain.entity_event import EntityEvent, EventData
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.inbox import UserMessage
 from clarion.domain.notification import NotificationJob
@@ -26,7 +27,9 @@ from clarion.domain.seal import TenantKeys, unseal
 from clarion.errors import SealBroken
 from clarion.sealing import place
 from clarion.sealing.place import Place
+from clarion.sealing.sources import sealed_event_data
 from clarion.testing.contracts.harness import RECORDS
+from clarion.testing.factories import entity_event
 from tests.unit.dispatch_harness import TRACE, DispatchHarness, campaign, direct
 
 BATCH = 30
@@ -122,7 +125,18 @@ async def stored_values(harness: DispatchHarness) -> dict[str, list[Sealed]]:
         "school", [campaign(b"content %d" % n, of=CampaignContent(draft=UUID(int=n))) for n in numbers]
     )
     paths = [f"school/messaging/{content.record.guid}" for content in contents]
+    events = await harness.store.ensure_events("school", [event_that_tells(harness, keys, n) for n in numbers])
     return {
+        "event": [
+            Sealed(
+                one.record.data or b"",
+                "entity_event",
+                "data",
+                str(one.record.event_guid),
+                b'{"data":{"number":%d}}' % n,
+            )
+            for n, one in enumerate(events)
+        ],
         "payload": [
             Sealed(
                 one.record.payload or b"",
@@ -170,6 +184,12 @@ async def stored_values(harness: DispatchHarness) -> dict[str, list[Sealed]]:
     }
 
 
+def event_that_tells(harness: DispatchHarness, keys: TenantKeys, n: int) -> EntityEvent:
+    told, event_guid = EventData(data={"number": n}), UUID(int=n + 1)
+    data, data_hash = sealed_event_data(keys, event_guid, told, nonce=harness.keyring.nonce())
+    return entity_event(n, event_guid=event_guid, data=data, data_hash=data_hash)
+
+
 def opened(keys: TenantKeys, one: Sealed, **elsewhere: str) -> bytes:
     """Open a value where it lies, or elsewhere, with nothing of ours but the cipher."""
     where = {
@@ -202,13 +222,14 @@ def test_every_private_column_is_among_those_looked_at() -> None:
         (NotificationJob, "payload"),
         (UserMessage, "content"),
         (PersonVersion, "profile"),
+        (EntityEvent, "data"),
     }
 
 
 async def test_what_is_stored_opens_where_it_lies_and_nowhere_else(harness: DispatchHarness) -> None:
     values = await stored_values(harness)
     keys = await harness.keyring.get("school")
-    assert set(values) == {"payload", "ciphertext", "content", "profile", "blob"}
+    assert set(values) == {"event", "payload", "ciphertext", "content", "profile", "blob"}
     for kind, ones in values.items():
         assert len(ones) == BATCH
         assert [opened(keys, one) for one in ones] == [one.says for one in ones], kind
@@ -228,7 +249,7 @@ async def test_no_two_values_that_are_stored_share_a_nonce(harness: DispatchHarn
     """GCM under one nonce gives away both values and the key of its tags; a batch is sealed value by value."""
     sealed = [one.value for ones in (await stored_values(harness)).values() for one in ones]
     nonces = [value[5:17] for value in sealed]  # after the format and the key's serial
-    assert len(set(nonces)) == len(nonces) == 5 * BATCH
+    assert len(set(nonces)) == len(nonces) == 6 * BATCH
 
 
 def hmac16(key: bytes, parts: list[str]) -> str:

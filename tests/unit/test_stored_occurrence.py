@@ -69,9 +69,9 @@ def occurrences(draw: st.DrawFn) -> Occurrence:
 def test_an_occurrence_comes_back_from_its_row_as_it_went_in(occurrence: Occurrence) -> None:
     row = automation_scheduler(occurrence)
     assert stored_occurrence(row) == occurrence
-    assert key.first_run(row.scheduler_key)[1] == occurrence.rerun
+    assert key.read_first_run(row.scheduler_key)[1] == occurrence.rerun
 
 
 def test_what_is_no_key_of_an_occurrence_is_not_taken_apart() -> None:
     with pytest.raises(InvalidKey, match="it is not a scheduler key"):
-        key.first_run("reminder:a:b")
+        key.read_first_run("reminder:a:b")

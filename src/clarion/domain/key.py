@@ -147,7 +147,7 @@ def retry_key(*, scheduler_key: str, n: int) -> str:
     return part.fit(f"{scheduler_key}:retry:{part.whole(n, field='n', least=1)}", field="retry_key")
 
 
-def first_run(scheduler_key: str) -> tuple[str, int | None]:
+def read_first_run(scheduler_key: str) -> tuple[str, int | None]:
     """Take the key of an occurrence apart: that of its first run, and which deliberate re-run of it this is."""
     if not _is_rerun(_scheduler_key(scheduler_key)):
         return scheduler_key, None

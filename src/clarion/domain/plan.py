@@ -19,7 +19,7 @@ from typing import Final, assert_never
 import msgspec
 
 from clarion.domain.automation import TIMING_FIELDS, AutomationScheduler, AutomationStatus, reactivates
-from clarion.domain.key import FiringPolicy, first_run
+from clarion.domain.key import FiringPolicy, read_first_run
 from clarion.domain.occurrence import DateTrigger, Reminder, ThresholdTrigger, Timing, occurrence_key, occurrence_row
 from clarion.domain.planning import Deactivation, EndReason, SourcePlan, SourceStanding, ThresholdState
 from clarion.domain.reminder import DateRule, ReminderSetting, ThresholdRule, is_met, scopes_of
@@ -158,7 +158,7 @@ def _is_newer(row: AutomationScheduler, found: AutomationScheduler) -> bool:
 
 
 def _may_be_ended(row: AutomationScheduler) -> bool:
-    is_rerun = first_run(row.scheduler_key)[1] is not None
+    is_rerun = read_first_run(row.scheduler_key)[1] is not None
     return row.status is AutomationStatus.PENDING and not row.on_support_hold and not is_rerun
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from clarion.domain.automation import AutomationScheduler, AutomationStatus, CanceledBy, TriggerType
-from clarion.domain.key import first_run, report_scheduled_key
+from clarion.domain.key import read_first_run, report_scheduled_key
 from clarion.domain.local_time import time_of_day, to_local, to_utc
 from clarion.domain.occurrence import ReportRun, Timing, occurrence_row
 from clarion.domain.planning import Deactivation, EndReason, SourcePlan, SourceStanding
@@ -202,7 +202,7 @@ def _is_wanted(subscription: ReportSubscription, row: AutomationScheduler) -> bo
 
 def _is_of_chain(row: AutomationScheduler) -> bool:
     """Tell whether a run was planned by the rule; by its key, so that one that cannot be read has a next one too."""
-    return row.trigger_type is not TriggerType.MANUAL_RUN and first_run(row.scheduler_key)[1] is None
+    return row.trigger_type is not TriggerType.MANUAL_RUN and read_first_run(row.scheduler_key)[1] is None
 
 
 def _is_the_same(subscription: ReportSubscription, row: AutomationScheduler) -> bool:

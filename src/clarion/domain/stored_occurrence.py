@@ -16,7 +16,7 @@ from clarion.errors import BrokenInvariant
 
 def occurrence_of(row: AutomationScheduler) -> tuple[Reminder | ReportRun, int | None]:
     """Say what a row is an occurrence of, and which deliberate re-run of it."""
-    first, rerun = key.first_run(row.scheduler_key)
+    first, rerun = key.read_first_run(row.scheduler_key)
     parts = first.split(":")
     match row.automation_type:
         case AutomationType.REMINDER:

@@ -5,7 +5,7 @@ Whoever asks names the number, so that a double click is one re-run; `next_rerun
 
 from clarion.domain.automation import AutomationScheduler
 from clarion.domain.ensured import Ensured, Outcome
-from clarion.domain.key import first_run, retry_key
+from clarion.domain.key import read_first_run, retry_key
 from clarion.domain.part import KEY_MAX
 from clarion.domain.rerun import RERUNS_MAX
 from clarion.errors import Conflict, InvalidInput, InvalidKey
@@ -48,6 +48,6 @@ async def rerun(
 def _first(scheduler_key: str) -> str | None:
     """Name the first run of an occurrence; None where it is no key of one."""
     try:
-        return None if len(scheduler_key) > KEY_MAX else first_run(scheduler_key)[0]
+        return None if len(scheduler_key) > KEY_MAX else read_first_run(scheduler_key)[0]
     except InvalidKey:
         return None

@@ -15,7 +15,7 @@ from clarion.domain.audience import Addressee, Audience, audience_of
 from clarion.domain.automation import AutomationScheduler, AutomationType, TriggerType
 from clarion.domain.due import Named
 from clarion.domain.identity import IdentityDomain
-from clarion.domain.key import FiringPolicy, first_run
+from clarion.domain.key import FiringPolicy, read_first_run
 from clarion.domain.local_time import time_of_day
 from clarion.domain.occurrence import Timing
 from clarion.domain.occurrence_why import why_in_words
@@ -198,7 +198,7 @@ def _follows(
 
     What follows a yearly one waits by itself, and a deliberate re-run is followed by nothing.
     """
-    if first_run(row.scheduler_key)[1] is not None:
+    if read_first_run(row.scheduler_key)[1] is not None:
         return ()
     if isinstance(setting, ReportSubscription) and row.trigger_type is TriggerType.RECURRING:
         return _reports(setting, after=max(row.due_at, now), until=until)

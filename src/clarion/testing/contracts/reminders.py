@@ -85,7 +85,7 @@ async def claim(harness: StoreHarness, *, limit: int = 10) -> list[SettingClaim]
 class ReminderContract:
     """Reminder settings, and what is to be planned because of them."""
 
-    async def test_a_setting_is_found_as_it_was_put(self, harness: StoreHarness) -> None:
+    async def test_a_reminder_setting_is_found_as_it_was_put(self, harness: StoreHarness) -> None:
         """Whatever it says; put again as it is, it is no change, and two who put it at once make one."""
         threshold = ThresholdRule(metric="seats", value=0.9, scope="north", policy=FiringPolicy.FALSE_TO_TRUE)
         full = reminder_setting(

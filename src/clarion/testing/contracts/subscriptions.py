@@ -44,7 +44,7 @@ class SubscriptionContract:
         assert (changed.version, changed.subscription.active) == (2, False)
         assert await harness.store.find_subscription(f"{harness.tenant_id}-2", report_subscription().guid) is None
 
-    async def test_of_two_changes_made_of_one_version_at_once_one_is_refused(self, harness: StoreHarness) -> None:
+    async def test_of_two_changes_of_one_version_of_a_subscription_one_is_refused(self, harness: StoreHarness) -> None:
         """The other stands whole; what is so already is no change, whatever was expected."""
         await self.put_report(harness)
         changes = [report_subscription(1, name="Every week"), report_subscription(1, active=False)]
