@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Self
+from uuid import UUID
 
 import msgspec
 
@@ -107,7 +108,12 @@ class House:
         await publisher.publish(TENANT, folder=definition(folder, text=text), actor="test")
 
     def claim(
-        self, source: str = "b1", trigger: DateTrigger | ThresholdTrigger | None = None, **changes: Any
+        self,
+        source: str = "b1",
+        trigger: DateTrigger | ThresholdTrigger | None = None,
+        *,
+        unit: UUID | None = None,
+        **changes: Any,
     ) -> DueClaim:
         """Claim an occurrence that was planned as the setting and the boat are now."""
         trigger = trigger or DateTrigger(target_date=DUE_ON, offset_days=0)
@@ -118,6 +124,7 @@ class House:
             trigger_key="inspected_on" if isinstance(trigger, DateTrigger) else trigger.metric,
             trigger=trigger,
             primary_entity=ENTITY,
+            business_unit=unit,
             notification_type=self.settings[0].notification_type,
         )
         row = occurrence_row(what, timing=Timing(scheduled_at=self.line.clock.now()), correlation_id="c")

@@ -15,6 +15,7 @@ from clarion.domain.entity_event import HistoryKind
 from clarion.domain.identity import Channel, Identity
 from clarion.domain.key import FiringPolicy
 from clarion.domain.occurrence import DateTrigger, ThresholdTrigger
+from clarion.domain.person import BusinessUnit
 from clarion.domain.planning import EndReason
 from clarion.domain.recipient import Target
 from clarion.domain.reminder import DateRule, ThresholdRule
@@ -135,7 +136,8 @@ async def test_what_is_for_nobody_is_completed_as_skipped(
 ) -> None:
     house = await House(settings=[msgspec.structs.replace(BY_DATE, recipients=recipients)]).open(tmp_path)
     (end,) = await house.hand_over(house.claim())
-    assert (end.to, result(end).reason) == (AutomationStatus.COMPLETED, EndReason.NO_RECIPIENTS)
+    assert (end.to, end.reason) == (AutomationStatus.COMPLETED, EndReason.NO_RECIPIENTS)
+    assert result(end).reason is EndReason.NO_RECIPIENTS
     assert end.line is not None
     assert end.line.kind is HistoryKind.SKIPPED
     assert await house.jobs() == []
@@ -206,12 +208,17 @@ async def test_a_row_that_cannot_be_read_fails_by_itself(tmp_path: Path) -> None
 
 async def test_after_a_yearly_reminder_a_later_year_waits(tmp_path: Path) -> None:
     yearly = msgspec.structs.replace(BY_DATE, rule=DateRule(field="inspected_on", yearly=True))
-    house = await House(boat_due(on=date(2020, 1, 15)), settings=[yearly]).open(tmp_path)
-    (end,) = await house.hand_over(house.claim())
+    unit = BusinessUnit(guid=ENTITY, name="North", tz_id="Europe/Vienna")
+    boat = boat_due(on=date(2020, 1, 15), business_unit=unit.guid)
+    house = await House(boat, settings=[yearly]).open(tmp_path)
+    await house.line.store.put_business_unit(TENANT, unit)
+    (end,) = await house.hand_over(house.claim(unit=unit.guid))
     assert end.to is AutomationStatus.COMPLETED
     assert end.next is not None
     assert end.next.target_date in (date(2027, 1, 15), date(2028, 1, 15))
-    (rerun,) = await house.hand_over(house.claim(scheduler_key=f"{house.claim().row.scheduler_key}:retry:1"))
+    assert (end.next.tz_id, end.next.scheduled_at.hour) == ("Europe/Vienna", 8)
+    again = house.claim(unit=unit.guid, scheduler_key=f"{house.claim().row.scheduler_key}:retry:1")
+    (rerun,) = await house.hand_over(again)
     assert (rerun.to, rerun.next) == (AutomationStatus.COMPLETED, None)
     assert len(await house.jobs()) == 2
 

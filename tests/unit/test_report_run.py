@@ -152,6 +152,9 @@ def test_a_run_by_hand_tells_of_as_long_a_time_up_to_now_and_is_followed_by_noth
     assert row.scheduler_key == f"report-subscription:{said.guid}:manual:{guid(1, 'run')}"
     assert shown(ruled(said, row, now=at("2026-11-19 13:00"))) == ("2026-11-12 12:00", "2026-11-19 12:00")
     assert following_row(said, row, handed_until=row.scheduled_at, now=row.scheduled_at) is None
+    first = planned(said, after="2026-11-01 00:00")
+    rerun = msgspec.structs.replace(first, scheduler_key=f"{first.scheduler_key}:retry:1")
+    assert following_row(said, rerun, handed_until=first.scheduled_at, now=first.scheduled_at) is None
 
 
 @pytest.mark.parametrize(

@@ -250,6 +250,23 @@ async def test_a_run_that_is_killed_at_any_call_is_handed_over_once_with_the_fir
     assert len(await town.rows(OutgoingMessage)) == len(await town.rows(UserMessage)) == len(town.mail.calls) == number
 
 
+async def test_a_report_that_was_written_is_told_of_by_the_templates_that_it_was_written_for(
+    town: Town, tmp_path: Path
+) -> None:
+    said, dies = subscription(), Dying(town.dispatcher, [0], is_late=True)
+    before = (await town.sends.look_up(TENANT, "weekly-report")).version
+    with pytest.raises(Killed):
+        await town.runs(dispatcher=dies).run(scheduled(said), record(said), now=NOW)
+    (tmp_path / "weekly-report" / "inbox.liquid").write_text("Another: {{ report.name }}")
+    publisher = Publisher(catalog=town.store, renderer=town.renderer)
+    await publisher.publish(TENANT, folder=tmp_path / "weekly-report", actor="test")
+    town.clock.advance(timedelta(minutes=5))
+    assert (await town.sends.look_up(TENANT, "weekly-report")).version != before
+    assert isinstance(await town.runs().run(scheduled(said), record(said), now=NOW), Handed)
+    (told,), (held,) = await town.rows(NotificationJob), await town.rows(MessagingJob)
+    assert (told.template_version, held.template_version) == (before, before)
+
+
 async def test_a_report_for_many_is_made_step_by_step_and_counts_no_retry(town: Town) -> None:
     said = subscription(to=(Identity.group(STAFF),))
     assert isinstance(await town.runs().run(scheduled(said), record(said), now=NOW), Handed)
