@@ -174,6 +174,7 @@ def _print(asked: Asked, one: "Occurrence") -> None:
             ("business unit", one.business_unit),
             ("entity", one.entity),
             ("led to", one.outcome),
+            ("failed before", None if _why(one) else one.failure),
             ("next re-run", one.next_rerun),
             ("notification", one.job_id),
             ("report", one.messaging_job_id),
@@ -198,10 +199,13 @@ def _state(one: "OccurrenceLine") -> str:
 
 
 def _why(one: "OccurrenceLine") -> str | None:
-    """Say why it ended, or why the last try failed."""
+    """Say why it ended, or why the last try failed; of what was handed over after all there is nothing to say."""
+    from clarion.domain.automation import AutomationStatus
     from clarion.domain.end_reason import MEANINGS
 
-    return one.failure if one.reason is None else f"{one.reason}: {MEANINGS[one.reason][0]}"
+    if one.reason is None:
+        return None if one.status is AutomationStatus.COMPLETED else one.failure
+    return f"{one.reason}: {MEANINGS[one.reason][0]}"
 
 
 def _offset(days: int) -> str:

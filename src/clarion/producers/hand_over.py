@@ -43,6 +43,7 @@ from clarion.errors import (
     ClarionError,
     Conflict,
     Gone,
+    InvalidInput,
     OperatorError,
     Superseded,
     TooManyAtOnce,
@@ -266,6 +267,8 @@ def ended_by(
             return again(claim, str(error), now=now, is_long_runner=is_long_runner)
         case Conflict() | Gone():
             return failed(claim, str(error), now=now, following=following)
+        case InvalidInput(field="data"):  # its hint is for whoever sends by hand
+            return held(claim, f"{error.message}: add it to the source, and release this", now=now)
         case CallerError():
             return held(claim, str(error), now=now)
         case Exception():
