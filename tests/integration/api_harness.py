@@ -191,7 +191,7 @@ NOBODY = {
     "outgoing_id": "987654321",
     "type_name": "no-such-type",
     "account": "no-such-account",
-    "reader": "user:no%2Fbody",
+    "reader": "user:nobody",
     "message_id": str(UUID(int=1)),
     "mark": "read",
     "guid": str(UUID(int=1)),
@@ -212,7 +212,8 @@ NOBODY = {
 
 def makes_ones_own(method: str, path: str) -> bool:
     """Tell whether a route makes the asker something whose answer has an id or a time of its own."""
-    return path.startswith(("/v1/sources/", "/v1/event-mappings/", "/v1/reminders/")) and method in ("PUT", "POST")
+    own = ("/v1/sources/", "/v1/event-mappings/", "/v1/reminders/", "/v1/report-subscriptions/")
+    return path.startswith(own) and method in ("PUT", "POST")
 
 
 def filled(path: str, ids: dict[str, str]) -> str:
