@@ -218,6 +218,22 @@ def test_a_plan_keeps_what_is_wanted_and_replaces_what_is_not() -> None:
     assert plan(off, waiting) == ([("2026-11-23 08:00", "SubscriptionInactive")], [])
 
 
+@pytest.mark.parametrize(
+    "rule, trigger",
+    [
+        ("FREQ=DAILY;BYHOUR=8", TriggerType.RECURRING),
+        ("FREQ=DAILY;BYHOUR=8;COUNT=1", TriggerType.SCHEDULED_RUN),
+    ],
+)
+def test_one_planned_instant_is_a_scheduled_run_and_a_rule_makes_recurring_ones(
+    rule: str, trigger: TriggerType
+) -> None:
+    said = subscription(rule=rule, starts_at=at("2026-12-01 00:00"))
+    standing = SourceStanding(source_type="report-subscription", source=str(said.guid))
+    (run,) = plan_of(said, standing, now=NOW, correlation_id="c").ensure
+    assert run.trigger_type is trigger
+
+
 def test_a_plan_makes_a_run_anew_that_is_about_something_else() -> None:
     said = subscription()
     waiting = planned(said, after="2026-11-19 12:00")
