@@ -16,9 +16,11 @@ import msgspec
 
 from clarion.adapters.stores.sqlite import SqliteStore
 from clarion.adapters.stores.sqlite.session import Session
+from clarion.domain.key import FiringPolicy
 from clarion.ports.blobs import Blobs
 from clarion.ports.provider import Provider
 from clarion.ports.store import Store
+from clarion.testing.simulation.agenda import Agenda
 from clarion.testing.simulation.option import Fault, Options
 from clarion.testing.simulation.run import Report, run
 from tests.simulation.bugs import (
@@ -45,6 +47,21 @@ from tests.simulation.bugs import (
     UnfencedFinish,
     UnknownIsSuccess,
     WrongDestination,
+)
+from tests.simulation.bugs_of_automation import (
+    DeactivatesOnly,
+    DueAtOnce,
+    EveryPlanIsAnEdge,
+    HandsOverAnew,
+    HoldsAreForgotten,
+    KeysByChance,
+    NobodyIsThere,
+    PlansByHalf,
+    RepairsUnderOtherKeys,
+    SettingsAreReadOnce,
+    TakesBackACancel,
+    TakesWhatIsHeld,
+    ThresholdsStandStill,
 )
 from tests.simulation.bugs_of_people import (
     BouncesAreForgotten,
@@ -80,12 +97,26 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
     blobs: Callable[[Blobs], Blobs] | None = None
     paged: bool | None = None
     rates: Mapping[Fault, float] = {}
+    automates: bool = False
+    policy: FiringPolicy | None = None  # of every threshold, where it shows only in one
+    lease: float | None = None  # of what falls due
 
     def options(self, seed: int) -> Options:
         """Deal a seed's options, with the faults that this bug needs."""
-        dealt = Options.of(seed)
+        dealt = Options.of(seed, automates=self.automates)
         paged = dealt.paged if self.paged is None else self.paged
-        return msgspec.structs.replace(dealt, rates={**dealt.rates, **self.rates}, paged=paged)
+        agenda = None if dealt.agenda is None else self._changed(dealt.agenda)
+        return msgspec.structs.replace(dealt, rates={**dealt.rates, **self.rates}, paged=paged, agenda=agenda)
+
+    def _changed(self, agenda: Agenda) -> Agenda:
+        """Give a run with automation what this bug needs."""
+        settings = agenda.settings
+        if self.policy is not None:
+            settings = tuple(
+                msgspec.structs.replace(one, first=one.first._replace(policy=self.policy)) for one in settings
+            )
+        lease = agenda.lease if self.lease is None else self.lease
+        return msgspec.structs.replace(agenda, settings=settings, lease=lease)
 
     def run(self, seed: int) -> Report:
         """Run a seed with the bug planted."""
@@ -111,6 +142,21 @@ def of_store(bug: Callable[[SqliteStore, Session], object], *found_by: str, **ra
 def paged(bug: Callable[[SqliteStore, Session], object], *found_by: str) -> Bug:
     """Plant a bug in front of the store that shows in sets with pages."""
     return Bug(store=bug, found_by=frozenset(found_by), paged=True)
+
+
+def of_process(bug: Callable[[Store], object], *found_by: str, **rates: float) -> Bug:
+    """Plant a bug in a process, in front of the weather, in a run with automation."""
+    return Bug(
+        caller=bug,
+        found_by=frozenset(found_by),
+        rates={Fault[kind]: rate for kind, rate in rates.items()},
+        automates=True,
+    )
+
+
+def of_automation(bug: Callable[[SqliteStore, Session], object], *found_by: str, **rates: float) -> Bug:
+    """Plant a bug in front of the store, in a run with automation."""
+    return msgspec.structs.replace(of_store(bug, *found_by, **rates), automates=True)
 
 
 def of_provider(bug: Callable[[Provider], Provider], *found_by: str) -> Bug:
@@ -164,6 +210,27 @@ BUGS: Final[Mapping[str, Bug]] = {
     "outcomes dropped before the store has them": Bug(
         caller=DropsOutcomes, found_by=frozenset({"I-12"}), rates={Fault.STORE_ERROR: 0.2}
     ),
+    "a plan that deactivates and does not ensure": of_process(DeactivatesOnly, "I-25", SOURCE=0.2, REMINDER=0.2),
+    "half of a plan": of_automation(PlansByHalf, "plan", SOURCE=0.2),
+    "occurrences under keys made by chance": of_process(KeysByChance, "I-01", "I-08", "I-18"),
+    "repairs under other keys than those of events": of_process(
+        RepairsUnderOtherKeys, "I-01", "I-08", "I-18", EVENT_LOST=0.9, SOURCE=0.2
+    ),
+    "thresholds that stand still": msgspec.structs.replace(
+        of_process(ThresholdsStandStill, "I-25", SOURCE=0.3), policy=FiringPolicy.FALSE_TO_TRUE
+    ),
+    "every plan that is an edge": msgspec.structs.replace(
+        of_process(EveryPlanIsAnEdge, "I-01", SOURCE=0.2, EVENT_TWICE=0.8), policy=FiringPolicy.FALSE_TO_TRUE
+    ),
+    "taking back what a person has canceled": of_automation(
+        TakesBackACancel, "I-18", "I-01", OCCURRENCE=0.2, SOURCE=0.2
+    ),
+    "a claim of what is on hold": of_automation(HoldsAreForgotten, "I-19", OCCURRENCE=0.2),
+    "a claim of what is due later": of_automation(DueAtOnce, "I-18", "I-19"),
+    "a claim of what another worker hands over": of_automation(TakesWhatIsHeld, "I-18", "I-17", "I-19", STALL=0.2),
+    "handing over by settings as they were": of_process(SettingsAreReadOnce, "I-01", "I-25", REMINDER=0.2),
+    "reminders that find nobody": of_process(NobodyIsThere, "I-25"),
+    "a hand-over under a key of its own each time": of_process(HandsOverAnew, "I-01", "I-08"),
 }
 
 CAUGHT_AT: Final = Path(__file__).parent / "planted.json"

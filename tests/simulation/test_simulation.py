@@ -86,9 +86,9 @@ def test_no_seed_at_all_is_no_proof(seeds: str, capsys: pytest.CaptureFixture[st
 
 
 def test_a_seed_gives_the_same_run_in_every_interpreter() -> None:
-    here = run(Options.of(7), with_digest=True).digest
+    here = run(Options.of(8), with_digest=True).digest
     assert here
-    assert {simulate.digest_elsewhere(7, hash_seed=hash_seed) for hash_seed in ("0", "1", "random")} == {here}
+    assert {simulate.digest_elsewhere(8, hash_seed=hash_seed) for hash_seed in ("0", "1", "random")} == {here}
 
 
 def test_another_seed_gives_another_run() -> None:
@@ -116,7 +116,7 @@ def test_kills_and_pauses_fall_on_steps_of_a_process_and_not_only_on_rounds(kind
     """Rounds come every three seconds, and what falls on one of them is a whole number of rounds from the others."""
     within = set[float]()
     for seed in range(5):
-        dealt = Options.of(seed)
+        dealt = Options.of(seed, automates=False)
         jobs = tuple(msgspec.structs.replace(plan, poison=False) for plan in dealt.jobs)  # which would kill as well
         options = msgspec.structs.replace(dealt, rates={kind: 0.2}, jobs=jobs)
         timeline = run(options, with_timeline=True).timeline

@@ -151,7 +151,11 @@ class Supervisor:
         reconciliation = Reconciliation(store=e.store, planning=e.automation.planning, sources=e.sources, clock=e.clock)
         handle = self._to_the_end("handle events", handling, hears=Topic.EVENTS, wakes=[Topic.STAGES, Topic.DUE])
         tasks.create_task(handle)
-        tasks.create_task(self._to_the_end("hand over", due_worker(e), hears=Topic.DUE, wakes=[Topic.STAGES]))
+        tasks.create_task(
+            self._to_the_end(
+                "hand over", due_worker(e, lease=self._timings.due_lease), hears=Topic.DUE, wakes=[Topic.STAGES]
+            )
+        )
         reports = SubscriptionPlanning(subscriptions=e.store, store=e.store, facts=e.store)
         for name, step, hears in (
             ("replan", replanning.step, Topic.SETTINGS),

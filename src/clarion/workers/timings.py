@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from clarion.domain.call_times import CALL_TIMES, CallTimes
+from clarion.domain.due import DUE_LEASE
 from clarion.domain.entity_event import EVENT_LEASE
 from clarion.domain.notification import STAGE_LEASE
 from clarion.workers.loop import POLL
@@ -20,6 +21,7 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     calls: CallTimes = CALL_TIMES
     stage_lease: timedelta = STAGE_LEASE
     event_lease: timedelta = EVENT_LEASE
+    due_lease: timedelta = DUE_LEASE
     poll: float = POLL
 
 

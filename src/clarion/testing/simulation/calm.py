@@ -1,12 +1,13 @@
 """The ports of a world without weather, for setting it up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from clarion.domain.identity import Channel
 from clarion.ports.blobs import Blobs
 from clarion.ports.provider import Provider
 from clarion.ports.store import Store
 from clarion.ports.vault import Vault
+from clarion.producers.plugin import Plugin
 from clarion.testing.simulation.loop import Process, SimulationLoop
 
 
@@ -44,6 +45,10 @@ class Calm:
     def provider(self, channel: Channel) -> Provider:
         """Open a channel's account."""
         return self._provider(channel)
+
+    def plugins(self) -> Sequence[Plugin]:
+        """Open none: nobody asks about sources while the world is set up."""
+        return ()
 
     def poisoned(self, process: Process) -> None:
         """Let nothing vanish while the world is set up."""

@@ -59,6 +59,19 @@ DEFINITIONS: Final = (
     ),
 )
 
+REMINDER: Final = Definition(
+    key="reminder",
+    title="Reminder",
+    category="alarm",
+    channels=(Channel.EMAIL, Channel.INBOX),
+)
+"""What reminders are sent as, in runs with automation. Nobody switches it off or publishes it anew."""
+
+_REMINDS: Final = (
+    "{{ reminder.setting }}: {{ invoice.id | default: room.id }}"
+    " {{ reminder.date | default: reminder.threshold | default: 'any' }} {{ reminder.days | default: 'once' }}"
+)
+
 POISON: Final = " (poison)"
 """The end of a text that crashes every worker which renders it."""
 
@@ -78,23 +91,32 @@ def renderer() -> Renderer:
 
 @cache
 def templates(edition: int) -> tuple[TemplateRow, ...]:
-    """Compile every type in one edition; the version is the store's to give."""
-    rows = []
-    for definition in DEFINITIONS:
-        files = {
-            name: text.replace("%d", str(edition))
-            for channel in definition.channels
-            for name, text in _files(definition.key)[channel].items()
-        }
-        bundle = renderer().compile(definition, files)
-        text = msgspec.json.encode(bundle).decode()
-        rows.append(TemplateRow(template_key=definition.key, version=0, content_hash=bundle.content_hash, bundle=text))
-    return tuple(rows)
+    """Compile every type that clients ask for in one edition; the version is the store's to give."""
+    return tuple(_compiled(definition, edition) for definition in DEFINITIONS)
+
+
+@cache
+def reminder_template() -> TemplateRow:
+    """Compile what reminders are sent as."""
+    return _compiled(REMINDER, 1)
+
+
+def _compiled(definition: Definition, edition: int) -> TemplateRow:
+    files = {
+        name: text.replace("%d", str(edition))
+        for channel in definition.channels
+        for name, text in _files(definition.key)[channel].items()
+    }
+    bundle = renderer().compile(definition, files)
+    text = msgspec.json.encode(bundle).decode()
+    return TemplateRow(template_key=definition.key, version=0, content_hash=bundle.content_hash, bundle=text)
 
 
 def _files(type_key: str) -> dict[Channel, dict[str, str]]:
     """Write the files of a type, with the edition left open."""
     text = _TEXT + (_NAME if type_key in _PERSONAL else "")
+    if type_key == REMINDER.key:
+        text = _TEXT.replace("{{ text }}", _REMINDS)
     mail = f"<mjml><mj-body><mj-section><mj-column><mj-text>{text}</mj-text></mj-column></mj-section></mj-body></mjml>"
     return {
         Channel.EMAIL: {"email.subject.liquid": text, "email.mjml.liquid": mail, "email.text.liquid": text},
@@ -105,6 +127,8 @@ def _files(type_key: str) -> dict[Channel, dict[str, str]]:
 
 def text_of(plan: JobPlan, payload: str) -> str:
     """Write what a client gives as the text of a notification; its end crashes every worker if the plan says so."""
+    if plan.text is not None:
+        return plan.text
     return f"{payload} text of job {plan.number}{POISON if plan.poison else ''}"
 
 

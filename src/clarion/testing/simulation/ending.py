@@ -19,6 +19,7 @@ from clarion.testing.simulation import ordering
 from clarion.testing.simulation.client import Clients, Promise
 from clarion.testing.simulation.entitled import Window
 from clarion.testing.simulation.ledger import Fate
+from clarion.testing.simulation.reminding import Occasion
 from clarion.testing.simulation.scene import Books, JobRow, OutgoingRow, ReceiptRow, Scene
 from clarion.testing.simulation.stage_invariant import CODE, needs_data
 from clarion.testing.simulation.truth_invariant import life_of, made_of, shown_wrongly
@@ -51,21 +52,24 @@ def is_open(evidence: Evidence, books: Books) -> bool:
 
 def tally(clients: Clients, evidence: Evidence) -> Tally:
     """Count what was lost, delivered twice and invented, against the ledger."""
-    scene, ledger = evidence.scene, evidence.ledger
+    scene, ledger, reminding = evidence.scene, evidence.ledger, evidence.truth.reminding
     rows = list(scene.outgoing.values())
     return Tally(
         promised=len(clients.promises),
         rows=len(rows),
         calls=len(ledger.calls),
         delivered=sum(ledger.accepted(row.name) for row in rows),
-        lost=sum(_lost(promise, evidence) for promise in clients.promises.values()),
+        lost=sum(_lost(promise, evidence) for promise in clients.promises.values())
+        + len(reminding.lost if reminding else ()),
         duplicate=sum(max(0, ledger.deliveries(row.name) - scene.allowed(row)) for row in rows),
         phantom=sum(row.state in RANK and not ledger.accepted(row.name) for row in rows),
         uncertain=sum(row.state is OutgoingStatus.UNCERTAIN for row in rows),
     )
 
 
-def judge(clients: Clients, evidence: Evidence, books: Books, *, calm: bool) -> Iterator[Violation]:
+def judge(
+    clients: Clients, evidence: Evidence, books: Books, *, now: float, store_now: float, calm: bool
+) -> Iterator[Violation]:
     """Yield what is wrong at the end."""
     scene = evidence.scene
     yield from _attempts(books, evidence)
@@ -81,9 +85,28 @@ def judge(clients: Clients, evidence: Evidence, books: Books, *, calm: bool) -> 
     for job in scene.jobs.values():
         if _keeps_code(job, evidence):
             yield Violation("X-23", f"the data of the one-time code {job.guid} is there after the bound")
+    yield from _lost_reminders(evidence, now=now, store_now=store_now)
     for promise in clients.promises.values():
         if _job(promise, scene) is None:
             yield Violation("I-24", f"the promised job {promise.job_id} is not there")
+
+
+def _lost_reminders(evidence: Evidence, *, now: float, store_now: float) -> Iterator[Violation]:
+    """I-25: of what is asked for and was due somebody was reminded."""
+    reminding = evidence.truth.reminding
+    if reminding is not None:
+        due = list(reminding.due(now=now, store_now=store_now))
+        if any(came for _, came in due):
+            evidence.coverage.met("automation: reminder that had to come")
+        reminding.lost = [one for one, came in due if not came and _reaches(one, evidence)]
+        for lost in reminding.lost:
+            yield Violation("I-25", f"nobody was reminded of {lost.key}, which was asked for and due")
+
+
+def _reaches(one: Occasion, evidence: Evidence) -> bool:
+    """Tell whether a reminder surely has somebody to go to, so that it cannot have been left out."""
+    reminding, ever = evidence.truth.reminding, Window(0.0, float("inf"))
+    return reminding is not None and not evidence.truth.entitled.nobody(reminding.plan_of(one, ever), ever)
 
 
 def _keeps_code(job: JobRow, evidence: Evidence) -> bool:

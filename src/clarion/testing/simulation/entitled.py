@@ -25,7 +25,7 @@ from clarion.testing.simulation.society import Circle
 BOTH: Final = frozenset({True, False})
 """What may be so or not."""
 
-DEFINITIONS: Final = {definition.key: definition for definition in content.DEFINITIONS}
+DEFINITIONS: Final = {definition.key: definition for definition in (*content.DEFINITIONS, content.REMINDER)}
 
 
 class Window(NamedTuple):
@@ -116,7 +116,9 @@ class Entitled:
             return
         named = set() if plan.by_setting else set(plan.to)
         ways: list[tuple[Circle, ...]] = [_GROUPS if plan.by_group else ()]
-        if plan.by_setting:
+        if plan.named is not None:
+            ways = [_circles(one, plan) for one in plan.named]
+        elif plan.by_setting:
             ways = [_circles(one or (), plan) for one in self._effective(plan, "recipients", window)]
         for number in range(society.PEOPLE):
             belongs = [self._belongs(number, circles, window) for circles in ways]
@@ -185,7 +187,7 @@ def _circles(named: Iterable[Named], plan: JobPlan) -> tuple[Circle, ...]:
     circles: list[Circle] = []
     for one in named:
         if one.group is not None:
-            circles += _GROUPS
+            circles += _GROUPS if one.group == society.GROUP else (society.IN_CLASS,)
         elif one.role is not None:
             circles += [society.holders(None), *([] if plan.unit is None else [society.holders(plan.unit)])]
         elif one.relation is not None:

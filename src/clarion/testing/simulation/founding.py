@@ -6,10 +6,13 @@ from uuid import UUID
 import msgspec
 
 from clarion.dispatch.request import Trace
+from clarion.domain.entity_event import EventMapping
 from clarion.domain.group import Relation
 from clarion.domain.person import BusinessUnit
 from clarion.domain.setting import SettingChange, TypeSetting
+from clarion.ports.catalog import NewTemplate
 from clarion.testing.simulation import content, society
+from clarion.testing.simulation.agenda import ZONES
 from clarion.testing.simulation.directory import Directory
 from clarion.testing.simulation.node import Node
 
@@ -51,6 +54,19 @@ async def found(node: Node, directory: Directory) -> None:
     for (key, unit), setting in society.SETTINGS.items():
         said = msgspec.structs.replace(SettingChange(), **dict(_said(setting)))
         await store.put_setting(content.TENANT, key, None if unit is None else society.UNITS[unit], said, actor=FOUNDER)
+
+
+async def found_automation(node: Node) -> None:
+    """Give the units their zones, publish what reminders are sent as, and say that events lead to nothing more."""
+    store = node.platform.store
+    for place, guid in enumerate(society.UNITS):
+        await store.put_business_unit(content.TENANT, BusinessUnit(guid=guid, name=f"Unit {place}", tz_id=ZONES[place]))
+    row = content.reminder_template()
+    new = NewTemplate(template_key=row.template_key, content_hash=row.content_hash, bundle=row.bundle)
+    await store.publish_templates(content.TENANT, [new], actor="person")
+    await store.put_mapping(
+        content.TENANT, EventMapping(event_type="room.changed", notification_type=None), actor=FOUNDER
+    )
 
 
 def _said(setting: TypeSetting) -> Iterator[tuple[str, object]]:

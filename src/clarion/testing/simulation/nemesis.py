@@ -34,6 +34,9 @@ class Nemesis:
         self._world = world
         self._chance = world.options.chance("nemesis")
         self._was_away = False
+        self._passed = 0.0
+        agenda = world.options.agenda
+        self._nights = [] if agenda is None else sorted(agenda.nights, key=lambda night: night.at)
 
     @property
     def acts(self) -> dict[Fault, Act]:
@@ -53,8 +56,12 @@ class Nemesis:
             await asyncio.sleep(ROUND)
             passed += ROUND
             moments.at_round()
+            self._passed += ROUND
             if not self._was_away and self._time_to_leave(passed > seconds / 2):
-                await self._leave()
+                self._was_away = True
+                await self._world.leave(DAY)
+            if self._nights and self._nights[0].at <= self._passed:
+                await self._world.leave(self._nights.pop(0).hours * 3600.0)
 
     def _time_to_leave(self, late: bool) -> bool:
         """Tell whether to stop all workers: late in a run, or while a replay waits, so that its window may close."""
@@ -111,14 +118,3 @@ class Nemesis:
             await self._world.restart_worker(number, 0.5)
         else:
             self._world.weather.crash(worker.process)
-
-    async def _leave(self) -> None:
-        """Have no worker at all for a day."""
-        self._was_away = self._world.away = True
-        self._world.trace("all workers are gone for a day")
-        for worker in self._world.workers.values():
-            self._world.weather.crash(worker.process)
-        await asyncio.sleep(DAY)
-        self._world.away = False
-        for number in self._world.workers:
-            self._world.start_worker(number)

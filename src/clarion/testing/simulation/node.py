@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+import msgspec
+
 from clarion.bootstrap import Platform, Settings
 from clarion.catalog.library import Library
 from clarion.catalog.people import People
@@ -22,6 +24,7 @@ from clarion.ports.store import Store
 from clarion.ports.vault import Vault
 from clarion.producers.direct import DirectSends
 from clarion.producers.opening import open_automation
+from clarion.producers.plugin import Plugin
 from clarion.producers.records import Records
 from clarion.producers.registration import report_plugins
 from clarion.producers.report_plugin import Reports
@@ -34,6 +37,7 @@ from clarion.testing.simulation import content
 from clarion.testing.simulation.loop import Process, SimulationLoop
 from clarion.testing.simulation.option import CHANNELS
 from clarion.workers.supervisor import Supervisor
+from clarion.workers.timings import TIMINGS
 from clarion.workers.wake_up import Topic, WakeUp
 
 START_AT: Final = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
@@ -111,6 +115,10 @@ class Ports(Protocol):
         """Open a channel's account."""
         ...
 
+    def plugins(self) -> Sequence[Plugin]:
+        """Open the plugins that are installed, behind the weather."""
+        ...
+
     def poisoned(self, process: Process) -> None:
         """Let a process vanish that touched a poisoned job."""
         ...
@@ -161,7 +169,7 @@ class Node:
         recipient_sets = RecipientSets(blobs=ports.blobs(), keyring=keyring)
         providers: Mapping[str, Provider] = {channel: ports.provider(channel) for channel in CHANNELS}
         sends = DirectSends(dispatcher=dispatcher, templates=templates, renderer=content.renderer())
-        sources = Sources(Records(store, keyring))
+        sources = Sources(Records(store, keyring), ports.plugins())
         self.platform = Platform(
             settings=Settings(store="", blobs="", vault="", providers={}),
             store=store,
@@ -188,8 +196,10 @@ class Node:
 class Worker(Node):
     """A process that runs the pipeline."""
 
-    def __init__(self, ports: Ports, name: str, *, slots: int, paged: bool, wake_up: WakeUp) -> None:
-        """Start the supervisor."""
+    def __init__(
+        self, ports: Ports, name: str, *, slots: int, paged: bool, lease: timedelta | None, wake_up: WakeUp
+    ) -> None:
+        """Start the supervisor; one with a lease for what is told and falls due works on that too."""
         super().__init__(ports, name, renderer=Brittle(lambda: ports.poisoned(self.process)))
         self.wake_up = wake_up
         self.stopping = False
@@ -199,7 +209,8 @@ class Worker(Node):
             channels=CHANNELS,
             slots=slots,
             sizes=SMALL if paged else None,
-            automates=False,  # its world has no events yet
+            automates=lease is not None,
+            timings=TIMINGS if lease is None else msgspec.structs.replace(TIMINGS, event_lease=lease, due_lease=lease),
         )
         self.running: asyncio.Task[None] = ports.loop.spawn(self.process, self.supervisor.run())
 

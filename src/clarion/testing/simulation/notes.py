@@ -5,7 +5,7 @@ here comes from the database: an act that was answered is done, one that was not
 Times are virtual seconds; those whose name begins with `store_` are seconds by the store's clock, since 1970.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from clarion.testing.simulation import society
@@ -51,6 +51,11 @@ class Setting(Generic[V]):
     def change(self, act: Asked, value: V) -> None:
         """Note that somebody asked for another value."""
         self._changes.append((act, value))
+
+    @property
+    def changes(self) -> Sequence[tuple[Asked, V]]:
+        """Every value that was asked for, the first one first."""
+        return self._changes
 
     def may_have_been(self, *, since: float, until: float) -> set[V]:
         """Return every value that it may have had at some time between the two."""

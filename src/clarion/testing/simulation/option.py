@@ -12,7 +12,9 @@ from typing import Final, Self
 
 import msgspec
 
+from clarion.domain.audience import Addressee
 from clarion.domain.identity import Channel
+from clarion.testing.simulation.agenda import Agenda
 from clarion.testing.simulation.society import PEOPLE
 
 
@@ -52,6 +54,27 @@ class Fault(StrEnum):
     SUPPRESS = "person or address suppressed by hand, or no more"
     SETTING = "setting changed"
     MEMBER = "group, unit, role or relation changed"
+    SOURCE = "application changes a source"
+    REMINDER = "reminder setting changed"
+    OCCURRENCE = "occurrence held, released, run or deactivated by a person"
+    EVENT_LOST = "event lost"
+    EVENT_TWICE = "event told again"
+    EVENT_LATE = "event told late and out of order"
+    COMMIT_LATE = "application commits late"
+    PLUGIN = "plugin raises"
+
+
+OF_AUTOMATION: Final = (
+    Fault.SOURCE,
+    Fault.REMINDER,
+    Fault.OCCURRENCE,
+    Fault.EVENT_LOST,
+    Fault.EVENT_TWICE,
+    Fault.EVENT_LATE,
+    Fault.COMMIT_LATE,
+    Fault.PLUGIN,
+)
+"""Kinds that there are only in runs with automation."""
 
 
 AT_PORTS: Final = (
@@ -114,6 +137,13 @@ BROADCAST: Final = 0.3
 """The share of jobs whose messages belong to a broadcast."""
 
 
+AUTOMATION: Final = 0.15
+"""The share of runs with sources and reminders; they have fewer notifications that clients ask for."""
+
+AUTOMATION_RATES: Final = (0.08, 0.20, 0.40)
+"""Events and answers of a plugin are few in a run."""
+
+
 PAGED: Final = 0.5
 """The share of runs in which sets of more than two recipients lie in pages."""
 
@@ -125,6 +155,10 @@ BY_SETTING: Final = 0.25
 STORM: Final = 0.05
 """From this chance of a fault at a port call on, a run counts as a storm: a stage makes some ten such calls, so four
 stages in ten do not come to their end and are left to their lease."""
+
+
+STORM_AUTOMATED: Final = 0.02
+"""The same in a run with automation, whose processes make several times as many calls beside those of a stage."""
 
 
 class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,6 +180,8 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     by_setting: bool  # it names nobody: whom the settings of its type name
     unit: int | None  # on whose behalf
     about: int | None  # which thing it is about
+    text: str | None = None  # of a reminder: what it says
+    named: tuple[tuple[Addressee, ...], ...] | None = None  # of a reminder: whom its setting may name
 
     @property
     def correlation_id(self) -> str:
@@ -169,13 +205,23 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     safety_seconds: float
     provider_seconds: float
     jobs: tuple[JobPlan, ...]
+    agenda: Agenda | None = None  # what there is to be reminded of, in a run with automation
 
     @classmethod
-    def of(cls, seed: int) -> Self:
-        """Deal the options of a seed."""
+    def of(cls, seed: int, *, automates: bool | None = None) -> "Options":
+        """Deal the options of a seed; whether it is a run with automation is dealt too, where nobody says it."""
         chance = Random(f"options:{seed}")
         calm = chance.random() < CALM
-        rates = {kind: chance.choice(RATES) for kind in Fault if chance.random() >= OFF}
+        kinds: list[Fault] = [kind for kind in Fault if kind not in OF_AUTOMATION]
+        rates = {kind: chance.choice(RATES) for kind in kinds if chance.random() >= OFF}
+        dealt = cls._of_notifications(seed, chance, rates, calm=calm)
+        other = Random(f"automation:{seed}")
+        drawn = other.random() < AUTOMATION
+        return _automated(dealt, other, calm=calm) if (drawn if automates is None else automates) else dealt
+
+    @classmethod
+    def _of_notifications(cls, seed: int, chance: Random, rates: dict[Fault, float], *, calm: bool) -> Self:
+        """Deal what there is in every run."""
         return cls(
             seed=seed,
             rates={} if calm else rates,
@@ -198,7 +244,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stormy(self) -> bool:
         """Whether so much goes wrong at port calls that hardly a stage comes to its end."""
-        return sum(self.rates.get(kind, 0.0) for kind in AT_PORTS) * self.port_share >= STORM
+        return sum(self.rates.get(kind, 0.0) for kind in AT_PORTS) * self.port_share >= (
+            STORM if self.agenda is None else STORM_AUTOMATED
+        )
 
     def without(self, kind: Fault) -> Self:
         """Switch one kind off; the others strike as before, since each draws from a stream of its own."""
@@ -207,6 +255,20 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def chance(self, stream: str) -> Random:
         """Open a stream of chance of its own name."""
         return Random(f"{stream}:{self.seed}")
+
+
+def _automated(dealt: Options, chance: Random, *, calm: bool) -> Options:
+    """Deal what there is to be reminded of, in a stream of its own, so that other runs are as they were."""
+    rates = {kind: chance.choice(AUTOMATION_RATES) for kind in OF_AUTOMATION if chance.random() >= OFF}
+    acts = {kind: chance.choice(RATES[1:]) for kind in (Fault.SOURCE, Fault.REMINDER)}
+    if Fault.OCCURRENCE in rates:
+        acts[Fault.OCCURRENCE] = chance.choice(RATES[:3])
+    return msgspec.structs.replace(
+        dealt,
+        rates={} if calm else dealt.rates | rates | acts,
+        jobs=dealt.jobs[: chance.choice((0, 1, 1))],
+        agenda=Agenda.of(chance),
+    )
 
 
 def _job(chance: Random, number: int, *, poison: bool) -> JobPlan:

@@ -13,12 +13,14 @@ import traceback
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 import structlog
 
 from clarion.testing.simulation import audited, counted, ending
-from clarion.testing.simulation.client import Clients
+from clarion.testing.simulation.application import Application
+from clarion.testing.simulation.client import Clients, Promise
 from clarion.testing.simulation.ending import Tally
 from clarion.testing.simulation.loop import BudgetSpent, Deadlock, SimulationLoop, nothing_happens
 from clarion.testing.simulation.moment import Moments
@@ -119,7 +121,12 @@ async def _play(world: World, clients: Clients) -> None:
     await world.open()
     clients.start()
     nemesis = Nemesis(world)
-    moments = Moments(world.options, world.weather, People(world, clients).acts | Stewards(world).acts | nemesis.acts)
+    acts = People(world, clients).acts | Stewards(world).acts | nemesis.acts
+    application = _application(world)
+    if application is not None:
+        application.start()
+        acts |= application.acts
+    moments = Moments(world.options, world.weather, acts)
     world.loop.before_step = moments.at_step
     await nemesis.act_for(world.options.safety_seconds, moments)
     world.trace("ports heal")
@@ -128,17 +135,64 @@ async def _play(world: World, clients: Clients) -> None:
     world.trace("everything heals")
     world.weather.heal()
     world.loop.before_step = nothing_happens
+    await _until_quiet(world, clients, application)
+    if application is not None:
+        await _over_nights(world, clients, application)
+    world.trace("the end is judged")
+    remember(clients, world)
+    world.violations += ending.judge(
+        clients,
+        world.evidence,
+        world.watch.books(),
+        now=world.loop.time(),
+        store_now=world.store_seconds(),
+        calm=not world.options.rates,
+    )
+    world.violations += audited.judge(await world.audit_log(), world.truth.notes)
+    world.violations += await counted.judge(world.calm_store(), world.evidence)
+
+
+def _application(world: World) -> Application | None:
+    """Open the application, in a run with automation."""
+    agenda, reminding = world.options.agenda, world.truth.reminding
+    return None if agenda is None or reminding is None else Application(world, agenda, reminding, world.register)
+
+
+def remember(clients: Clients, world: World) -> None:
+    """Count what was handed over among what was promised: it must reach everybody, or end with a reason."""
+    for one in {} if world.truth.reminding is None else world.truth.reminding.handed.values():
+        clients.promises[UUID(one.job_guid)] = Promise(job_id=UUID(one.job_guid), plan=one.plan, payload="")
+
+
+async def _until_quiet(world: World, clients: Clients, application: Application | None) -> None:
+    """Wait until the platform has nothing to do any more, or until the bound."""
     healed_at = world.loop.time()
     while world.loop.time() < healed_at + BOUND:
         await asyncio.sleep(LOOK)
         await world.open_gate()
         under_way = clients.busy or world.outside.receipts_under_way or world.stands_still
+        if application is not None:
+            under_way = under_way or application.busy or world.watch.waiting().now
         if not under_way and not ending.is_open(world.evidence, world.watch.books()):
             break
-    world.trace("the end is judged")
-    world.violations += ending.judge(clients, world.evidence, world.watch.books(), calm=not world.options.rates)
-    world.violations += audited.judge(await world.audit_log(), world.truth.notes)
-    world.violations += await counted.judge(world.calm_store(), world.evidence)
+
+
+async def _over_nights(world: World, clients: Clients, application: Application) -> None:
+    """Let the time pass in which repairs find what was lost, and what failed is tried again."""
+    for hours in NIGHTS:
+        await application.tell_all()
+        await world.leave(hours * 3600.0)
+        await asyncio.sleep(MORNING)
+        await _until_quiet(world, clients, application)
+        if not world.watch.waiting().later:
+            break
+
+
+MORNING: Final = 20.0
+"""Seconds in which workers that have just started begin their rounds."""
+
+NIGHTS: Final = (7.0, *(1.1,) * 4)
+"""Hours: longer than the rounds of repairs are apart, and longer than the longest wait before a retry."""
 
 
 @contextmanager

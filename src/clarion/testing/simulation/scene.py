@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
+from clarion.domain.automation import AutomationStatus
 from clarion.domain.call import Call, CallOutcome
 from clarion.domain.claim import Gate
 from clarion.domain.identity import Channel
@@ -108,6 +109,39 @@ class JobRow(NamedTuple):
     has_data: int
 
 
+class OccurrenceRow(NamedTuple):
+    """One occurrence that waits to fall due, or is over."""
+
+    id: int
+    tenant_id: str
+    key: str
+    status: str
+    version: int
+    scheduled_at: int
+    lease_until: int | None
+    retry_count: int
+    next_retry_at: int | None
+    run_now_at: int | None
+    on_hold: int
+    canceled_by: str | None
+    failure_reason: str | None
+    end_reason: str | None
+    setting: str
+    source_type: str
+    source: str
+    input_hash: str
+
+    @property
+    def state(self) -> AutomationStatus:
+        """Its state as the domain names it."""
+        return AutomationStatus(self.status)
+
+    @property
+    def due_at(self) -> int:
+        """When it can be claimed, by the store's clock."""
+        return max(self.run_now_at or self.scheduled_at, self.next_retry_at or 0)
+
+
 class TransitionRow(NamedTuple):
     """One line of an outgoing row's history."""
 
@@ -174,6 +208,7 @@ class Change(NamedTuple):
     schedulers: list[tuple[SchedulerRow | None, SchedulerRow]]
     jobs: list[tuple[JobRow | None, JobRow]]
     transitions: list[TransitionRow]
+    occurrences: list[tuple[OccurrenceRow | None, OccurrenceRow]]
 
     @property
     def store_seconds(self) -> float:
@@ -214,6 +249,13 @@ class Scene:
         self.outgoing: dict[int, OutgoingRow] = {}
         self.schedulers: dict[int, SchedulerRow] = {}
         self.jobs: dict[int, JobRow] = {}
+        self.occurrences: dict[str, OccurrenceRow] = {}  # by key
+        self.thresholds: dict[tuple[str, ...], tuple[int, int]] = {}  # by key: whether it is met, and which edge
+        # Claims of occurrences that their process has not ended: by key and process and version, when, by both clocks.
+        self.due_claims: dict[tuple[str, Process | None], dict[int, tuple[float, float]]] = {}
+        self.event_claims: dict[tuple[int, int], float] = {}  # event and version → when it was claimed
+        self.events: dict[int, tuple[str, str]] = {}  # event → type and id of its source
+        self.reminders: dict[str, int] = {}  # row key of the job of a reminder → number of its plan
         self.inbox: Counter[tuple[str, str, str]] = Counter()
         self.cases: dict[str, str] = {}  # case id → kind
         self.history: dict[int, list[TransitionRow]] = {}
@@ -242,6 +284,8 @@ class Scene:
 
     def number_of(self, job: JobRow) -> int | None:
         """Return the number of the plan that a job was made for, by what ties both together; None where it has none."""
+        if job.row_key in self.reminders:
+            return self.reminders[job.row_key]
         scheduler = self.scheduler_of(job)
         prefix, _, number = (scheduler.correlation_id if scheduler else "").partition("-")
         return int(number) if prefix == "job" else None

@@ -26,6 +26,7 @@ from clarion.testing.simulation.entitled import Entitled, Message, Window
 from clarion.testing.simulation.ledger import Ledger, LedgerCall, Receipt, RowName
 from clarion.testing.simulation.notes import Notes
 from clarion.testing.simulation.option import JobPlan, Options
+from clarion.testing.simulation.reminding import Reminding
 from clarion.testing.simulation.scene import Claim
 
 ATTEMPTS: Final = 8
@@ -54,6 +55,7 @@ class Truth:
         self.entitled = Entitled(self.notes)
         self.slots = options.slots
         self.plans = {plan.number: plan for plan in options.jobs}
+        self.reminding = None if options.agenda is None else Reminding(options.agenda)
         self._windows = {
             channel: 0.0 if window is None else window.total_seconds() for channel, window in options.dedupe.items()
         }

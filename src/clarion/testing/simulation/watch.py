@@ -9,10 +9,11 @@ import inspect
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from clarion.adapters.stores.query import load
 from clarion.adapters.stores.sqlite.session import Session, Transaction
+from clarion.domain.automation import AutomationStatus
 from clarion.domain.call import NotCalled
 from clarion.domain.claim import CallResult, ClaimedMessage, Settlement, StageResult
 from clarion.domain.ensured import Ensured, Outcome
@@ -20,7 +21,14 @@ from clarion.domain.notification import Stage
 from clarion.domain.outgoing import OutgoingStatus
 from clarion.domain.recipient import MANIFEST_BEGINS
 from clarion.ports.store import Store
-from clarion.testing.simulation import broadcast, invariant, stage_invariant, truth_invariant
+from clarion.testing.simulation import (
+    broadcast,
+    invariant,
+    occurrence_coverage,
+    occurrence_invariant,
+    stage_invariant,
+    truth_invariant,
+)
 from clarion.testing.simulation.loop import PROCESS
 from clarion.testing.simulation.scene import (
     AttemptRow,
@@ -29,6 +37,7 @@ from clarion.testing.simulation.scene import (
     Claim,
     Deed,
     JobRow,
+    OccurrenceRow,
     OutgoingRow,
     ReceiptRow,
     SchedulerRow,
@@ -37,6 +46,14 @@ from clarion.testing.simulation.scene import (
 from clarion.testing.simulation.verdict import Evidence, Violation
 
 Method = Callable[..., Awaitable[object]]
+
+
+class Waiting(NamedTuple):
+    """Whether automation has something to do: now, and when what failed is tried again or somebody lets it go."""
+
+    now: bool
+    later: bool
+
 
 RECEIPT_WAITS: Final = "I-32: receipt waits for its row"
 
@@ -87,13 +104,19 @@ class Watch:
             with self._session.reading() as reading:
                 if any(row[-1] is None for row in reading.rows(_QUERIES["list_receipts"])):
                     self._evidence.coverage.met(RECEIPT_WAITS)
+        self._hear(name, args, answer)
+        return answer
+
+    def _hear(self, name: str, args: Sequence[object], answer: object) -> None:
+        """Take down what a process was told, also where nothing changed."""
         if name == "finish_stage":
             self._count_late_stages(cast(Sequence[StageResult], args[0]), cast(set[int], answer))
         if name == "record_outgoing":
             self._count_late_results(cast(Sequence[CallResult], args[0]))
+        if self._evidence.truth.reminding is not None:
+            occurrence_coverage.hear(name, args, answer, seconds=self._seconds(), evidence=self._evidence)
         if name == "claim_outgoing":
             self._returned(cast(list[ClaimedMessage], answer))
-        return answer
 
     def _count_late_stages(self, results: Sequence[StageResult], moved: set[int]) -> None:
         """Count stages that were finished after another worker had taken them over, also where nothing changed."""
@@ -119,8 +142,15 @@ class Watch:
         self._note(change)
         self._note_windows(change)
         broadcast.note(change, self._evidence)
+        occurrence_invariant.note(change, self._evidence)
         self._tell(change)
-        checks = (*stage_invariant.CHECKS, *invariant.CHECKS, *broadcast.CHECKS, *truth_invariant.CHECKS)
+        checks = (
+            *occurrence_invariant.CHECKS,
+            *stage_invariant.CHECKS,
+            *invariant.CHECKS,
+            *broadcast.CHECKS,
+            *truth_invariant.CHECKS,
+        )
         for check in checks:
             for violation in check(change, self._evidence):
                 self._fail(violation)
@@ -131,6 +161,7 @@ class Watch:
         outgoing = {row.id: row for row in map(OutgoingRow._make, reading.rows(_QUERIES["list_outgoing"]))}
         schedulers = {row.id: row for row in map(SchedulerRow._make, reading.rows(_QUERIES["list_schedulers"]))}
         jobs = {row.id: row for row in map(JobRow._make, reading.rows(_QUERIES["list_jobs"]))}
+        occurrences = self._occurrences(reading)
         lines = [TransitionRow._make(row) for row in reading.rows(_QUERIES["list_transitions"], seen=self._seen_line)]
         if lines:
             self._seen_line = lines[-1].rowid
@@ -148,11 +179,18 @@ class Watch:
             ],
             jobs=[(scene.jobs.get(row.id), row) for row in jobs.values() if scene.jobs.get(row.id) != row],
             transitions=lines,
+            occurrences=[
+                (scene.occurrences.get(key), row)
+                for key, row in occurrences.items()
+                if scene.occurrences.get(key) != row
+            ],
         )
         for kept, now in ((scene.outgoing, outgoing), (scene.schedulers, schedulers), (scene.jobs, jobs)):
             if any(row_id not in now for row_id in kept):
                 self._fail(Violation("I-02", f"{deed} removed a row"))
-        scene.outgoing, scene.schedulers, scene.jobs = outgoing, schedulers, jobs
+        if scene.occurrences.keys() - occurrences.keys():
+            self._fail(Violation("I-02", f"{deed} removed an occurrence"))
+        scene.outgoing, scene.schedulers, scene.jobs, scene.occurrences = outgoing, schedulers, jobs, occurrences
         scene.inbox = Counter(cast(list[tuple[str, str, str]], reading.rows(_QUERIES["list_inbox"])))
         if deed.method == "finish_stage":
             scene.listed = Counter(cast(list[tuple[int, str]], reading.rows(_QUERIES["list_recipient_jobs"])))
@@ -160,6 +198,35 @@ class Watch:
         for line in lines:
             scene.history.setdefault(line.outgoing_id, []).append(line)
         return change
+
+    def _occurrences(self, reading: Transaction) -> dict[str, OccurrenceRow]:
+        """Read what falls due, in a run with automation."""
+        if self._evidence.truth.reminding is None:
+            return {}
+        self._evidence.scene.thresholds = {
+            tuple(map(str, row[:5])): (int(row[5]), int(row[6])) for row in reading.rows(_QUERIES["list_thresholds"])
+        }
+        found = map(OccurrenceRow._make, reading.rows(_QUERIES["list_occurrences"]))
+        return {row.key: row for row in found}
+
+    def waiting(self) -> Waiting:
+        """Say what automation still has to do by itself."""
+        now = self._store_now()
+        with self._session.reading() as reading:
+            events = cast(list[tuple[str, int | None]], reading.rows(_QUERIES["list_open_events"]))
+            ((unplanned,),) = reading.rows(_QUERIES["count_unplanned"])
+        rows = list(self._evidence.scene.occurrences.values())
+        taken = any(row.state is AutomationStatus.PROCESSING for row in rows)
+        due = [
+            row.due_at
+            for row in rows
+            if row.state is AutomationStatus.PENDING and not row.on_hold and (row.run_now_at or row.scheduled_at) <= now
+        ]
+        due += [at or 0 for _, at in events]
+        return Waiting(
+            now=taken or bool(unplanned) or any(at <= now for at in due),
+            later=any(at > now for at in due) or any(row.on_hold for row in rows),
+        )
 
     def _note(self, change: Change) -> None:
         """Write down what this commit promises for later: claims, retries somebody answers for, cancels."""
@@ -237,6 +304,11 @@ class Watch:
         for old, new in change.outgoing:
             if old is None or old.status != new.status:
                 self._trace(f"{change.deed}: row {new.id} {old.status if old else 'new'} → {new.status} ({new.reason})")
+        for was, row in change.occurrences:
+            self._trace(
+                f"{change.deed}: {row.key} {was.status if was else 'new'} → {row.status} at version {row.version}"
+                f" ({row.end_reason or row.failure_reason})"
+            )
         for before, after in change.schedulers:
             if before is None or (before.status, before.stage) != (after.status, after.stage):
                 self._trace(

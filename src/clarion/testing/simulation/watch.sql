@@ -52,3 +52,27 @@ FROM webhook_event;
 -- What a person is asked to look at.
 SELECT case_id, kind, record, record_key, seen_count
 FROM support_case;
+
+-- name: list_occurrences
+-- What falls due, with all that says who may take it.
+SELECT id, tenant_id, scheduler_key, status, version, scheduled_at, lease_until, retry_count, next_retry_at,
+       run_now_at, on_support_hold, canceled_by, failure_reason, end_reason, setting, source_type, source, input_hash
+FROM automation_scheduler
+ORDER BY id;
+
+-- name: list_thresholds
+-- The last truth of every threshold.
+SELECT setting, source_type, source, metric, scope, met, edge_no
+FROM threshold_state;
+
+-- name: list_open_events
+-- Events that are not handled yet, and from when on they can be.
+SELECT status, due_at
+FROM entity_event
+WHERE status IN ('Ready', 'Processing');
+
+-- name: count_unplanned
+-- Settings whose sources are still to be planned anew.
+SELECT count(*)
+FROM reminder_setting
+WHERE planned_version < version;

@@ -26,11 +26,17 @@ PAUSES: Final = (0.05, 1.0, *STALLS)
 POLLS: Final = frozenset(
     {
         "apply_events",
+        "claim_due",
+        "claim_events",
+        "claim_repairs",
+        "claim_settings",
         "claim_stage",
         "discover_flows",
         "erase_codes",
         "find_uncertain",
         "note_heartbeat",
+        "rescue_due",
+        "rescue_events",
         "rescue_outgoing",
         "rescue_stages",
         "sweep_canceled",
@@ -45,7 +51,13 @@ WORK_STEPS: Final = 30
 """How many steps of a process follow from a call of a port that is no poll, or from a poll that found something: as
 many as it takes from a claim to the beginning of its calls, or from a reply to its record."""
 
-CALLING: Final = frozenset({"claim_outgoing", "send", "record_outgoing"})
+RARE: Final = frozenset({"apply_plans", "finish_due"})
+"""What is called a few times in a run with automation, where something half done would show."""
+
+RARE_SHARE: Final = 6.0
+"""How much more often faults are at such a call."""
+
+CALLING: Final = frozenset({"claim_due", "claim_outgoing", "finish_due", "record_outgoing", "send"})
 """What a process does with a message in hand."""
 
 CALL_STEPS: Final = 8
@@ -124,7 +136,7 @@ class Weather:
     async def after(self, what: str, answer: object = True) -> None:
         """Give way to others once more, and let a call's caller not live to see its end, or see it late."""
         share = _share(what, answer=answer)
-        if share == 1.0:  # what becomes of a poll that found nothing is of no interest
+        if share >= 1.0:  # what becomes of a poll that found nothing is of no interest
             await asyncio.sleep(0)
         await self._trouble(Fault.CRASH_AFTER, what, share=share)
 
@@ -169,7 +181,7 @@ def _share(what: str, *, answer: object) -> float:
         process.steps_at_work = WORK_STEPS
         if what in CALLING:
             process.steps_at_call = CALL_STEPS
-    return 1.0
+    return RARE_SHARE if what in RARE else 1.0
 
 
 def at_call(kind: Fault, method: str) -> str:

@@ -5,7 +5,7 @@ the invariants find. Nothing in the world itself fails: it belongs to no process
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar, cast
@@ -25,19 +25,21 @@ from clarion.ports.provider import Provider
 from clarion.ports.store import Store
 from clarion.ports.track import ProviderEvent
 from clarion.ports.vault import Vault
+from clarion.producers.plugin import Plugin
 from clarion.testing.blobs import MemoryBlobs
 from clarion.testing.simulation import calling, content
 from clarion.testing.simulation.broadcast import Broadcasting
 from clarion.testing.simulation.calm import Calm
 from clarion.testing.simulation.coverage import Coverage
 from clarion.testing.simulation.directory import Directory
-from clarion.testing.simulation.founding import found
+from clarion.testing.simulation.founding import found, found_automation
 from clarion.testing.simulation.ledger import Ledger, LedgerCall, Receipt, RowName
 from clarion.testing.simulation.loop import Process, SimulationLoop
 from clarion.testing.simulation.node import START_AT, Node, StoreHostClock, Worker
 from clarion.testing.simulation.notes import Asked, Send
 from clarion.testing.simulation.option import Fault, JobPlan, Options
 from clarion.testing.simulation.outside import Account, Outside
+from clarion.testing.simulation.register import Register, RoomPlugin
 from clarion.testing.simulation.scene import Claim, Scene
 from clarion.testing.simulation.truth import Truth
 from clarion.testing.simulation.verdict import Evidence, Violation
@@ -107,6 +109,7 @@ class World:
         poison = frozenset(plan.correlation_id for plan in options.jobs if plan.poison)
         self.truth = Truth(options, self.ledger)
         self.directory = Directory()
+        self.register = Register(seconds=loop.time, store_seconds=self.store_seconds)
         self.evidence = Evidence(
             self.scene,
             self.ledger,
@@ -153,6 +156,8 @@ class World:
             for number in plan.to if plan.by_address else ():
                 self.directory.learn_bare(content.bare_channel(plan.type), content.bare_address(plan.type, number))
         await found(first, self.directory)
+        if self.options.agenda is not None:
+            await found_automation(first)
         for number in range(DOORS):
             self._start_door(number)
         for number in range(self.options.workers):
@@ -249,6 +254,10 @@ class World:
             answer = await self.store().set_gate(content.TENANT, content.BROADCAST, Gate.OPEN, actor="person")
             asked.done(answer, at=self.loop.time())
 
+    def plugins(self) -> Sequence[Plugin]:
+        """Open the plugin of the rooms in a process, in a run with automation."""
+        return () if self.options.agenda is None else (RoomPlugin(self.register, self.weather),)
+
     def vault(self) -> Vault:
         """Open the vault, behind the weather."""
         return cast(Vault, Sheltered(self._real_vault, weather=self.weather))
@@ -324,12 +333,28 @@ class World:
         """Start a worker, or the next one in its place."""
         name = self._name("worker", number)
         worker = Worker(
-            self, name, slots=self.options.slots, paged=self.options.paged, wake_up=WakeUp(partial(self._wake, name))
+            self,
+            name,
+            slots=self.options.slots,
+            paged=self.options.paged,
+            lease=None if self.options.agenda is None else timedelta(seconds=self.options.agenda.lease),
+            wake_up=WakeUp(partial(self._wake, name)),
         )
         self._set_clock(worker)
         self.workers[number] = worker
         worker.running.add_done_callback(partial(self._ended, worker))
         self.trace(f"{name} starts")
+
+    async def leave(self, seconds: float) -> None:
+        """Have no worker at all for a long time, as over a night."""
+        self.away = True
+        self.trace(f"all workers are gone for {seconds / 3600.0:.1f} hours")
+        for worker in self.workers.values():
+            self.weather.crash(worker.process)
+        await asyncio.sleep(seconds)
+        self.away = False
+        for number in self.workers:
+            self.start_worker(number)
 
     def _start_door(self, number: int) -> None:
         door = Node(self, self._name("door", number))
