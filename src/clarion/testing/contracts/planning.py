@@ -200,6 +200,24 @@ class PlanContract:
         assert left.deactivated == ()
         assert await stored(harness) == {row.scheduler_key: taken}
 
+    async def test_an_occurrence_that_moved_since_it_was_read_is_not_made_anew(self, harness: StoreHarness) -> None:
+        """A person made it due since: what the plan knows of it is old, and its worker looks again."""
+        (row,) = await planned(harness, occurrence())
+        asked = {"actor": "sam", "reason": TEXT}
+        assert await harness.store.run_occurrence_now(harness.tenant_id, row.scheduler_key, **asked)
+        before = await stored(harness)
+        (left,) = await apply(harness, plan(serial=1, deactivate=(ended(row),), ensure=(moved_unit(row),)))
+        assert [one.outcome for one in left.ensured] == [Outcome.FOUND]
+        assert left.deactivated == ()
+        assert await stored(harness) == before
+
+    async def test_the_last_state_of_a_metric_is_the_one_that_stands(self, harness: StoreHarness) -> None:
+        """Whether it is met and how often it became so: the number is a part of the next occurrence's key."""
+        for serial, last in enumerate((state(edge_no=1), state(edge_no=2), state(met=False, edge_no=2))):
+            await apply(harness, plan(serial=serial, states=(last,)))
+            found = await harness.store.find_standings_of_sources(harness.tenant_id, TYPE, [source()])
+            assert found[source()].states == (last,)
+
     async def test_a_conflict_withholds_its_own_occurrence_and_the_plan_goes_on(self, harness: StoreHarness) -> None:
         """I-04: held back, with its case and its line; the others of the plan are made."""
         (row,) = await planned(harness, occurrence())
