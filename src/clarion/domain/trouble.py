@@ -5,6 +5,7 @@ the one of a conflict are in `support`.
 """
 
 from typing import Final
+from uuid import UUID
 
 import msgspec
 
@@ -115,6 +116,13 @@ def failed_event(tenant_id: str, event: EntityEvent, *, reason: str) -> SupportC
 def held_occurrence(tenant_id: str, scheduler_key: str, *, reason: str, correlation_id: str) -> SupportCase:
     """Make the case of a due occurrence that waits on hold."""
     return _of_occurrence(SupportKind.HOLD, tenant_id, scheduler_key, reason, correlation_id)
+
+
+def hold_case_id(tenant_id: str, scheduler_key: str) -> UUID:
+    """Name the case of an occurrence on hold, for who ends its hold."""
+    return derived_id.support_case_id(
+        tenant_id=tenant_id, kind=SupportKind.HOLD, parts=[AutomationScheduler.__name__, scheduler_key]
+    )
 
 
 def failed_occurrence(tenant_id: str, scheduler_key: str, *, reason: str, correlation_id: str) -> SupportCase:

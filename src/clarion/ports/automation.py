@@ -116,7 +116,10 @@ class AutomationStore(Protocol):
         ...
 
     async def release_occurrence(self, tenant_id: str, scheduler_key: str, *, actor: str, reason: str) -> bool:
-        """Let an occurrence that is on hold go on, what failed before forgiven; audited; False where it is not held."""
+        """Let an occurrence that is on hold go on, what failed before forgiven; audited; False where it is not held.
+
+        Whichever word of a person ends a hold resolves the case about it in the same transaction.
+        """
         ...
 
     async def run_occurrence_now(self, tenant_id: str, scheduler_key: str, *, actor: str, reason: str) -> bool:

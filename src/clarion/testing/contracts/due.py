@@ -13,7 +13,7 @@ from clarion.domain.ensured import Outcome
 from clarion.domain.entity_event import HistoryKind
 from clarion.domain.occurrence_line import occurrence_line
 from clarion.domain.planning import EndReason
-from clarion.domain.support import SupportCase, SupportKind
+from clarion.domain.support import SupportCase, SupportKind, SupportStatus
 from clarion.errors import InvalidInput
 from clarion.ports.automation import DueClaim, DueEnd, Standing
 from clarion.testing.contracts.harness import StoreHarness, everything
@@ -340,6 +340,32 @@ class OccurrenceActContract:
             lines = await harness.store.list_history(harness.tenant_id, UUID(row.primary_entity), limit=9)
             assert {line.kind for line in lines} == {HistoryKind.HELD, HistoryKind.DEACTIVATED}
         assert await claim(harness) == []
+
+    @pytest.mark.parametrize("word", ["release_occurrence", "run_occurrence_now", "deactivate_occurrence"])
+    async def test_whoever_ends_a_hold_resolves_its_case_and_a_hold_again_opens_it(
+        self, harness: StoreHarness, word: str
+    ) -> None:
+        """Audited once, by the act; another occurrence's case stays open, and so does this one's while it is held."""
+        held, _ = await make_due(harness), await make_due(harness, 2)
+        for one in await claim(harness):
+            await harness.store.finish_due([end(one, PENDING, hold=True, failure_reason="no answer")])
+        asked = {"actor": "sam", "reason": TEXT}
+        assert {case.status for case in await cases(harness)} == {SupportStatus.OPEN}
+        assert await getattr(harness.store, word)(harness.tenant_id, held.scheduler_key, **asked)
+        seen = {case.record_key: case for case in await cases(harness)}
+        assert len(seen) == 2
+        case = seen.pop(msgspec.json.encode([held.scheduler_key]).decode())
+        assert (case.status, case.resolved_by) == (SupportStatus.RESOLVED, "sam")
+        assert near(case.resolved_at, await harness.now())
+        assert TEXT in (case.resolution or "")
+        assert {other.status for other in seen.values()} == {SupportStatus.OPEN}
+        (entry,) = await harness.store.list_audit(harness.tenant_id)
+        assert entry.subject == f"occurrence {held.scheduler_key}"
+        for one in await claim(harness):
+            await harness.store.finish_due([end(one, PENDING, hold=True, failure_reason="still no answer")])
+            again = await harness.store.find_support_case(harness.tenant_id, case.case_id)
+            assert again is not None
+            assert (again.status, again.seen_count) == (SupportStatus.OPEN, 2)
 
     async def test_a_plan_does_not_take_back_that_a_person_has_one_run_now(self, harness: StoreHarness) -> None:
         """It may move what was planned; the row is due all the same, on hold or not, until it was claimed."""

@@ -13,13 +13,11 @@ import msgspec
 from clarion.adapters.stores.shared import replan
 from clarion.adapters.stores.shared.audit import append_audit
 from clarion.adapters.stores.shared.statement import Statements
-from clarion.adapters.stores.shared.support import write_cases
+from clarion.adapters.stores.shared.support import resolve_case, write_cases
 from clarion.adapters.stores.shared.transaction import Overtaken, Transaction, first
 from clarion.domain import act
 from clarion.domain.ensured import Ensured, Outcome
-from clarion.domain.machine import Cause
 from clarion.domain.person import LocalForm
-from clarion.domain.support import SUPPORT_CASE
 from clarion.domain.trouble import quarantined_template
 from clarion.ports.catalog import ApiKey, NewTemplate, TemplateVersion
 from clarion.ports.ensure import bounded
@@ -150,15 +148,7 @@ async def resolve_support_case(
 
     A template version that was quarantined with this case is merged again.
     """
-    resolved = await transaction.execute(
-        _SQL["resolve_support_case"],
-        tenant_id=tenant_id,
-        case_id=case_id,
-        actor=actor,
-        resolution=resolution,
-        open=sorted(SUPPORT_CASE.sources(Cause.REQUEST)),
-    )
-    if not resolved:
+    if not await resolve_case(transaction, tenant_id, case_id, actor=actor, resolution=resolution):
         return False
     for row in await transaction.fetch(_About, _SQL["read_case_of_template"], tenant_id=tenant_id, case_id=case_id):
         key, version = msgspec.json.decode(row.record_key, type=tuple[str, str])

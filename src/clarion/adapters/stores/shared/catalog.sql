@@ -99,9 +99,3 @@ SELECT record_key FROM support_case WHERE tenant_id = :tenant_id AND case_id = :
 -- Somebody has said that the version can be merged again.
 UPDATE template SET quarantined_at = NULL
 WHERE tenant_id = :tenant_id AND template_key = :template_key AND version = :version;
-
--- name: resolve_support_case
--- Open to Resolved and no other move, so that two who resolve at once are one resolution.
-UPDATE support_case
-SET status = 'Resolved', resolved_at = now(), resolved_by = :actor, resolution = :resolution
-WHERE tenant_id = :tenant_id AND case_id = :case_id AND status IN {open: text};

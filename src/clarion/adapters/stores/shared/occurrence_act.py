@@ -1,7 +1,7 @@
 """What people see of occurrences and do with them: lists by standing, hold, release, run now, deactivate; all audited.
 
-Writes `automation_scheduler`, `entity_history` and, through `audit`, `audit_log`. What each verb makes of a row is in
-`domain.occurrence_move`.
+Writes `automation_scheduler`, `entity_history`, `support_case` and, through `audit`, `audit_log`. What each verb makes
+of a row is in `domain.occurrence_move`.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,9 @@ from clarion.adapters.stores.shared.entity_history import write_lines
 from clarion.adapters.stores.shared.facts import now as read_now
 from clarion.adapters.stores.shared.occurrence import Place, lock_occurrences, write_occurrences
 from clarion.adapters.stores.shared.statement import Statements
+from clarion.adapters.stores.shared.support import resolve_case
 from clarion.adapters.stores.shared.transaction import Transaction, Value
-from clarion.domain import act, occurrence_move
+from clarion.domain import act, occurrence_move, trouble
 from clarion.domain.act import Act
 from clarion.domain.automation import AutomationScheduler, AutomationType
 from clarion.domain.entity_event import HistoryKind
@@ -110,8 +111,8 @@ async def deactivate_occurrence(
 
 
 async def _do(transaction: Transaction, place: Place, done: Act, kind: HistoryKind, rule: _Rule) -> bool:
-    """Do what a person asks for to one row, where its rule allows it."""
-    tenant_id, _ = place
+    """Do what a person asks for to one row, where its rule allows it; what ends its hold resolves its case."""
+    tenant_id, key = place
     row = (await lock_occurrences(transaction, [place])).get(place)
     after = None if row is None else rule(row)
     if after is None:
@@ -125,5 +126,9 @@ async def _do(transaction: Transaction, place: Place, done: Act, kind: HistoryKi
         text=f"{done.act} by {done.actor}: {done.reason}",
     )
     await write_lines(transaction, [(tenant_id, line)])
+    if row is not None and row.on_support_hold and not after.on_support_hold:
+        # Before the audit log, as when a person resolves the case by itself: two at once wait in the same order.
+        case_id = trouble.hold_case_id(tenant_id, key)
+        await resolve_case(transaction, tenant_id, case_id, actor=done.actor, resolution=done.reason or done.act)
     await append_audit(transaction, tenant_id, done)
     return True

@@ -1,4 +1,4 @@
-"""Opening support cases, in the transaction of whatever they are about. Writes `support_case`."""
+"""Opening and resolving support cases, in the transaction of whatever they are about. Writes `support_case`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,8 @@ import msgspec
 
 from clarion.adapters.stores.shared.statement import Statements
 from clarion.adapters.stores.shared.transaction import Transaction
-from clarion.domain.support import SupportCase
+from clarion.domain.machine import Cause
+from clarion.domain.support import SUPPORT_CASE, SupportCase
 
 _SQL: Final = Statements("support.sql")
 
@@ -41,3 +42,16 @@ async def write_cases_of_tenants(transaction: Transaction, cases: Sequence[tuple
         for (tenant_id, case_id), case in seen.items()
     ]
     await transaction.execute(_SQL["write_support_cases"], cases=rows)
+
+
+async def resolve_case(transaction: Transaction, tenant_id: str, case_id: UUID, *, actor: str, resolution: str) -> bool:
+    """Open → Resolved; False where the case is not open. Whoever calls this has it audited."""
+    resolved = await transaction.execute(
+        _SQL["resolve_support_case"],
+        tenant_id=tenant_id,
+        case_id=case_id,
+        actor=actor,
+        resolution=resolution,
+        open=sorted(SUPPORT_CASE.sources(Cause.REQUEST)),
+    )
+    return bool(resolved)

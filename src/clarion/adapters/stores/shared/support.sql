@@ -19,3 +19,9 @@ SET
   last_seen_at = excluded.last_seen_at,
   details = excluded.details,
   correlation_id = excluded.correlation_id;
+
+-- name: resolve_support_case
+-- Open to Resolved and no other move, so that two who resolve at once are one resolution.
+UPDATE support_case
+SET status = 'Resolved', resolved_at = now(), resolved_by = :actor, resolution = :resolution
+WHERE tenant_id = :tenant_id AND case_id = :case_id AND status IN {open: text};
