@@ -121,7 +121,7 @@ async def test_the_page_can_be_used_by_everybody(still: ApiHarness) -> None:
     hold_to_form(answer)
     page = Page(answer)
     assert page.all("html") == [{"lang": "en"}]
-    assert len(page.all("fieldset")) == len(page.all("legend")) == 6
+    assert len(page.all("fieldset")) == len(page.all("legend")) > 5
     labels = answer.text.split("<label>")[1:]
     assert len(labels) == len([one for one in page.all("input") if one["type"] == "checkbox"])
     for label in labels:

@@ -16,6 +16,7 @@ from clarion.client import (
     automating,
     belonging,
     foreseeing,
+    suppressing,
     telling,
     wire,
     wire_explain,
@@ -24,7 +25,6 @@ from clarion.client import (
     wire_settings,
     wire_status,
     wire_support,
-    wire_suppression,
     wire_types,
 )
 from clarion.client.finite import require_finite
@@ -33,7 +33,6 @@ from clarion.domain.attribute import Kind
 from clarion.domain.hint import Hints
 from clarion.domain.identity import Channel, Lane
 from clarion.domain.result import Result
-from clarion.domain.suppression import Cause
 
 __all__ = ["ApiError", "Client", "Unreachable"]
 
@@ -310,38 +309,11 @@ class Client:
     switch_report_subscription = automating.switch_report_subscription
     run_report = automating.run_report
 
-    async def suppressions(
-        self, *, recipient: str | None = None, cause: Cause | None = None, cursor: str | None = None
-    ) -> wire_suppression.SuppressionPage:
-        """List who gets nothing of what, newest first, page by page: all, or those of one recipient or one cause."""
-        query = {"recipient": recipient, "cause": cause, "cursor": cursor}
-        return await self._ask("GET", "/v1/suppressions", wire_suppression.SuppressionPage, query=query)
-
-    async def suppress(
-        self, *items: wire_suppression.SuppressionItem, reason: str
-    ) -> wire_suppression.SuppressionsAdded:
-        """Suppress up to 500 people and addresses, all of them or none."""
-        body = wire_suppression.SuppressionRequest(items=items, reason=reason)
-        added = wire_suppression.SuppressionsAdded
-        return await self._ask("POST", "/v1/suppressions", added, body=body, again=True)
-
-    async def lift_suppression(self, suppression: str, *, reason: str) -> None:
-        """Lift a suppression by its id."""
-        path = f"/v1/suppressions/{quote(suppression, safe='')}?reason={quote(reason, safe='')}"
-        await self._request("DELETE", path, again=False)
-
-    async def preferences(self, person: str) -> wire_suppression.Preferences:
-        """Show what a person (`user:ID` or `employee:GUID`) can choose, and how it stands."""
-        path = f"/v1/people/{quote(person, safe='')}/preferences"
-        return await self._ask("GET", path, wire_suppression.Preferences)
-
-    async def set_preferences(
-        self, person: str, *changes: wire_suppression.PreferenceChange, reason: str | None = None
-    ) -> wire_suppression.Preferences:
-        """Set what a person wants, all of it or nothing; the rest stays."""
-        body = wire_suppression.PreferencesRequest(changes=changes, reason=reason)
-        path = f"/v1/people/{quote(person, safe='')}/preferences"
-        return await self._ask("PUT", path, wire_suppression.Preferences, body=body, again=True)
+    suppressions = suppressing.suppressions
+    suppress = suppressing.suppress
+    lift_suppression = suppressing.lift_suppression
+    preferences = suppressing.preferences
+    set_preferences = suppressing.set_preferences
 
     async def uncertain(self, *, cursor: str | None = None) -> wire_support.UncertainPage:
         """List messages of which nobody knows whether they arrived, page by page."""

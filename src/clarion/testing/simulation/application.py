@@ -34,6 +34,7 @@ from clarion.testing.simulation.agenda import (
     other_said,
 )
 from clarion.testing.simulation.asking import Asking
+from clarion.testing.simulation.door import NoAnswer
 from clarion.testing.simulation.moment import Act
 from clarion.testing.simulation.node import Node
 from clarion.testing.simulation.notes import Asked, Setting
@@ -42,7 +43,7 @@ from clarion.testing.simulation.register import Register
 from clarion.testing.simulation.reminding import Reminding
 from clarion.testing.simulation.scene import OccurrenceRow
 from clarion.testing.simulation.verdict import Violation
-from clarion.testing.simulation.world import NoAnswer, World
+from clarion.testing.simulation.world import World
 
 TRIES_MAX: Final = 8
 """Then an application gives up until it has something new to say, or tells everything anew."""

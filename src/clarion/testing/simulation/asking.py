@@ -6,10 +6,11 @@ What is asked for is noted before, and that it is done when the door has done it
 from collections.abc import Awaitable, Callable, Coroutine
 
 from clarion.errors import ClarionError
+from clarion.testing.simulation.door import NoAnswer
 from clarion.testing.simulation.moment import Act
 from clarion.testing.simulation.node import Node
 from clarion.testing.simulation.notes import Asked
-from clarion.testing.simulation.world import NoAnswer, World
+from clarion.testing.simulation.world import World
 
 
 class Asking:

@@ -15,10 +15,11 @@ from clarion.dispatch.request import Trace
 from clarion.errors import CallerError, ClarionError, Conflict
 from clarion.operations import Operations
 from clarion.testing.simulation import content, society
+from clarion.testing.simulation.door import NoAnswer
 from clarion.testing.simulation.node import Node
 from clarion.testing.simulation.option import JobPlan
 from clarion.testing.simulation.verdict import Violation
-from clarion.testing.simulation.world import NoAnswer, World
+from clarion.testing.simulation.world import World
 
 TRIES_MAX = 12
 """Then a client gives up, and nothing was promised to it."""

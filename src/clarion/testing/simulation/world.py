@@ -32,6 +32,7 @@ from clarion.testing.simulation.broadcast import Broadcasting
 from clarion.testing.simulation.calm import Calm
 from clarion.testing.simulation.coverage import Coverage
 from clarion.testing.simulation.directory import Directory
+from clarion.testing.simulation.door import NoAnswer, ask_door
 from clarion.testing.simulation.founding import found, found_automation
 from clarion.testing.simulation.ledger import Ledger, LedgerCall, Receipt, RowName
 from clarion.testing.simulation.loop import Process, SimulationLoop
@@ -49,9 +50,6 @@ from clarion.testing.vault import SeededVault
 from clarion.workers.wake_up import Topic, WakeUp
 
 DOORS: Final = 2
-ANSWER_SECONDS: Final = 15.0
-"""How long somebody waits for a door: as long as an HTTP client would."""
-
 CLOCKS_OFF: Final = (-86_400, -3600, -10, 0, 10, 3600, 86_400)
 """Seconds by which a process's wall clock may be wrong."""
 
@@ -74,10 +72,6 @@ CallerChange = Callable[[Store], object]
 
 
 BlobsChange = Callable[[Blobs], Blobs]
-
-
-class NoAnswer(Exception):
-    """A door did not answer: it is down, it died, or it is too slow."""
 
 
 class World:
@@ -318,16 +312,7 @@ class World:
 
     async def ask(self, work: Callable[[Node], Awaitable[T]]) -> T:
         """Have one of the doors do something, and wait for its answer; raise what it raises, or NoAnswer."""
-        door = self.doors.get(self.chance.randrange(DOORS))
-        if door is None or not door.process.alive:
-            raise NoAnswer("connection refused")
-        answer: asyncio.Future[T] = self.loop.create_future()
-        self.loop.start(door.process, _answered(door, work, answer))
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                return await answer
-        except TimeoutError:
-            raise NoAnswer("no answer in time") from None
+        return await ask_door(self.loop, self.doors.get(self.chance.randrange(DOORS)), work)
 
     def start_worker(self, number: int) -> None:
         """Start a worker, or the next one in its place."""
@@ -409,15 +394,3 @@ class World:
 
 class RunFailed(Exception):
     """A violation was found; nothing after it means anything."""
-
-
-async def _answered(door: Node, work: Callable[[Node], Awaitable[T]], answer: "asyncio.Future[T]") -> None:
-    """Do a door's work, and answer if anybody still waits."""
-    try:
-        result = await work(door)
-    except ClarionError as error:
-        if not answer.done():
-            answer.set_exception(error)
-    else:
-        if not answer.done():
-            answer.set_result(result)
