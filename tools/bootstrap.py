@@ -60,6 +60,10 @@ TROUBLES = {
         "the npm registry cannot be reached: this machine is offline, or needs a mirror. Connect it, or name the "
         "mirror: npm_config_registry=... make setup"
     ),
+    r"suitable TLS CA certificate bundle": (  # Debian's pip carries no list of its own
+        "this machine has no list of the authorities that certificates come from. As root: apt-get install "
+        "ca-certificates, or name a file that has them: SSL_CERT_FILE=... make setup"
+    ),
     r"invalid peer certificate|certificate_verify_failed|certificate verif|unable to (get|verify)[a-z ]*certificate": (
         "the package index shows a certificate that this machine does not trust. Add its authority to the machine, or "
         "name a file that has it: SSL_CERT_FILE=... make setup"
@@ -124,8 +128,9 @@ def environment() -> dict[str, str]:
     env.pop("CONDA_PREFIX", None)
     # A pip.conf may ask for these two; both forbid an install into a plain folder.
     env.update(PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0", PIP_DISABLE_PIP_VERSION_CHECK="1", UV_PYTHON_DOWNLOADS="never")
-    if AUTHORITIES.exists():
-        env.setdefault("PIP_CERT", env.get("SSL_CERT_FILE") or str(AUTHORITIES))
+    authorities = env.get("SSL_CERT_FILE") or (str(AUTHORITIES) if AUTHORITIES.exists() else None)
+    if authorities:
+        env.setdefault("PIP_CERT", authorities)
         env.setdefault("UV_SYSTEM_CERTS", "1")
         env.setdefault("NODE_EXTRA_CA_CERTS", env["PIP_CERT"])
     mirror = pip_mirror(env)

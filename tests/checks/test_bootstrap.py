@@ -155,6 +155,10 @@ def test_a_half_made_environment_is_made_anew(clone: Clone) -> None:
             "cannot be reached: this machine is offline",
         ),
         ("error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer", "does not trust"),
+        (
+            "ERROR: Could not find a suitable TLS CA certificate bundle, invalid path: /etc/x",
+            "apt-get install ca-certificates",
+        ),
         ("error: No space left on device", "uv failed and said:"),
     ],
 )
