@@ -67,17 +67,18 @@ def held(row: AutomationScheduler, *, actor: str) -> Moved:
 
 
 def released(row: AutomationScheduler) -> Moved:
-    """Let a row that is on hold go on when it is due; what failed before is forgiven."""
+    """Let a row that is on hold go on when it is due; what failed before is forgiven, and why it was held is over."""
     if not row.on_support_hold:
         return None
-    return _moved(row, to=_PENDING, on_support_hold=False, retry_count=0, next_retry_at=None)
+    return _moved(row, to=_PENDING, on_support_hold=False, retry_count=0, next_retry_at=None, failure_reason=None)
 
 
 def run_now(row: AutomationScheduler, *, now: datetime) -> Moved:
     """Make a pending row due now, on hold or not. Its plan may still move what it was planned for, but not this."""
     if row.status is not _PENDING:
         return None
-    return _moved(row, to=_PENDING, run_now_at=now, on_support_hold=False, retry_count=0, next_retry_at=None)
+    forgiven = {"on_support_hold": False, "retry_count": 0, "next_retry_at": None, "failure_reason": None}
+    return _moved(row, to=_PENDING, run_now_at=now, **forgiven)
 
 
 def canceled(row: AutomationScheduler) -> Moved:

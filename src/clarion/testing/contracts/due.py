@@ -296,6 +296,7 @@ class OccurrenceActContract:
         assert not await hold(harness, row)
         assert (await row_of(harness, row)).failure_reason == "held by sam"
         assert await store.release_occurrence(tenant_id, key, **asked)
+        assert (await row_of(harness, row)).failure_reason is None
         assert await store.deactivate_occurrence(tenant_id, key, **asked)
         over = await row_of(harness, row)
         assert (over.status, over.canceled_by) == (AutomationStatus.CANCELED, CanceledBy.PERSON)
