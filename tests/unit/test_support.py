@@ -19,6 +19,18 @@ def test_a_case_about_an_account_says_which() -> None:
     assert about(case) == "account mail-1"
 
 
+def test_a_case_about_an_occurrence_has_the_key_by_which_it_is_released() -> None:
+    """Two cases of reminders on hold could not be told apart by the name of their record."""
+    case = conflict_case(
+        tenant_id=TENANT,
+        given=make.automation_scheduler(scheduler_key="reminder:1"),
+        found=make.automation_scheduler(scheduler_key="reminder:1"),
+        fields=[],
+        correlation_id="c",
+    )
+    assert about(case) == "occurrence reminder:1"
+
+
 def test_a_case_about_a_notification_has_the_id_by_which_it_is_explained() -> None:
     job = make.guarded_entry().job
     other = msgspec.structs.replace(job, event_type="other")

@@ -88,7 +88,9 @@ def explain(
         raise InvalidInput("it goes with --would", field=name, hint="name a type with --would TYPE, or leave it out")
     if message_or_job is None:
         raise InvalidInput(
-            "nothing is named", field="id", hint="give the id of a job or message, or ask with --would TYPE --user ID"
+            "nothing is named",
+            field="ID",
+            hint="give the id of a job or message, the key of an occurrence, or ask with --would TYPE --user ID",
         )
     if message_or_job.startswith(KEYS):
         explain_occurrence(message_or_job, tenant=tenant, store=store, as_json=as_json)
@@ -166,7 +168,11 @@ def history(
     if told:
         guid = _entity_guid(entity)
         if guid is None:
-            raise InvalidInput("a story is an entity's", field="--story", hint="give the entity's guid")
+            raise InvalidInput(
+                f"{entity!r:.80} is no guid of an entity",
+                field="ENTITY",
+                hint="a source's is shown by `clarion sources show TYPE ID`",
+            )
         story(guid, query, tenant=tenant, store=store, as_json=as_json)
         return
 

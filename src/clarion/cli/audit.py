@@ -32,8 +32,13 @@ def list_entries(asked: AskedPage) -> None:
 
 def _with(one: AuditLine) -> str:
     """Give an act's details as a person reads them, without hashes; a limit without any takes all quotas away."""
-    said = ", ".join(f"{name} {value}" for name, value in one.details.items() if not name.endswith("_hash"))
+    said = ", ".join(f"{name} {_word(value)}" for name, value in one.details.items() if not name.endswith("_hash"))
     return said or ("no quota" if one.act == "limit" else "")
+
+
+def _word(value: object) -> str:
+    """Write a detail: text as it is, anything else as JSON, in which a setting is put in too."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 @audit.command()

@@ -6,9 +6,8 @@ import typer
 
 from clarion.cli.asked import Asked, AskedPage, Reason, asks, lists
 from clarion.cli.output import moment, print_json, print_pairs, say
-from clarion.cli.session import hint_on_conflict, require_reason
+from clarion.cli.session import hint_on_conflict, known_occurrence, require_reason
 from clarion.domain.automation import AutomationType
-from clarion.errors import InvalidInput
 from clarion.ports.automation import Standing
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def show(asked: Asked, key: Key) -> None:
     """Show one with all that is known of it: why it stands as it does, and what it led to."""
 
     async def work(session: "Session") -> "Occurrence":
-        return _known(await session.operations.automation.find(session.tenant_id, key), key)
+        return known_occurrence(await session.operations.automation.find(session.tenant_id, key), key)
 
     _print(asked, asked.run(work))
 
@@ -119,9 +118,9 @@ def rerun(
 
     async def work(session: "Session") -> "Occurrence":
         operations, tenant_id = session.operations.automation, session.tenant_id
-        asked_for = number or _known(await operations.find(tenant_id, key), key).next_rerun or 1
+        asked_for = number or known_occurrence(await operations.find(tenant_id, key), key).next_rerun or 1
         done = await operations.rerun(tenant_id, key, number=asked_for, actor=session.actor, reason=reason)
-        return _known(done, key)
+        return known_occurrence(done, key)
 
     _print(asked, asked.run(work, typed_as={"n": "--number"}))
 
@@ -136,17 +135,9 @@ def _act(asked: Asked, key: str, word: str, reason: str) -> None:
             done = await session.operations.automation.act(
                 session.tenant_id, key, Act(word), actor=session.actor, reason=reason
             )
-        return _known(done, key)
+        return known_occurrence(done, key)
 
     _print(asked, asked.run(work))
-
-
-def _known(found: "Occurrence | None", key: str) -> "Occurrence":
-    if found is None:
-        raise InvalidInput(
-            f"the tenant has no occurrence {key!r:.200}", field="KEY", hint="`clarion automation list` shows the keys"
-        )
-    return found
 
 
 def _print(asked: Asked, one: "Occurrence") -> None:

@@ -41,7 +41,7 @@ WhereNot = Annotated[
 DateField = Annotated[str | None, typer.Option(help="On a date of the source.", metavar="FIELD")]
 Offsets = Annotated[
     list[int] | None,
-    typer.Option(help="So many days before the date, 0 on it, negative behind it; several times.", metavar="DAYS"),
+    typer.Option(help="So many days before the date, 0 on it, -3 three days after it; several times.", metavar="DAYS"),
 ]
 Yearly = Annotated[bool, typer.Option("--yearly", help="In every year, on the day of the date.")]
 Metric = Annotated[str | None, typer.Option(help="Once a metric of the source meets a value.", metavar="FIELD")]
@@ -145,7 +145,7 @@ def request(given: Mapping[str, object], file: Path | None) -> "tuple[ReminderRe
     for misfit in misfits_in(whole, ReminderRequest):
         in_file = file is not None and re.split(r"[.\[]", misfit.field)[0] not in typed
         name = f"{file}: {misfit.field}" if in_file else typed_name(misfit.field, names)
-        raise InvalidInput(misfit.what, field=name, hint=misfit.hint or "correct it and ask again")
+        raise InvalidInput(misfit.what, field=name, hint=misfit.hint or "`clarion reminders put --help` explains it")
     return msgspec.convert(whole, ReminderRequest), names
 
 

@@ -149,7 +149,7 @@ def put(
     }
     for misfit in misfits_in(given, SubscriptionRequest):
         field = typed_name(misfit.field, TYPED_AS)
-        raise InvalidInput(misfit.what, field=field, hint=misfit.hint or "correct it and ask again")
+        raise InvalidInput(misfit.what, field=field, hint=misfit.hint or "`clarion reports put --help` explains it")
     request = msgspec.convert(given, SubscriptionRequest)
 
     async def work(session: "Session") -> "Subscription":

@@ -138,6 +138,15 @@ def known(answer: T | None, text: str) -> T:
     return answer
 
 
+def known_occurrence(answer: T | None, key: str) -> T:
+    """Give what was found under the key of an occurrence, or say that the tenant has none."""
+    if answer is None:
+        raise InvalidInput(
+            f"the tenant has no occurrence {key!r:.200}", field="KEY", hint="`clarion automation list` shows the keys"
+        )
+    return answer
+
+
 def unknown_type(name: str, names: Collection[str]) -> InvalidInput:
     """Make the error for a notification type that is not published, with the names that come near."""
     near = get_close_matches(name, sorted(names), n=3)

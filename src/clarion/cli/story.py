@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from clarion.cli.output import print_json, print_pairs, print_table, say_more
-from clarion.cli.session import Session, in_session, known
+from clarion.cli.session import Session, in_session, known_occurrence
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -21,7 +21,7 @@ def explain_occurrence(key: str, *, tenant: str | None, store: str | None, as_js
     """Explain one occurrence: why it is there, how it stands, what became of it and for whom it is."""
 
     async def work(session: Session) -> "Explained":
-        return known(await session.operations.stories.of_occurrence(session.tenant_id, key), key)
+        return known_occurrence(await session.operations.stories.of_occurrence(session.tenant_id, key), key)
 
     found = in_session(work, store=store, tenant=tenant)
     if as_json:
@@ -61,7 +61,7 @@ def _show(found: "Explained") -> None:
             ("setting", f"{found.setting_name or 'gone'} ({one.setting})"),
             ("due", one.due_at),
             ("local", local),
-            ("state", "on hold" if one.on_hold else one.status),
+            ("state", "on hold" if one.on_hold else one.status.lower()),
             ("because", None if one.reason is None else f"{one.reason}: {found.means}"),
             ("do", found.remedy),
             ("failure", one.failure),

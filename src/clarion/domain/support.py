@@ -66,6 +66,7 @@ RECORD_IN_WORDS: Final[Mapping[str, str]] = {
     "ProviderAccount": "account",
     "Template": "template version",
     "EntityEvent": "event",
+    "AutomationScheduler": "occurrence",
 }
 
 
@@ -126,7 +127,7 @@ def about(case: SupportCase) -> str:
         key = msgspec.json.decode(case.record_key, type=list[str])
     except msgspec.DecodeError:
         return word
-    if case.record in ("ProviderAccount", "EntityEvent"):
+    if case.record in ("ProviderAccount", "EntityEvent", "AutomationScheduler"):
         return " ".join([word, *key])
     job = next(filter(None, map(_DIRECT_JOB.fullmatch, key)), None)
     if job is None:

@@ -95,7 +95,7 @@ class Immediately:
             raise InvalidInput(
                 f"the event type {event.event_type!r} is in no table: nobody has said what it leads to",
                 field="type",
-                hint="map it to a notification type, or explicitly to none: `clarion event-mappings list` shows them",
+                hint="map it to a notification type, or explicitly to none: `clarion event-mappings set`",
             )
         return None if mapping is None else mapping.notification_type
 
