@@ -69,7 +69,8 @@ JOIN source_record AS s ON s.tenant_id = :tenant_id AND s.source_type = :source_
 -- and SQLite would go through the days of all sources of the type in it, once for each of these.
 SELECT d.source, d.name, d.day
 FROM {sources: source text} AS g
-JOIN source_day AS d /* indexed by sqlite_autoindex_source_day_1 */ ON d.tenant_id = :tenant_id AND d.source_type = :source_type AND d.source = g.source;
+JOIN source_day AS d /* indexed by sqlite_autoindex_source_day_1 */
+  ON d.tenant_id = :tenant_id AND d.source_type = :source_type AND d.source = g.source;
 
 -- name: list_sources
 -- Pages by the index of those that are there.

@@ -57,7 +57,9 @@ _PARAMETER: Final = re.compile(
     re.VERBOSE,
 )
 
-_JOIN: Final = re.compile(r"\b(?P<left>LEFT )?JOIN (?P<table>\w+) AS (?P<alias>\w+)\s+ON\s+")
+_JOIN: Final = re.compile(
+    r"\b(?P<left>LEFT )?JOIN (?P<table>\w+) AS (?P<alias>\w+)(?:\s+/\* indexed by \w+ \*/)?\s+ON\s+"
+)
 _LATERAL: Final = "CROSS JOIN LATERAL "
 _NEXT_CLAUSE: Final = re.compile(
     r"\b(?:CROSS JOIN|LEFT JOIN|JOIN|WHERE|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|FOR)\b"
