@@ -67,6 +67,7 @@ from clarion.producers.sources import Sources
 from clarion.sealing.contents import MessagingContents
 from clarion.sealing.keyring import Keyring
 from clarion.sealing.recipients import RecipientSets
+from clarion.sealing.traces import Traces
 
 DEFAULT_HOME: Final = "clarion-data"
 """The folder of an installation that names none, below the one where the program is started."""
@@ -256,6 +257,7 @@ def due_worker(platform: Platform, *, lease: timedelta = DUE_LEASE) -> Due:
             public_url=platform.settings.public_url,
         ),
         dispatcher=platform.dispatcher,
+        traces=Traces(blobs=platform.blobs, keyring=platform.keyring),
         clock=platform.clock,
         lease=lease,
     )

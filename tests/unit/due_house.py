@@ -26,6 +26,7 @@ from clarion.producers.hand_over import Reminders
 from clarion.producers.plugin import Plugin
 from clarion.producers.records import Records
 from clarion.producers.sources import Sources
+from clarion.producers.tracing import Looks
 from clarion.testing.clock import ManualClock
 from clarion.testing.store import SqliteInMemory
 from tests.unit.pipeline_line import STAFF, TENANT, Line, Scripted
@@ -137,7 +138,7 @@ class House:
 
     async def hand_over(self, *claims: DueClaim) -> list[DueEnd]:
         """Hand over, and give the ends in the order of the claims."""
-        ends = {end.scheduler_key: end for end in await self.reminders.hand_over(TENANT, "boat", claims)}
+        ends = {end.scheduler_key: end for end in await self.reminders.hand_over(TENANT, "boat", claims, Looks())}
         return [ends[claim.row.scheduler_key] for claim in claims]
 
     async def jobs(self) -> list[NotificationJob]:

@@ -23,6 +23,7 @@ from clarion.ports.automation import DueClaim
 from clarion.ports.reporting import Handed, NotHanded
 from clarion.ports.source import SubscriptionRecord
 from clarion.producers.due import REPORTS_MAX, Due
+from clarion.sealing.traces import Traces
 from tests.unit.crowd import Killed
 from tests.unit.due_house import BY_DATE, DUE_ON, House, boat_due
 from tests.unit.pipeline_line import TENANT
@@ -56,6 +57,7 @@ class Worker(House):
         super().__init__(*boats, **given)
         self.may_go_on = asyncio.Event()
         self.may_go_on.set()
+        self.traces = Traces(blobs=self.line.blobs, keyring=self.line.keyring)
 
     def due(self) -> Due:
         """Make a worker of this house."""
@@ -66,6 +68,7 @@ class Worker(House):
             reminders=self.reminders,
             reports=Reports(self.answer, self.may_go_on),
             dispatcher=self.line.dispatcher,
+            traces=self.traces,
             clock=self.line.clock,
         )
 

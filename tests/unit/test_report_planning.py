@@ -14,6 +14,7 @@ from clarion.producers.hand_over import Reminders
 from clarion.producers.records import Records
 from clarion.producers.report_planning import LOOK_AGAIN, SubscriptionPlanning
 from clarion.producers.sources import Sources
+from clarion.sealing.traces import Traces
 from clarion.testing.factories import guid
 from tests.unit.pipeline_line import TENANT
 from tests.unit.test_reports import NOW, Dying, Killed, Town, subscription
@@ -49,6 +50,7 @@ def due(town: Town) -> Due:
         reminders=reminders,
         reports=town.runs(),
         dispatcher=town.dispatcher,
+        traces=Traces(blobs=town.blobs, keyring=town.keyring),
         clock=town.clock,
     )
 

@@ -42,7 +42,9 @@ async def get_occurrence(
 
     Its key may hold percent signs, which stand as `%25` in a path. The story of its notification is at `timeline`.
     """
-    return found(await context.operations.automation.find(caller_of(request).tenant_id, key), WHAT)
+    caller = caller_of(request)
+    shown = await context.operations.automation.find(caller.tenant_id, key, whole=caller.may(Grant.REVEAL))
+    return found(shown, WHAT)
 
 
 @post(

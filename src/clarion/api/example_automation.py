@@ -53,6 +53,7 @@ OCCURRENCE: Final = wire_automation.Occurrence(
     named_by=Named.SETTING,
     timeline=f"/v1/messages/{_JOB}/timeline",
     trace=None,
+    diagnostics=None,
     next_rerun=1,
     correlation_id="7a9c2b9e-4b7d-4a0c-9f37-2f0f4f6f1d11",
     version=4,

@@ -53,4 +53,6 @@ async def get_story(guid: FromPath[UUID], request: AnyRequest, context: Injected
 )
 async def explain_occurrence(key: FromPath[str], request: AnyRequest, context: InjectedContext) -> wire_story.Explained:
     """Explain one occurrence: why it is there, how it stands, what became of it and for whom it is by now."""
-    return found(await context.operations.stories.of_occurrence(caller_of(request).tenant_id, key), "occurrence")
+    caller = caller_of(request)
+    told = await context.operations.stories.of_occurrence(caller.tenant_id, key, whole=caller.may(Grant.REVEAL))
+    return found(told, "occurrence")

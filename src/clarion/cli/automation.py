@@ -12,7 +12,7 @@ from clarion.ports.automation import Standing
 
 if TYPE_CHECKING:
     from clarion.cli.session import Session
-    from clarion.client.wire_automation import Occurrence, OccurrenceLine, OccurrencePage
+    from clarion.client.wire_automation import Diagnostics, Occurrence, OccurrenceLine, OccurrencePage
 
 automation = typer.Typer(help="What waits to fall due: reminders and reports, and what people do about one of them.")
 
@@ -68,7 +68,7 @@ def show(asked: Asked, key: Key) -> None:
     """Show one with all that is known of it: why it stands as it does, and what it led to."""
 
     async def work(session: "Session") -> "Occurrence":
-        return known_occurrence(await session.operations.automation.find(session.tenant_id, key), key)
+        return known_occurrence(await session.operations.automation.find(session.tenant_id, key, whole=True), key)
 
     _print(asked, asked.run(work))
 
@@ -171,11 +171,22 @@ def _print(asked: Asked, one: "Occurrence") -> None:
             ("report", one.messaging_job_id),
             ("named by", one.named_by),
             ("trace", one.trace),
+            ("looked at", trace_in_words(one.diagnostics)),
             ("request", one.correlation_id),
         ]
     )
     if one.job_id is not None:
         say(f"`clarion explain {one.job_id}` tells what became of it")
+
+
+def trace_in_words(said: "Diagnostics | None") -> str | None:
+    """Say what was looked at the last time that something was wrong."""
+    if said is None:
+        return None
+    source = {None: "source not looked at", False: "no source", True: f"source version {said.source_version}"}
+    setting = "no setting" if said.setting_version is None else f"setting version {said.setting_version}"
+    error = "" if said.code is None else f"; {said.code}" + ("" if said.error is None else f": {said.error}")
+    return f"{moment(said.at)}, claim {said.claim}: {setting}, {source[said.source_found]}{error}; {said.decision}"
 
 
 def _due(one: "OccurrenceLine") -> str:

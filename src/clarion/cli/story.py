@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from clarion.cli.automation import trace_in_words
 from clarion.cli.output import print_json, print_pairs, print_table, say_more
 from clarion.cli.session import Session, in_session, known_occurrence
 
@@ -21,7 +22,7 @@ def explain_occurrence(key: str, *, tenant: str | None, store: str | None, as_js
     """Explain one occurrence: why it is there, how it stands, what became of it and for whom it is."""
 
     async def work(session: Session) -> "Explained":
-        return known_occurrence(await session.operations.stories.of_occurrence(session.tenant_id, key), key)
+        return known_occurrence(await session.operations.stories.of_occurrence(session.tenant_id, key, whole=True), key)
 
     found = in_session(work, store=store, tenant=tenant)
     if as_json:
@@ -65,6 +66,7 @@ def _show(found: "Explained") -> None:
             ("because", None if one.reason is None else f"{one.reason}: {found.means}"),
             ("do", found.remedy),
             ("failure", one.failure),
+            ("looked at", trace_in_words(one.diagnostics)),
             ("for", None if whom is None else people or f"whom the {whom.named_by} names"),
             ("job", one.job_id),
             ("run again as", None if one.next_rerun is None else f"number {one.next_rerun}"),

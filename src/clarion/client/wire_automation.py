@@ -13,6 +13,7 @@ import msgspec
 from clarion.client.wire import At, PageQuery, Reason
 from clarion.domain.automation import AutomationStatus, AutomationType, CanceledBy, TriggerType
 from clarion.domain.due import DueOutcome, Named
+from clarion.domain.occurrence_trace import TraceDecision
 from clarion.domain.planning import EndReason
 from clarion.domain.rerun import RERUNS_MAX
 from clarion.ports.automation import Standing
@@ -73,6 +74,19 @@ class OccurrenceLine(msgspec.Struct, frozen=True, kw_only=True):
     job_id: Annotated[UUID, msgspec.Meta(description="the notification that it led to")] | None
 
 
+class Diagnostics(msgspec.Struct, frozen=True, kw_only=True):
+    """What was looked at when an occurrence failed, was put on hold or had to be tried again."""
+
+    claim: Annotated[int, msgspec.Meta(description="the version that it was claimed as")]
+    at: At
+    decision: TraceDecision
+    setting_version: Annotated[int, msgspec.Meta(description="null where it did not come to that")] | None
+    source_found: Annotated[bool, msgspec.Meta(description="whether there were facts about its source")] | None
+    source_version: Annotated[int, msgspec.Meta(description="0 where a plugin provides it")] | None
+    code: Annotated[str, msgspec.Meta(description="of the error, where one was raised")] | None
+    error: str | None
+
+
 class Occurrence(OccurrenceLine, frozen=True, kw_only=True):
     """One occurrence with all that is known of it."""
 
@@ -96,6 +110,7 @@ class Occurrence(OccurrenceLine, frozen=True, kw_only=True):
     named_by: Annotated[Named, msgspec.Meta(description="who said for whom it is")] | None
     timeline: Annotated[str, msgspec.Meta(description="where the notification's whole story is")] | None
     trace: Annotated[str, msgspec.Meta(description="the blob that has its diagnostics")] | None
+    diagnostics: Annotated[Diagnostics, msgspec.Meta(description="what `trace` says; with the grant reveal")] | None
     next_rerun: (
         Annotated[int, msgspec.Meta(description="the number of its next re-run; null while it is not completed")] | None
     )

@@ -339,6 +339,12 @@ def messaging_blob_path(*, tenant_id: str, messaging_job_guid: UUID) -> str:
     return f"{require_tenant(tenant_id)}/messaging/{part.guid(messaging_job_guid, field='messaging_job_guid')}"
 
 
+def trace_blob_path(*, tenant_id: str, occurrence_guid: UUID, version: int) -> str:
+    """Place the trace of one claim of an occurrence in the blob store."""
+    guid = part.guid(occurrence_guid, field="occurrence_guid")
+    return f"{require_tenant(tenant_id)}/traces/{guid}/{part.whole(version, field='version', least=1)}"
+
+
 def _reminder(*, setting: UUID | str, source_type: str, source: UUID | str, trigger_key: str) -> str:
     return ":".join(
         (

@@ -65,6 +65,7 @@ from clarion.operations.tables import Tables
 from clarion.operations.types import Types
 from clarion.operations.upcoming import Upcoming
 from clarion.operations.wake import Wake
+from clarion.sealing.traces import Traces
 
 __all__ = ["Operations", "Wake"]
 
@@ -90,7 +91,8 @@ class Operations:
         self.roles = Roles(platform.store, platform.keyring)
         self.relations = Relations(platform.store, platform.keyring)
         self.reminders = Reminders(platform, wake=wake)
-        self.automation = Automation(platform.store, wake=wake)
+        traces = Traces(blobs=platform.blobs, keyring=platform.keyring)
+        self.automation = Automation(platform.store, traces=traces, wake=wake)
         self.upcoming = Upcoming(platform.store, platform.sources)
         self.stories = Stories(platform.store, automation=self.automation, upcoming=self.upcoming)
         self.reports = Reports(platform, wake=wake)

@@ -19,6 +19,7 @@ from clarion.operations.rerun import next_rerun, rerun
 from clarion.operations.shape import as_wire
 from clarion.operations.wake import DUE, Wake
 from clarion.ports.store import Store
+from clarion.sealing.traces import Traces
 
 L = TypeVar("L", bound=wire_automation.OccurrenceLine)
 
@@ -35,8 +36,9 @@ STATUS_IN_WORDS: Final = {
 class Automation:
     """The occurrences of a tenant."""
 
-    def __init__(self, store: Store, *, wake: Wake) -> None:
-        """Work on this store, and wake workers."""
+    def __init__(self, store: Store, *, traces: Traces, wake: Wake) -> None:
+        """Work on this store, show these traces, and wake workers."""
+        self._traces = traces
         self._wake = wake
         self._store = store
 
@@ -57,8 +59,8 @@ class Automation:
         items = tuple(_as(row, wire_automation.OccurrenceLine) for row in rows)
         return wire_automation.OccurrencePage(items=items, next_cursor=following)
 
-    async def find(self, tenant_id: str, key: str) -> wire_automation.Occurrence | None:
-        """Show an occurrence with all that is known of it."""
+    async def find(self, tenant_id: str, key: str, *, whole: bool = False) -> wire_automation.Occurrence | None:
+        """Show an occurrence with all that is known of it; its trace's content only where `whole`."""
         row = None if len(key) > KEY_MAX else await self._store.find_occurrence(tenant_id, key)
         if row is None:
             return None
@@ -79,6 +81,7 @@ class Automation:
             next_rerun=await self._next_rerun(tenant_id, row),
             timeline=None if result.job is None else f"/v1/messages/{result.job}/timeline",
             trace=row.trace_blob,
+            diagnostics=await self._diagnostics(tenant_id, row.trace_blob) if whole else None,
         )
 
     async def act(
@@ -112,6 +115,11 @@ class Automation:
         if ensured.outcome is Outcome.CREATED:
             self._wake(DUE)
         return await self.find(tenant_id, ensured.record.scheduler_key)
+
+    async def _diagnostics(self, tenant_id: str, path: str | None) -> wire_automation.Diagnostics | None:
+        """Open a trace."""
+        trace = None if path is None else await self._traces.find(tenant_id, path)
+        return None if trace is None else as_wire(trace, wire_automation.Diagnostics)
 
     async def _next_rerun(self, tenant_id: str, row: AutomationScheduler) -> int | None:
         """Say which number its next re-run has; only of one that is over, because it costs a look for each re-run."""

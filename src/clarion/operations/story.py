@@ -38,9 +38,9 @@ class Stories:
         lines, following = page.cut(name, found, query.limit, lambda line: page.moment(line.at, line.row_key))
         return wire_story.StoryPage(items=_told(lines), next_cursor=following)
 
-    async def of_occurrence(self, tenant_id: str, key: str) -> wire_story.Explained | None:
-        """Explain an occurrence; None where there is none under this key."""
-        shown = await self._automation.find(tenant_id, key)
+    async def of_occurrence(self, tenant_id: str, key: str, *, whole: bool = False) -> wire_story.Explained | None:
+        """Explain an occurrence, with its trace where `whole`; None where there is none under this key."""
+        shown = await self._automation.find(tenant_id, key, whole=whole)
         row = None if shown is None else await self._store.find_occurrence(tenant_id, key)
         if shown is None or row is None:
             return None

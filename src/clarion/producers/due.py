@@ -27,6 +27,8 @@ from clarion.ports.reporting import Handed, NotHanded, ReportRuns
 from clarion.ports.source import SourceStore
 from clarion.producers.ending import completed, deactivated, failed, not_told, put_off
 from clarion.producers.hand_over import Reminders, ended_by
+from clarion.producers.tracing import Looks, traced
+from clarion.sealing.traces import Traces
 
 BATCH: Final = 100
 """Claimed at once: statements are shared, and a worker that dies leaves little behind."""
@@ -56,16 +58,18 @@ class Due:
         reminders: Reminders,
         reports: ReportRuns,
         dispatcher: DeliveryDispatcher,
+        traces: Traces,
         clock: Clock,
         lease: timedelta = DUE_LEASE,
     ) -> None:
-        """Claim from this store, and hand over by these."""
+        """Claim from this store, hand over by these, and keep traces of what goes wrong."""
         self._store = store
         self._sources = sources
         self._facts = facts
         self._reminders = reminders
         self._reports = reports
         self._dispatcher = dispatcher
+        self._traces = traces
         self._clock = clock
         self._lease = lease
         self._tasks: dict[asyncio.Task[None], int] = {}
@@ -104,28 +108,36 @@ class Due:
 
     async def _hand_over(self, tenant_id: str, source_type: str, claims: Sequence[DueClaim]) -> None:
         """Hand reminders over; where something is wrong with all of them, such as their tenant's keys, all wait."""
+        looks = Looks()
         try:
-            ends = await self._reminders.hand_over(tenant_id, source_type, claims)
+            ends = await self._reminders.hand_over(tenant_id, source_type, claims, looks)
         except ClarionError as error:
             now = await self._facts.now()
+            for claim in claims:
+                looks.note_error(claim, error)
             ends = [ended_by(claim, error, now=now) for claim in claims]
-        await self._store.finish_due(ends)
+        await self._finish(ends, looks)
 
     async def _run(self, claim: DueClaim, *, claimed: float) -> None:
         """Hand one run of a report over, when it has its turn."""
+        looks = Looks()
         async with self._writing:
             waited = timedelta(seconds=self._clock.monotonic() - claimed)
             if waited > self._lease / BEGIN_SHARE:
                 end = put_off(claim, timedelta(), "waits its turn: other reports take long", is_retry=False)
             else:
-                end = await self._report(claim)
-        await self._store.finish_due([end])
+                end = await self._report(claim, looks)
+        await self._finish([end], looks)
 
-    async def _report(self, claim: DueClaim) -> DueEnd:
+    async def _finish(self, ends: Sequence[DueEnd], looks: Looks) -> None:
+        await self._store.finish_due(await traced(ends, looks, traces=self._traces, clock=self._clock))
+
+    async def _report(self, claim: DueClaim, looks: Looks) -> DueEnd:
         now = await self._facts.now()
         following: AutomationScheduler | None = None
         try:
             record = await self._sources.find_subscription(claim.tenant_id, UUID(claim.row.setting))
+            looks.note(claim, setting_version=None if record is None else record.version)
             if record is not None:  # known before anything can fail, so that a run that fails ends no chain
                 following = following_row(record.subscription, claim.row, handed_until=None, now=now)
             await self._dispatcher.ensure_automation_job(claim.tenant_id, [stored_occurrence(claim.row)])
@@ -133,8 +145,10 @@ class Due:
                 return deactivated(claim, EndReason.SUBSCRIPTION_INACTIVE, now=now)
             found = await self._reports.run(claim, record, now=now)
         except ClarionError as error:
+            looks.note_error(claim, error)
             return ended_by(claim, error, now=now, following=following)
         except ValueError as error:
+            looks.note_error(claim, error)
             return failed(claim, f"it cannot be read: {error}", now=now, following=following)
         match found:
             case Handed(dispatch_result=text, trace_blob=trace_blob):

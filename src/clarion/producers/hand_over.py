@@ -58,6 +58,7 @@ from clarion.producers.direct import DirectSends, require_published
 from clarion.producers.ending import again, completed, deactivated, failed, held, not_told
 from clarion.producers.sources import Sources
 from clarion.producers.telling import data_of, reminder_of
+from clarion.producers.tracing import Looks
 
 FIRST_CLAIM: Final = 2
 """The version of a row that nobody has claimed or changed before."""
@@ -135,36 +136,52 @@ class Reminders:
         self._sends = sends
         self._dispatcher = dispatcher
 
-    async def hand_over(self, tenant_id: str, source_type: str, claims: Sequence[DueClaim]) -> list[DueEnd]:
-        """Hand claimed reminders about sources of one type over, each by itself; say how each of them ends."""
+    async def hand_over(
+        self, tenant_id: str, source_type: str, claims: Sequence[DueClaim], looks: Looks
+    ) -> list[DueEnd]:
+        """Hand claimed reminders about sources of one type over, each by itself; say how each of them ends.
+
+        What was looked at for each is noted, for its trace.
+        """
         now = await self._facts.now()
         ends: list[DueEnd] = []
-        known = await self._known(tenant_id, source_type, claims, ends, now=now)
+        known = await self._known(tenant_id, source_type, claims, ends, looks, now=now)
         await self._dispatcher.ensure_automation_job(tenant_id, [one.occurrence for one in known])
-        known = await self._each(known, self._handed_over_before, ends, now=now)
+        known = await self._each(known, self._handed_over_before, ends, looks, now=now)
         try:
             loaded = await self._sources.load(tenant_id, source_type, {one.what.source for one in known})
         except OperatorError as error:
-            return [*ends, *(self._ended_by(one, error, now=now) for one in known)]
+            return [*ends, *(self._ended_by(one, error, looks, now=now) for one in known)]
         forms = await self._facts.find_local_forms(tenant_id, _units(loaded.values()))
         wanted: list[Wanted] = []
         for one in known:
-            found = _looked_at(one, _situation(one, loaded.get(one.what.source), forms, now=now))
+            facts = loaded.get(one.what.source)
+            looks.note(
+                one.claim, source_found=facts is not None, source_version=None if facts is None else facts.version
+            )
+            found = _looked_at(one, _situation(one, facts, forms, now=now))
             if isinstance(found, Wanted):
                 wanted.append(found)
             else:
                 ends.append(found)
-        wanted = await self._each(wanted, self._asked, ends, now=now)
+        wanted = await self._each(wanted, self._asked, ends, looks, now=now)
         wanted = await self._for_somebody(tenant_id, wanted, ends, now=now)
-        await self._each(wanted, lambda one: self._send(one, now=now), ends, now=now)
+        await self._each(wanted, lambda one: self._send(one, now=now), ends, looks, now=now)
         return ends
 
     async def _known(
-        self, tenant_id: str, source_type: str, claims: Sequence[DueClaim], ends: list[DueEnd], *, now: datetime
+        self,
+        tenant_id: str,
+        source_type: str,
+        claims: Sequence[DueClaim],
+        ends: list[DueEnd],
+        looks: Looks,
+        *,
+        now: datetime,
     ) -> list[Known]:
         """Read what is claimed; a row that cannot be read ends by itself."""
         records = await self._settings.find_reminders(tenant_id, source_type)
-        settings = {str(record.setting.guid): record.setting for record in records}
+        settings = {str(record.setting.guid): record for record in records}
         known: list[Known] = []
         for claim in claims:
             try:
@@ -173,7 +190,9 @@ class Reminders:
                 ends.append(failed(claim, f"it cannot be read: {error}", now=now))
                 continue
             if isinstance(occurrence.what, Reminder):
-                setting = settings.get(occurrence.what.setting)
+                record = settings.get(occurrence.what.setting)
+                looks.note(claim, setting_version=None if record is None else record.version)
+                setting = None if record is None else record.setting
                 known.append(Known(claim=claim, occurrence=occurrence, what=occurrence.what, setting=setting))
         return known
 
@@ -228,21 +247,28 @@ class Reminders:
         return completed(one.claim, result, now=now, following=one.next)
 
     async def _each(
-        self, items: Sequence[S], ask: Callable[[S], Awaitable[T | DueEnd]], ends: list[DueEnd], *, now: datetime
+        self,
+        items: Sequence[S],
+        ask: Callable[[S], Awaitable[T | DueEnd]],
+        ends: list[DueEnd],
+        looks: Looks,
+        *,
+        now: datetime,
     ) -> list[T]:
         """Ask about all of them at once; what raises ends by itself, and the others go on."""
         going: list[T] = []
         for item, found in zip(items, await asyncio.gather(*map(ask, items), return_exceptions=True), strict=True):
             if isinstance(found, BaseException):
-                ends.append(self._ended_by(item, found, now=now))
+                ends.append(self._ended_by(item, found, looks, now=now))
             elif isinstance(found, DueEnd):
                 ends.append(found)
             else:
                 going.append(found)
         return going
 
-    def _ended_by(self, item: _HasClaim, error: BaseException, *, now: datetime) -> DueEnd:
+    def _ended_by(self, item: _HasClaim, error: BaseException, looks: Looks, *, now: datetime) -> DueEnd:
         """Say what becomes of a reminder at which something was raised."""
+        looks.note_error(item.claim, error)
         is_long = self._sources.is_long_runner(item.claim.row.source_type)
         is_long_runner = is_long and item.setting is not None and item.setting.long_runner
         following = item.next if isinstance(item, Wanted) else None
