@@ -47,20 +47,12 @@ from clarion.ports.renderer import Renderer
 from clarion.ports.store import ClockReading, CopyStore, Migrated, Store
 from clarion.ports.templates import Templates
 from clarion.ports.vault import Randomness
+from clarion.producers import registration
 from clarion.producers.direct import DirectSends
 from clarion.producers.due import Due
 from clarion.producers.hand_over import Reminders
 from clarion.producers.opening import Automation, open_automation
 from clarion.producers.records import Records
-from clarion.producers.registration import (
-    EVENTS,
-    REMINDERS,
-    REPORTS,
-    Loader,
-    event_processors,
-    reminder_plugins,
-    report_plugins,
-)
 from clarion.producers.report_plugin import Reports
 from clarion.producers.reports import SubscriptionRuns
 from clarion.producers.sources import Sources
@@ -202,11 +194,13 @@ async def open_platform(settings: Settings, *, works: bool = False, by: Clock | 
             closing.push_async_callback(renderer.close)
         dispatcher = DeliveryDispatcher(store=store, blobs=blobs, keyring=keyring)
         sends = DirectSends(dispatcher=dispatcher, templates=templates, renderer=renderer)
-        sources = Sources(Records(store, keyring), reminder_plugins(_loaders(REMINDERS)))
+        sources = Sources(Records(store, keyring), registration.reminder_plugins(_loaders(registration.REMINDERS)))
         closing.push_async_callback(sources.close)
-        reports = Reports(report_plugins(_loaders(REPORTS)))
+        reports = Reports(registration.report_plugins(_loaders(registration.REPORTS)))
         closing.push_async_callback(reports.close)
-        automation = open_automation(store, sources=sources, sends=sends, processors=event_processors(_loaders(EVENTS)))
+        automation = open_automation(
+            store, sources=sources, sends=sends, processors=registration.event_processors(_loaders(registration.EVENTS))
+        )
         closing.push_async_callback(automation.processors.close)
         yield Platform(
             settings=settings,
@@ -382,7 +376,7 @@ def _vault(settings: Settings) -> VaultKind:
     return cast(VaultKind, _adapter("vaults", settings.vault, setting="CLARION_VAULT"))
 
 
-def _loaders(group: str) -> dict[str, Loader]:
+def _loaders(group: str) -> dict[str, registration.Loader]:
     """Find the plugins of a group, by their names; none is imported yet."""
     return {point.name: point.load for point in entry_points(group=group)}
 

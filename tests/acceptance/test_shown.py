@@ -75,12 +75,21 @@ def complaints(page: Path, by: Reader, *, only: str = "") -> str:
     return "\n".join(f"{page.name}, line {line}: {what}" for line, what in found if what is not None)
 
 
+def at_rest(house: House) -> bool:
+    """Tell whether all that was asked for so far is on its way."""
+    status = house.ask("status")
+    return not any(status[what] for what in ("notifications_waiting", "messages_waiting", "sending"))
+
+
 def test_pages_about_the_demo_show_what_happens(tmp_path: Path) -> None:
     house = House(tmp_path / "clarion-data")
     with house.serving(command="demo") as served:
         until(house.outbox, so=lambda sent: len(sent) == 26)  # the first day is over
         by = reader(tmp_path, shown_port="8025", port=served.url.rpartition(":")[2])
-        found = [complaints(ROOT / page, by, only=only) for page, only in DEMO]
+        found = []
+        for page, only in DEMO:
+            until(lambda: at_rest(house))  # or what the page before it sent would come after what this one sends
+            found.append(complaints(ROOT / page, by, only=only))
     assert not any(found), "\n".join(found)
 
 
