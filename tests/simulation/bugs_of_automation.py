@@ -19,6 +19,7 @@ from clarion.domain.notification import NotificationJob
 from clarion.domain.planning import AppliedPlan, SourcePlan
 from clarion.domain.reminder import SettingRecord
 from clarion.ports.automation import DueClaim
+from clarion.ports.source import RepairClaim
 from clarion.ports.store import Store
 from tests.simulation.bugs import Planted
 
@@ -59,6 +60,13 @@ class KeysByChance(OtherPlans):
 
     def ensured(self, row: AutomationScheduler, plan: SourcePlan) -> AutomationScheduler:
         return msgspec.structs.replace(row, scheduler_key=f"{row.scheduler_key}:{next(self.numbers)}")
+
+
+class NeverRepairs(Caller):
+    """Reconciles nothing, so that what no event told is never planned."""
+
+    async def claim_repairs(self, *_: object, **__: object) -> list[RepairClaim]:
+        return []
 
 
 class RepairsUnderOtherKeys(OtherPlans):

@@ -55,6 +55,7 @@ from tests.simulation.bugs_of_automation import (
     HandsOverAnew,
     HoldsAreForgotten,
     KeysByChance,
+    NeverRepairs,
     NobodyIsThere,
     PlansByHalf,
     RepairsUnderOtherKeys,
@@ -213,6 +214,7 @@ BUGS: Final[Mapping[str, Bug]] = {
     "a plan that deactivates and does not ensure": of_process(DeactivatesOnly, "I-25", SOURCE=0.2, REMINDER=0.2),
     "half of a plan": of_automation(PlansByHalf, "plan", SOURCE=0.2),
     "occurrences under keys made by chance": of_process(KeysByChance, "I-01", "I-08", "I-18"),
+    "no repairs at all": of_process(NeverRepairs, "I-25", EVENT_LOST=0.9, SOURCE=0.2),
     "repairs under other keys than those of events": of_process(
         RepairsUnderOtherKeys, "I-01", "I-08", "I-18", EVENT_LOST=0.9, SOURCE=0.2
     ),
